@@ -112,9 +112,10 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
             results.extend(batch_results(response, len(chunk)))
         return results
 
-    def get_task(self, task_id: str) -> Task:
-        """The task as it is now."""
-        return task_of(self._transport.request("GET", path_of(task_id)))
+    def get_task(self, task_id: str, *, wait_seconds: int = 0) -> Task:
+        """The task as it is now, or, with `wait_seconds`, once its outcome is known or that time is over."""
+        query = [("wait_seconds", str(wait_seconds))] if wait_seconds else []
+        return task_of(self._transport.request("GET", path_of(task_id), query=query))
 
     def list_tasks(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Iterator[Task]:
         """All tasks that match the filters, fetched page by page as they are needed."""
@@ -128,8 +129,8 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
             if token is None:
                 return
 
-    def change_task(self, task_id: str, /, *, if_match: str | None = None, **changes: Unpack[TaskFields]) -> Task:
-        """Change a task that has not started; with `if_match`, only if it still has that `etag`.
+    def update_task(self, task_id: str, /, *, if_match: str | None = None, **changes: Unpack[TaskFields]) -> Task:
+        """Update a task that has not started; with `if_match`, only if it still has that `etag`.
 
         Each given field replaces the former value completely, also all tags and the whole retry policy.
         """
@@ -138,8 +139,8 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
 
     def cancel_task(self, task_id: str, *, force: bool = False) -> Task:
         """Cancel a task that has not started; with `force`, also request a running one to stop."""
-        query = [("force", "true")] if force else []
-        return task_of(self._transport.request("DELETE", path_of(task_id), query=query))
+        body: dict[str, object] = {"force": True} if force else {}
+        return task_of(self._transport.request("POST", f"{path_of(task_id)}/cancel", body=body))
 
     def follow_task(self, task_id: str) -> Iterator[Task]:
         """The task as it is now, and again each time it is polled, until its outcome is known."""

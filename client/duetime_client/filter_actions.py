@@ -1,4 +1,4 @@
-"""Cancelling and changing many tasks by a filter: one request, followed until it is complete."""
+"""Cancelling and updating many tasks by a filter: one request, followed until it is complete."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FilterActions(BulkOperations):
         """
         return self._change_many(f"{TASKS}/cancel", {**filter_action_body(wanted, options), "force": force}, next_token)
 
-    def change_tasks(
+    def update_tasks(
         self,
         wanted: BulkFilter,
         changes: TaskFields,
@@ -70,9 +70,9 @@ class FilterActions(BulkOperations):
         next_token: str | None = None,
         **options: Unpack[BulkOptions],
     ) -> Iterator[FilterActionResult]:
-        """Change every task that a filter means and that has not started, as `cancel_tasks` goes."""
+        """Update every task that a filter means and that has not started, as `cancel_tasks` goes."""
         return self._change_many(
-            f"{TASKS}/change", {**filter_action_body(wanted, options), "change": body_of(changes)}, next_token
+            f"{TASKS}/update", {**filter_action_body(wanted, options), "update": body_of(changes)}, next_token
         )
 
     def _change_many(self, path: str, body: dict[str, object], token: str | None) -> Iterator[FilterActionResult]:

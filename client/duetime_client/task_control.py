@@ -43,9 +43,11 @@ class TaskControl:
         """The attempts of a task that have ended, oldest first."""
         return attempts_of(self._transport.request("GET", f"{path_of(task_id)}/attempts"))
 
-    def ask_target(self, task_id: str, query: str) -> TargetReply:
+    def query_task(self, task_id: str, query: str) -> TargetReply:
         """Query the endpoint of a task for its `status`, `progress` or `summary`, if it supports that."""
-        response = self._transport.request("GET", f"{path_of(task_id)}/target", query=[("action", query)])
+        # A query changes nothing, so it may be retried.
+        body = {"action": query}
+        response = self._transport.request("POST", f"{path_of(task_id)}/query", body=body, repeatable=True)
         return reply_of(response)
 
     def notify_success(self, task_id: str, fence: int, result: object = None) -> Task:

@@ -99,19 +99,25 @@ class NewTask(TaskFields, total=False):
 class TaskFilter(TypedDict, total=False):
     """Which tasks to list, in which order: those that match all fields. `parent` is a topology."""
 
-    state: str
+    state: str | Sequence[str]
     parent: str
+    schedule: str
     type: str
     name: str
     tags: Mapping[str, str]
+    error_type: str
     due_after: datetime | str
     due_before: datetime | str
+    created_after: datetime | str
+    created_before: datetime | str
+    finished_after: datetime | str
+    finished_before: datetime | str
     order: Literal["asc", "desc"]
     ids: Sequence[str]
 
 
 class BulkFilter(TypedDict, total=False):
-    """Which tasks to cancel or to change: those that match all fields."""
+    """Which tasks to cancel or to update: those that match all fields."""
 
     state: str
     type: str
@@ -122,14 +128,14 @@ class BulkFilter(TypedDict, total=False):
 
 
 class DeadLetterFilter(TypedDict, total=False):
-    """Which failed tasks to run again: those that match all fields. `error` is the class of the last error."""
+    """Which failed tasks to run again: those that match all fields. `error_type` is the type of the last error."""
 
     type: str
     name: str
     tags: Mapping[str, str]
     due_after: datetime | str
     due_before: datetime | str
-    error: str
+    error_type: str
 
 
 class ListedDeadLetters(DeadLetterFilter, total=False):
@@ -173,8 +179,8 @@ def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
     match name, value:
         case "tags", dict() as tags:
             return [("tag", f"{key}:{tag}") for key, tag in tags.items()]
-        case "ids", [*ids]:
-            return [("ids", ",".join(map(str, ids)))]
+        case "ids" | "state", [*several]:
+            return [(name, ",".join(map(str, several)))]
         case _:
             return [(name, str(encoded(value)))]
 

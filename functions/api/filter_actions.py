@@ -1,4 +1,4 @@
-"""The handlers that cancel and change tasks by a filter."""
+"""The handlers that cancel, update and retry tasks by a filter."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from duetime.composition.api import composed
 from duetime.contract.bulk import operations
 from duetime.contract.bulk.bodies import (
-    CHANGE,
-    CancelMany,
-    ChangeMany,
+    UPDATE,
+    CancelTasks,
+    RetryTasks,
+    UpdateTasks,
     is_piece,
     read_filter_action,
     request_of,
@@ -36,16 +37,22 @@ if TYPE_CHECKING:
 @route(operations.CANCEL_MANY)
 def cancel_tasks(request: Request) -> Response:
     """Cancel what a filter means."""
-    return take(request, CancelMany)
+    return take(request, CancelTasks)
 
 
-@route(operations.CHANGE_MANY)
-def change_tasks(request: Request) -> Response:
-    """Change what a filter means."""
+@route(operations.RETRY_MANY)
+def retry_tasks(request: Request) -> Response:
+    """Have what a filter means tried again."""
+    return take(request, RetryTasks)
+
+
+@route(operations.UPDATE_MANY)
+def update_tasks(request: Request) -> Response:
+    """Update what a filter means."""
     try:
-        return take(request, ChangeMany)
+        return take(request, UpdateTasks)
     except FieldInvalid as refusal:
-        raise FieldsInvalid([Fault(f"{CHANGE}.{refusal.field}", refusal.reason)]) from None
+        raise FieldsInvalid([Fault(f"{UPDATE}.{refusal.field}", refusal.reason)]) from None
 
 
 def take(request: Request, model: type[FilterActionBody]) -> Response:

@@ -13,7 +13,6 @@ from duetime.domain.errors import Unavailable
 from . import (  # noqa: F401 - importing them binds their handlers
     bulk_operations,
     calendars,
-    dead_letters,
     filter_actions,
     health_and_openapi,
     leases,

@@ -8,14 +8,12 @@ from duetime.composition.api import composed
 from duetime.contract.tasks import attempt_history, operations, report_decoding
 from duetime.contract.tasks.encoding import json_text, target_reply_text
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import Query
 
 from .responses import Response, answer, task_response
 from .routing import route
 from .topologies import control_response
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.queries import TargetQuery
     from duetime.contract.tasks.report_decoding import Report
     from duetime.domain.tasks.task import Task
 
@@ -82,10 +80,11 @@ def list_attempts(request: Request) -> Response:
     return answer(json_text(attempt_history.attempts(task, composed().contents.attempts_of(task.id))))
 
 
-@route(operations.ASK_TARGET)
-def ask_target(request: Request[TargetQuery]) -> Response:
+@route(operations.QUERY)
+def query_task(request: Request) -> Response:
     """Ask the endpoint of a task."""
-    reply = composed().target_queries.ask(request.owner, request.task_id, Query(request.query.action))
+    query = report_decoding.query(request.document())
+    reply = composed().target_queries.ask(request.owner, request.task_id, query)
     return answer(target_reply_text(reply.status, reply.body))
 
 

@@ -13,6 +13,7 @@ from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks import operations, responses
 from duetime.contract.tasks.decoding import batch_items, task_change, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
+from duetime.contract.tasks.report_decoding import is_forced
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND
@@ -25,7 +26,7 @@ from .routing import route
 from .topologies import control_response
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.queries import CancelQuery, CreationQuery, ListedQuery, TaskListQuery
+    from duetime.contract.tasks.queries import CreationQuery, TaskListQuery, TaskQuery
 
     from .requests import Request
 
@@ -64,10 +65,12 @@ def create_tasks(request: Request) -> Response:
 
 
 @route(operations.READ)
-def get_task(request: Request) -> Response:
-    """Read one task."""
+def get_task(request: Request[TaskQuery]) -> Response:
+    """Read one task; wait for its outcome, if that is requested."""
     reader = composed().task_reader
     task = reader.record(request.owner, request.task_id)
+    if request.query.wait_seconds:
+        task = composed().outcome_waiter.wait(task, request.query.wait_seconds * SECOND)
     if is_known(request.header("If-None-Match"), task.version):
         return not_modified(task)
     return task_response(reader.with_contents(task), headers=caching(task))
@@ -78,11 +81,7 @@ def list_tasks(request: Request[TaskListQuery]) -> Response:
     """Read a page of one's tasks, or those of given ids."""
     if request.query.ids:
         return page_response(composed().task_reader.get_many(request.owner, request.query.ids), None)
-    return filtered_page(request.owner, request.query)
-
-
-def filtered_page(owner: str, query: ListedQuery) -> Response:
-    """A page of the tasks that a query asks for."""
+    owner, query = request.owner, request.query
     scope = query.scope(owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
@@ -90,19 +89,20 @@ def filtered_page(owner: str, query: ListedQuery) -> Response:
     return page_response(page.tasks, None if page.after is None else page_tokens.token_of(page.after, scope))
 
 
-@route(operations.CHANGE)
-def change_task(request: Request) -> Response:
-    """Change a task that has not started."""
+@route(operations.UPDATE)
+def update_task(request: Request) -> Response:
+    """Update a task that has not started."""
     change = task_change(request.document())
-    task = composed().task_updater.change(request.owner, request.task_id, change, request.version)
+    task = composed().task_updater.update(request.owner, request.task_id, change, request.version)
     return task_response(composed().task_reader.with_contents(task))
 
 
 @route(operations.CANCEL)
-def cancel_task(request: Request[CancelQuery]) -> Response:
+def cancel_task(request: Request) -> Response:
     """Take back a task that has not started; by force, ask a running one to stop."""
     inside = composed()
-    cancel = inside.task_control.cancel_by_force if request.query.force else inside.task_updater.cancel
+    force = request.has_body and is_forced(request.document())
+    cancel = inside.task_control.cancel_by_force if force else inside.task_updater.cancel
     result = inside.topology_service.apply_gate(cancel(request.owner, request.task_id, request.version))
     return control_response(result, is_done=result.task.is_terminal)
 

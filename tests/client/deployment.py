@@ -149,8 +149,6 @@ class Deployment:
             return problem(412, "version_differs", "the task has changed")
         if method == "PATCH":
             task |= {**request.document, "version": task["version"] + 1}
-        if method == "DELETE":
-            task |= {"state": "cancelled", "version": task["version"] + 1}
         if method == "GET" and self.states:
             task["state"] = self.states.popleft()
         return Answer(200, task, {"ETag": f'"{task["version"]}"'})
@@ -159,8 +157,10 @@ class Deployment:
         """What a task answers to an action: a task again, or its attempts."""
         if action == "attempts":
             return Answer(200, {"attempts": [ATTEMPT, LOST]})
-        if action == "target":
-            return Answer(200, {"status": 200, "body": {"asked": request.query["action"]}})
+        if action == "query":
+            return Answer(200, {"status": 200, "body": {"asked": [request.document["action"]]}})
+        if action == "cancel":
+            task["state"] = "cancelled"
         if request.body and request.document.get("fence") == STRANGE_FENCE:
             return problem(409, "fence_differs", "the task is running at fence 1")
         task["version"] += 1

@@ -158,7 +158,7 @@ def test_an_empty_page_with_a_token_does_not_end_the_list(client: Client, deploy
 def test_change_sends_only_what_changes_and_the_version_it_is_based_on(client: Client, deployment: Deployment) -> None:
     """A change is a PATCH of the given fields under If-Match."""
     task = client.create_task("report", payload=1)
-    changed = client.change_task(task.id, if_match=task.etag, priority="high")
+    changed = client.update_task(task.id, if_match=task.etag, priority="high")
     request = deployment.received[-1]
     assert (request.method, request.document, request.headers["If-Match"]) == ("PATCH", {"priority": "high"}, '"1"')
     assert (changed.priority, changed.payload, changed.version) == ("high", 1, 2)

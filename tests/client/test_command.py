@@ -144,7 +144,7 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
         (["notify", "x", "--fence", "1", "--unretriable"], "--error"),
         (["progress", "x", "101", "--fence", "1"], "PERCENT"),
         (["progress", "x", "--fence", "1"], "PERCENT"),
-        (["change", "x"], "nothing to change"),
+        (["update", "x"], "nothing to update"),
         (["list", "--limit", "0"], "--limit"),
     ],
 )
@@ -213,8 +213,8 @@ def test_change_is_guarded_by_the_version_that_was_read(duetime: Run, deployment
     """--if-match takes the bare version; the first change wins and the second is told that it is late."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
-    first = duetime("tasks", "change", task_id, "--name", "a", "--if-match", "1", "--json")
-    second = duetime("tasks", "change", task_id, "--name", "b", "--if-match", "1")
+    first = duetime("tasks", "update", task_id, "--name", "a", "--if-match", "1", "--json")
+    second = duetime("tasks", "update", task_id, "--name", "b", "--if-match", "1")
     assert (first.exit_code, json.loads(first.stdout)["name"]) == (0, "a")
     assert second.exit_code == 1
     assert "the task has changed" in second.stderr

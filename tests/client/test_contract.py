@@ -29,12 +29,12 @@ _LISTED: dict[str, Any] = {"page_size": 5, "tags": {"team": "dba"}, "due_after":
 _BULK: dict[str, Any] = {"limit": 5, "dry_run": True, "order": "asc", "next_token": "t"}
 
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-    "ask_target": (("a", "status"), {}),
+    "query_task": (("a", "status"), {}),
     "cancel_backfill": (("a", "b"), {}),
     "cancel_task": (_ANYTHING, {"force": True}),
     "cancel_tasks": (_FILTER, {"force": True, **_BULK}),
-    "change_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
-    "change_tasks": ((*_FILTER, {"name": "n"}), _BULK),
+    "update_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
+    "update_tasks": ((*_FILTER, {"name": "n"}), _BULK),
     "create_backfill": (_STRETCH, {"per_minute": 5}),
     "get_backfill": (("a", "b"), {}),
     "complete_lease": (("a", {"rows": 17}), {}),
@@ -46,7 +46,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "fail_lease": (("a", "Boom", "no such row"), {"retriable": False}),
     "get_switch": (("type", "mail"), {}),
     "lease_tasks": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
-    "list_dead_letters": ((), {"error": "Boom", **_LISTED}),
+    "list_dead_letters": ((), {"error_type": "Boom", **_LISTED}),
     "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "list_schedules": ((), {"state": "paused", "page_size": 5}),
     "list_tasks": ((), {"state": "failed", **_LISTED}),
@@ -58,7 +58,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "put_calendar": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
     "put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),
     "put_switch": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
-    "redrive_dead_letters": (({"error": "Boom"},), _BULK),
+    "retry_tasks": (({"error_type": "Boom"},), _BULK),
     "renew_lease": (("a", 5, "on"), {}),
     "send_heartbeat": (_TOLD, {}),
     "tell_progress": (("a", 1, 40, "on"), {}),

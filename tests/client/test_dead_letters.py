@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Result]
 
-LETTERS = "/stage/v1/dead-letters"
+LETTERS = "/stage/v1/tasks"
 
 
 def page(deployment: Deployment, client: Client, token: str | None = None) -> Answer:
@@ -44,16 +44,16 @@ def piece(changed: int, token: str | None = None, **refused: int) -> Answer:
 
 def bodies(deployment: Deployment) -> list[Any]:
     """What was posted to be redriven."""
-    return [request.document for request in deployment.received if request.path == f"{LETTERS}/redrive"]
+    return [request.document for request in deployment.received if request.path == f"{LETTERS}/retry"]
 
 
 def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment) -> None:
     """The filters and the token are parameters."""
     pages = [page(deployment, client, "more"), page(deployment, client)]
     deployment.scripted += pages
-    found = list(client.list_dead_letters(error="Boom", tags={"a": "b"}, order="asc"))
+    found = list(client.list_dead_letters(error_type="Boom", tags={"a": "b"}, order="asc"))
     assert [task.error and task.error.type for task in found] == ["Boom", "Boom"]
-    query = {"error": ["Boom"], "tag": ["a:b"], "order": ["asc"]}
+    query = {"state": ["failed"], "error_type": ["Boom"], "tag": ["a:b"], "order": ["asc"]}
     assert [(each.path, each.query) for each in deployment.received] == [
         (LETTERS, query),
         (LETTERS, {**query, "next_token": ["more"]}),
@@ -63,8 +63,8 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
 def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
     """Each request carries the filter and the token of the answer before."""
     deployment.scripted += [piece(100, "one"), piece(1)]
-    assert [each.affected for each in client.redrive_dead_letters({"error": "Boom"}, per_second=5)] == [100, 1]
-    body = {"filter": {"error": "Boom"}, "per_second": 5}
+    assert [each.affected for each in client.retry_tasks({"error_type": "Boom"}, per_second=5)] == [100, 1]
+    body = {"filter": {"error_type": "Boom"}, "per_second": 5}
     assert bodies(deployment) == [body, {**body, "next_token": "one"}]
 
 
@@ -72,10 +72,10 @@ def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deplo
     """A table with the error and the attempts; --json is the whole of it; none is said in words."""
     found = page(deployment, client)
     deployment.scripted += [found, found, Answer(200, {"tasks": [], "next_token": None})]
-    table = duetime("dead-letters", "list", "--error", "Boom").stdout
+    table = duetime("dead-letters", "list", "--error-type", "Boom").stdout
     assert "01TASK" in table
     assert "Boom: no such" in table
-    assert deployment.received[-1].query == {"error": ["Boom"]}
+    assert deployment.received[-1].query == {"state": ["failed"], "error_type": ["Boom"]}
     assert json.loads(duetime("dead-letters", "list", "--json").stdout)[0]["attempt"] == 5
     assert "no dead letters" in duetime("dead-letters", "list").stdout
 
@@ -84,9 +84,9 @@ def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployme
     """It counts first, shows some of them, and needs a yes; refusals are the exit code."""
     found = page(deployment, client)
     deployment.scripted += [piece(3), found, piece(2, move_refused=1)]
-    result = duetime("dead-letters", "redrive", "--all", "--per-second", "5", typed="y\n")
-    assert "3 tasks will be redriven" in result.stderr
-    assert "2 redriven, 9 scanned" in result.stdout
+    result = duetime("dead-letters", "retry", "--all", "--per-second", "5", typed="y\n")
+    assert "3 tasks will be retried" in result.stderr
+    assert "2 retried, 9 scanned" in result.stdout
     assert "1 rejected: move_refused" in result.stdout
     body = {"filter": {}, "all": True, "per_second": 5.0}
     assert bodies(deployment) == [{**body, "dry_run": True}, body]
@@ -97,18 +97,18 @@ def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) 
     """It is a retry of the task."""
     duetime("tasks", "create", "report", "--in", "1h")
     (task_id,) = deployment.tasks
-    duetime("dead-letters", "redrive", task_id)
+    duetime("dead-letters", "retry", task_id)
     assert deployment.received[-1].path == f"/stage/v1/tasks/{task_id}/retry"
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [((), "give an ID"), (("ID", "--error", "Boom"), "not both"), (("ID", "--yes"), "go with a filter")],
+    [((), "give an ID"), (("ID", "--error-type", "Boom"), "not both"), (("ID", "--yes"), "go with a filter")],
 )
 def test_an_unclear_redrive_is_refused(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str
 ) -> None:
     """Nothing is sent."""
-    result = duetime("dead-letters", "redrive", *arguments)
+    result = duetime("dead-letters", "retry", *arguments)
     assert (result.exit_code, deployment.received) == (2, [])
     assert reason in " ".join(result.stderr.replace("\u2502", " ").split())

@@ -19,7 +19,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "get": lambda client: client.get_task("x"),
     "create": lambda client: client.create_task("report"),
     "batch": lambda client: client.create_tasks([{"type": "report"}]),
-    "change": lambda client: client.change_task("x", name="n"),
+    "change": lambda client: client.update_task("x", name="n"),
     "cancel": lambda client: client.cancel_task("x"),
 }
 

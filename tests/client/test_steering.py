@@ -60,14 +60,14 @@ def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployme
 def test_an_endpoint_is_asked(client: Client, deployment: Deployment, duetime: Run) -> None:
     """The question goes into the query; the command prints what the endpoint said, or all of the answer."""
     task = client.create_task("report", target={"kind": "http", "url": "https://e.org/", "queries": ["status"]})
-    reply = client.ask_target(task.id, "status")
+    reply = client.query_task(task.id, "status")
     assert (reply.status, reply.body) == (200, {"asked": ["status"]})
-    assert deployment.received[-1].target == f"/stage/v1/tasks/{task.id}/target?action=status"
-    result = duetime("tasks", "ask", task.id, "summary")
+    assert deployment.received[-1].target == f"/stage/v1/tasks/{task.id}/query"
+    result = duetime("tasks", "query", task.id, "summary")
     assert (result.exit_code, json.loads(result.stdout)) == (0, {"asked": ["summary"]})
-    whole = duetime("tasks", "ask", task.id, "progress", "--json")
+    whole = duetime("tasks", "query", task.id, "progress", "--json")
     assert json.loads(whole.stdout) == {"status": 200, "body": {"asked": ["progress"]}}
-    assert duetime("tasks", "ask", task.id, "health").exit_code == 2
+    assert duetime("tasks", "query", task.id, "health").exit_code == 2
 
 
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (404, 1), (500, 1)])
@@ -77,7 +77,7 @@ def test_an_error_of_the_endpoint_is_the_commands_too(
     """A script learns from the exit code whether the endpoint answered well."""
     task = client.create_task("report")
     deployment.scripted.append(Answer(200, {"status": status, "body": None}))
-    assert duetime("tasks", "ask", task.id, "status").exit_code == code
+    assert duetime("tasks", "query", task.id, "status").exit_code == code
 
 
 def test_an_answer_without_a_reply_is_no_answer(client: Client, deployment: Deployment) -> None:
@@ -87,7 +87,7 @@ def test_an_answer_without_a_reply_is_no_answer(client: Client, deployment: Depl
     for document in documents:
         deployment.scripted.append(Answer(200, document))
         with pytest.raises(UnexpectedResponse):
-            client.ask_target(task.id, "status")
+            client.query_task(task.id, "status")
 
 
 def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, deployment: Deployment) -> None:
@@ -95,7 +95,7 @@ def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, 
     task = client.create_task("report", callback_url="https://example.org/ended")
     assert task.callback_url == "https://example.org/ended"
     assert "https://example.org/ended" in duetime("tasks", "get", task.id).stdout
-    duetime("tasks", "change", task.id, "--callback-url", "")
+    duetime("tasks", "update", task.id, "--callback-url", "")
     assert deployment.received[-1].document == {"callback_url": None}
 
 
@@ -153,7 +153,8 @@ def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, de
     client.cancel_task(task.id, force=True)
     client.create_task("report")
     client.cancel_task(task.id)
-    assert [request.query for request in deployment.received] == [{"wait_seconds": ["25"]}, {"force": ["true"]}, {}, {}]
+    assert [request.query for request in deployment.received] == [{"wait_seconds": ["25"]}, {}, {}, {}]
+    assert [request.document for request in deployment.received[1::2]] == [{"force": True}, {}]
 
 
 def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) -> None:
@@ -212,7 +213,7 @@ def test_a_forced_cancel_says_so(duetime: Run, deployment: Deployment) -> None:
     """--force is the API's parameter."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     assert duetime("tasks", "cancel", task_id, "--force").exit_code == 0
-    assert deployment.received[-1].query == {"force": ["true"]}
+    assert deployment.received[-1].document == {"force": True}
 
 
 def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:

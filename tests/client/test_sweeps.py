@@ -45,9 +45,9 @@ def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> 
 def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployment) -> None:
     """A lost answer is asked for again, because doing a piece twice does no harm; a token goes on where it stopped."""
     deployment.scripted += [Answer(None), piece(3)]
-    (last,) = client.change_tasks({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page's
-    body = {"filter": {}, "all": True, "change": {"priority": "low"}, "next_token": "there"}
-    assert bodies(deployment, "change") == [body, body]
+    (last,) = client.update_tasks({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page's
+    body = {"filter": {}, "all": True, "update": {"priority": "low"}, "next_token": "there"}
+    assert bodies(deployment, "update") == [body, body]
     assert last.affected == 3
 
 
@@ -147,8 +147,8 @@ def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> N
 def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
     """It counts to the end, shows, and changes nothing."""
     deployment.scripted += [piece(0, "more", matched=9), piece(0, matched=3), Answer(200, {"tasks": []})]
-    result = duetime("tasks", "change", "--all", "--dry-run", "--priority", "low")
-    assert [body["dry_run"] for body in bodies(deployment, "change")] == [True, True]
+    result = duetime("tasks", "update", "--all", "--dry-run", "--priority", "low")
+    assert [body["dry_run"] for body in bodies(deployment, "update")] == [True, True]
     assert (result.exit_code, "12 matched, 200 scanned" in result.stdout) == (0, True)
 
 
@@ -157,7 +157,7 @@ def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deplo
     deployment.scripted.append(piece(1))
     duetime(
         "tasks",
-        "change",
+        "update",
         "--of-name",
         "old",
         "--of-tag",
@@ -170,9 +170,9 @@ def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deplo
         "2026-12-01T09:00Z",
         "-y",
     )
-    (body,) = bodies(deployment, "change")
+    (body,) = bodies(deployment, "update")
     assert body["filter"] == {"name": "old", "tags": {"a": "b"}}
-    assert body["change"] == {"due_at": "2026-12-01T18:00:00+09:00", "name": "new", "tags": {"c": "d"}}
+    assert body["update"] == {"due_at": "2026-12-01T18:00:00+09:00", "name": "new", "tags": {"c": "d"}}
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deplo
         (("cancel", "ID", "--dry-run"), "go with a filter"),
         (("cancel", "--type", "report", "--per-second", "0"), "0.1"),
         (("cancel", "--of-tag", "team"), "key=value"),
-        (("change", "--type", "report"), "nothing to change"),
-        (("change", "--type", "report", "--name", "x", "--if-match", "3"), "goes with an ID"),
-        (("change", "--name", "x"), "give an ID"),
+        (("update", "--type", "report"), "nothing to update"),
+        (("update", "--type", "report", "--name", "x", "--if-match", "3"), "goes with an ID"),
+        (("update", "--name", "x"), "give an ID"),
     ],
 )
 def test_an_unclear_command_line_is_refused(

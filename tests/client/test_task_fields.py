@@ -47,14 +47,14 @@ def test_the_client_takes_and_reads_every_field() -> None:
     assert set(TASK_OPTIONS) <= set(Task.model_fields)
 
 
-@pytest.mark.parametrize("action", ["create", "change"])
+@pytest.mark.parametrize("action", ["create", "update"])
 def test_every_field_has_an_option_of_the_command(
     duetime: Callable[..., Result], deployment: Deployment, action: str
 ) -> None:
     """Creating and changing a task, each option of the command line says one field."""
     assert set(OPTIONS) == set(TASK_OPTIONS)
     task = "mail"
-    if action == "change":
+    if action == "update":
         duetime("tasks", "create", "mail")
         (task,) = deployment.tasks
     result = duetime("tasks", action, task, *(word for words in OPTIONS.values() for word in words))

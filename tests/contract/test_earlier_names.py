@@ -7,6 +7,7 @@ import json
 from duetime.contract.bulk.bodies import read_stored
 from duetime.contract.topologies.decoding import read_graph
 from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.tasks.filters import Range
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import LockSpec
 
@@ -32,8 +33,8 @@ def test_a_bulk_operation_that_was_stored_under_earlier_names_is_read() -> None:
     wanted = {"type": "a", "state": "postponed", "due_from": "2026-11-21T00:00:00Z", "due_to": "2026-11-22T00:00:00Z"}
     change = {"at": "2026-12-01T00:00:00Z", "deadline_seconds": 90, "lock": {"key": "db", "limit": 2}}
     request = read_stored(BulkKind.UPDATE, json.dumps({"filter": wanted, "change": change}).encode())
-    assert request.action.wanted.state is State.WAITING
-    assert (request.action.wanted.due_after, request.action.wanted.due_before) == (1_795_219_200_000, 1_795_305_600_000)
+    assert request.action.wanted.states == (State.WAITING,)
+    assert request.action.wanted.due == Range(1_795_219_200_000, 1_795_305_600_000)
     assert request.change is not None
     assert request.change.due_at == 1_796_083_200_000
     assert request.change.fields == {"notify_within_seconds": 90, "lock": LockSpec("db", 2)}

@@ -209,7 +209,7 @@ def test_every_tag_says_what_it_is_about() -> None:
     [
         ("createTask", {"Idempotency-Key", "X-Duetime-Owner"}, {"ETag", "Location"}),
         ("getTask", {"If-None-Match", "X-Duetime-Owner"}, {"ETag", "Cache-Control"}),
-        ("changeTask", {"If-Match", "X-Duetime-Owner"}, {"ETag"}),
+        ("updateTask", {"If-Match", "X-Duetime-Owner"}, {"ETag"}),
     ],
 )
 def test_headers_are_described(operation_id: str, headers: set[str], answered: set[str]) -> None:
@@ -249,7 +249,7 @@ def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
     found = {one["operationId"]: one for one in OPERATIONS}
     for id_, parameter, statuses in (
         ("createTask", "wait_seconds", {"201", "202"}),
-        ("cancelTask", "force", {"200", "202"}),
+        ("cancelTask", None, {"200", "202"}),
         ("pauseTask", None, {"200", "202"}),
         ("rollBackTask", None, {"202"}),
     ):

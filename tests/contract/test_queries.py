@@ -12,7 +12,7 @@ from duetime.contract.http.request_errors import ParametersInvalid
 from duetime.contract.tasks.queries import TaskListQuery, no_query, read_query
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAGE
-from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
 from tests.contract.properties import unhurried
 
@@ -46,19 +46,19 @@ def test_every_parameter_narrows_the_list() -> None:
     )
     query = read_query(TaskListQuery, raw)
     assert query.filter == TaskFilter(
-        state=State.FAILED,
+        states=(State.FAILED,),
         type="report",
         name="Nightly report",
         tags={"team": "dba", "zone": "a:b"},
-        due_after=1_796_083_200_000,
-        due_before=1_796_083_201_000,
+        due=Range(1_796_083_200_000, 1_796_083_201_000),
     )
     assert (query.order, query.limit, query.next_token) == ("asc", 7, "abc")
 
 
 def test_ids_are_given_as_one_list() -> None:
-    """Several ids are separated by commas, and exclude every other parameter."""
+    """Several ids are separated by commas or repeated, and exclude every other parameter."""
     assert read_query(TaskListQuery, f"ids={ID},{ID}").ids == (ID, ID)
+    assert read_query(TaskListQuery, f"ids={ID}&ids={ID}").ids == (ID, ID)
     assert named(f"ids={ID}&state=failed") == ["ids"]
 
 

@@ -41,7 +41,7 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
     assert until(lambda: client.get_task(task.id).is_terminal)
     task = client.get_task(task.id)
     assert (task.state, task.result, task.error) == ("succeeded", {"rows": 3}, None)
-    reply = client.ask_target(task.id, "status")
+    reply = client.query_task(task.id, "status")
     assert (reply.status, reply.body) == (200, "fine")
     assert until(lambda: client.get_task(task.id).finished_at)
     assert sorted(one.method for one in receiver.requests) == ["GET", "POST", "PUT"]

@@ -114,10 +114,10 @@ def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> Non
 def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
     """The last due time is the one that holds: not the first, nor the one an hour away, and only once."""
     task = client.create_task(TYPE, **calling(counter, due_at=soon(6)))
-    client.change_task(task.id, due_at=soon(3600))
+    client.update_task(task.id, due_at=soon(3600))
     due = soon(8)
 
-    changed = client.change_task(task.id, due_at=due)
+    changed = client.update_task(task.id, due_at=due)
     task = ended(client, changed)
 
     assert (task.state, task.due_at) == ("succeeded", due)
@@ -129,7 +129,7 @@ def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Re
 def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counter: Receiver) -> None:
     """The message that was sent for the first due time is dropped."""
     moved = client.create_task(TYPE, **calling(counter, due_at=soon(6)))
-    client.change_task(moved.id, due_at=soon(3600))
+    client.update_task(moved.id, due_at=soon(3600))
     later = client.create_task(TYPE, **calling(counter, due_at=soon(7)))
 
     assert ended(client, later).state == "succeeded"

@@ -291,7 +291,7 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
-    composed(TaskServices).updater.change(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
+    composed(TaskServices).updater.update(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
     assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 1)
 
 

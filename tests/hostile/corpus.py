@@ -55,15 +55,15 @@ BODIES: Mapping[str, Any] = {
     "createTask": TASK,
     "createTasks": {"tasks": [TASK, {"type": "echo"}]},
     # A payload that any task may get: of a topology it is the graph.
-    "changeTask": {
+    "updateTask": {
         "due_at": "2026-12-01T09:00:00Z",
         "payload": {"nodes": {"a": {"type": "echo"}}},
         "tags": {"a": "b"},
         "lock": None,
     },
     "cancelTasks": {**SWEEP, "force": False},
-    "changeTasks": {**SWEEP, "change": {"priority": "low"}},
-    "redriveDeadLetters": {**SWEEP, "filter": {"error": "Boom"}},
+    "updateTasks": {**SWEEP, "update": {"priority": "low"}},
+    "retryTasks": {**SWEEP, "filter": {"error_type": "Boom"}},
     "notifyTask": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "heartbeatTask": {"fence": 1},
     "tellProgress": {"fence": 1, "percent": 40, "message": "on the way"},
@@ -98,10 +98,7 @@ BODIES: Mapping[str, Any] = {
     },
 }
 QUERIES_OF: Mapping[str, str] = {
-    "askTarget": "action=status",
     "listTasks": "state=scheduled&limit=5",
-    "listDeadLetters": "error=Boom",
-    "cancelTask": "force=true",
 }
 """What an operation needs, or may be asked."""
 

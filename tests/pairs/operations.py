@@ -250,9 +250,11 @@ OF_TASKS = (
     Operation("run", _on_task("run")),
     Operation("retry", _on_task("retry"), promise=_is_there),
     Operation("rollback", _on_task("rollback"), promise=_is_there),
-    Operation("cancel", lambda world: world.ask("DELETE", _task(world)), promise=_is_cancelled),
+    Operation("cancel", lambda world: world.ask("POST", f"{_task(world)}/cancel"), promise=_is_cancelled),
     Operation(
-        "cancel-by-force", lambda world: world.ask("DELETE", _task(world), query="force=true"), promise=_is_cancelled
+        "cancel-by-force",
+        lambda world: world.ask("POST", f"{_task(world)}/cancel", {"force": True}),
+        promise=_is_cancelled,
     ),
     Operation("notify-success", partial(_notify, {"outcome": "succeeded", "result": 1}), goes_on=True),
     Operation("notify-failure", partial(_notify, _FAILED), goes_on=True),
@@ -264,10 +266,10 @@ OF_TASKS = (
         classify=by_count("affected"),
         is_repeatable=True,
     ),
-    Operation("bulk-change", partial(_bulk, "change", {"change": {"tags": {"a": "b"}}}), classify=by_count("affected")),
+    Operation("bulk-change", partial(_bulk, "update", {"update": {"tags": {"a": "b"}}}), classify=by_count("affected")),
     Operation(
         "redrive",
-        lambda world: world.ask("POST", "/v1/dead-letters/redrive", {"filter": {"name": "old"}}),
+        lambda world: world.ask("POST", "/v1/tasks/retry", {"filter": {"name": "old"}}),
         classify=by_count("affected"),
     ),
 )
@@ -384,7 +386,7 @@ def _free(world: World) -> Reply | None:
 
 OF_LOCKS = (
     Operation("free", _free, goes_on=True),
-    Operation("cancel-waiter", lambda world: world.ask("DELETE", f"/v1/tasks/{world.about['waiter']}")),
+    Operation("cancel-waiter", lambda world: world.ask("POST", f"/v1/tasks/{world.about['waiter']}/cancel")),
     Operation("pause-waiter", lambda world: world.ask("POST", f"/v1/tasks/{world.about['waiter']}/pause")),
     Operation(
         "defer-waiter", lambda world: world.ask("PATCH", f"/v1/tasks/{world.about['waiter']}", {"delay_seconds": 400})
@@ -474,7 +476,9 @@ OF_TOPOLOGIES = (
     Operation("topology-pause", _on_topology("pause"), goes_on=True),
     Operation("topology-resume", _on_topology("resume"), goes_on=True),
     Operation("topology-rerun", _rerun, goes_on=True),
-    Operation("cancel-node", lambda world: world.ask("DELETE", f"/v1/tasks/{world.about['node']}", query="force=true")),
+    Operation(
+        "cancel-node", lambda world: world.ask("POST", f"/v1/tasks/{world.about['node']}/cancel", {"force": True})
+    ),
     Operation("pause-node", _on_node("pause")),
     Operation("resume-node", _on_node("resume")),
     Operation("retry-node", _on_node("retry"), goes_on=True),

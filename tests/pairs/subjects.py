@@ -260,7 +260,7 @@ def rolled_back(world: World) -> None:
 def cancelled(world: World) -> None:
     """Taken back."""
     _made(world, delay_seconds=600)
-    world.do(partial(world.ask, "DELETE", f"/v1/tasks/{world.about['task']}"))
+    world.do(partial(world.ask, "POST", f"/v1/tasks/{world.about['task']}/cancel"))
 
 
 def dead_lettered(world: World) -> None:
@@ -318,7 +318,7 @@ def leased_pausing(world: World) -> None:
 def leased_stopping(world: World) -> None:
     """A pull worker has it, and was asked to stop."""
     leased(world)
-    reply = _response(world, "DELETE", f"/v1/tasks/{world.about['task']}", query="force=true")
+    reply = _response(world, "POST", f"/v1/tasks/{world.about['task']}/cancel", {"force": True})
     assert reply.status == 202
 
 
@@ -357,13 +357,13 @@ def bulk_cancelling(world: World) -> None:
 def bulk_changing(world: World) -> None:
     """A task that a bulk operation is to change."""
     scheduled(world)
-    _taken(world, "/v1/tasks/change", {"change": {"priority": "high"}})
+    _taken(world, "/v1/tasks/update", {"update": {"priority": "high"}})
 
 
 def bulk_redriving(world: World) -> None:
     """A failed task that a bulk operation is to have tried again."""
     failed(world)
-    _taken(world, "/v1/dead-letters/redrive", {})
+    _taken(world, "/v1/tasks/retry", {})
 
 
 def nothing(world: World) -> None:

@@ -75,7 +75,7 @@ class Tasks(Scenario):
 
     def cancel(self, task_id: str, *, force: bool = False) -> Reply:
         """Cancel a task."""
-        return self.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true" if force else "")
+        return self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True} if force else None)
 
     def send_event(self, event_id: str, at: str, **fields: Any) -> None:  # noqa: ANN401 - JSON
         """Put an event on the queue of the intake."""

@@ -45,5 +45,5 @@ def test_a_task_of_a_broken_package_can_be_cancelled() -> None:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
         scenario.run(2 * MINUTE)
-        assert scenario.ask("DELETE", f"/v1/tasks/{task}").status == 200
+        assert scenario.ask("POST", f"/v1/tasks/{task}/cancel").status == 200
         assert scenario.record(task).state == "cancelled"

@@ -38,7 +38,7 @@ def _outcome(scenario: Scenario, replies: list[Reply]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("operation", "wanted"),
-    [("cancel", {}), ("cancel", {"force": True}), ("change", {"change": {"priority": "high"}})],
+    [("cancel", {}), ("cancel", {"force": True}), ("update", {"update": {"priority": "high"}})],
     ids=["cancel", "cancel by force", "change"],
 )
 def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
@@ -114,8 +114,8 @@ def test_a_redrive_leaves_alone_what_has_failed_otherwise_since() -> None:
         ids = [scenario.ask("POST", "/v1/tasks", once).body["id"] for _ in range(20)]
         scenario.run(10 * SECOND)
         errors.append(Other("second"))
-        body = {"filter": {"error": "Boom"}, "per_second": 2}
-        redriven = scenario.send("POST", "/v1/dead-letters/redrive", body)
+        body = {"filter": {"error_type": "Boom"}, "per_second": 2}
+        redriven = scenario.send("POST", "/v1/tasks/retry", body)
         scenario.run(SECOND)
         # The latest come first, so the first one is the last that is come to.
         assert scenario.ask("POST", f"/v1/tasks/{ids[0]}/retry").status == 200

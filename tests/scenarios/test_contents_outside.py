@@ -258,7 +258,7 @@ def test_what_is_cancelled_before_its_content_is_kept_leaves_nothing_for_ever(ho
 
         def cancel(_call: Call) -> None:
             (stored,) = scenario.watching.tasks()
-            reply = scenario.users.ask("DELETE", f"/v1/tasks/{stored.id}")
+            reply = scenario.users.ask("POST", f"/v1/tasks/{stored.id}/cancel")
             assert reply is not None
             assert reply.status == 200
 

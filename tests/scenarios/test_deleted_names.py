@@ -320,7 +320,7 @@ def test_a_late_save_of_an_idempotency_key_does_not_replace_the_one_that_counts(
         assert scenario.run_until(lambda: met)
         second = scenario.ask("POST", "/v1/tasks", body, headers=headers)
         assert second.status == 201
-        assert scenario.ask("DELETE", f"/v1/tasks/{second.body['id']}").status == 200
+        assert scenario.ask("POST", f"/v1/tasks/{second.body['id']}/cancel").status == 200
         scenario.run(2 * LATEST_ARRIVAL)
         third = scenario.ask("POST", "/v1/tasks", body, headers=headers)
         assert third.body["id"] == second.body["id"]

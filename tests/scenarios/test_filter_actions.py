@@ -14,7 +14,7 @@ from tests.scenarios.tasks import Tasks
 if TYPE_CHECKING:
     from tests.simulation.faults import Call
 
-CANCEL, CHANGE = "/v1/tasks/cancel", "/v1/tasks/change"
+CANCEL, CHANGE = "/v1/tasks/cancel", "/v1/tasks/update"
 PLAINS: dict[str, Any] = {"filter": {"type": PLAIN}, "limit": 100}
 
 
@@ -62,7 +62,7 @@ def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
     """The due time moves with all that this needs."""
     with Tasks() as tasks:
         _fill(tasks, 3)
-        changed = tasks.ask("POST", CHANGE, PLAINS | {"change": {"name": "later", "delay_seconds": 7200}}).body
+        changed = tasks.ask("POST", CHANGE, PLAINS | {"update": {"name": "later", "delay_seconds": 7200}}).body
         assert (changed["matched"], changed["affected"]) == (3, 3)
         tasks.run(HOUR + MINUTE)
         assert not tasks.effects

@@ -36,8 +36,8 @@ def test_a_lock_that_is_renewed_for_days_is_not_removed() -> None:
 
 
 STEERINGS: dict[str, tuple[str, str, object, str]] = {
-    "cancelled": ("DELETE", "", None, ""),
-    "cancelled by force": ("DELETE", "", None, "force=true"),
+    "cancelled": ("POST", "/cancel", None, ""),
+    "cancelled by force": ("POST", "/cancel", {"force": True}, ""),
     "paused": ("POST", "/pause", None, ""),
     "put off": ("PATCH", "", {"delay_seconds": 3600}, ""),
     "changed": ("PATCH", "", {"priority": "low"}, ""),
@@ -97,21 +97,21 @@ def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable:
             return call.operation == unavailable and schema.LOCK_PREFIX in str(call.request)
 
         refused = scenario.once(is_of_the_lock, lambda call: call.refuse())
-        assert scenario.ask("DELETE", f"/v1/tasks/{second}").status == 200
+        assert scenario.ask("POST", f"/v1/tasks/{second}/cancel").status == 200
         assert len(refused) == 1
         scenario.receive_again()
         assert scenario.run_until(lambda: third in scenario.began, within=6 * MINUTE)
 
 
 @pytest.mark.parametrize(
-    ("verb", "path", "query", "state"),
+    ("verb", "path", "stop", "state"),
     [
-        ("POST", "/pause", "", "paused"),
-        ("DELETE", "", "force=true", "cancelled"),
+        ("POST", "/pause", None, "paused"),
+        ("POST", "/cancel", {"force": True}, "cancelled"),
     ],
 )
 def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes_it(
-    verb: str, path: str, query: str, state: str
+    verb: str, path: str, stop: object, state: str
 ) -> None:
     """It was asked while it was put back into the line, is let in, and heeds that before it comes to the lock."""
     with Scenario() as scenario:
@@ -131,7 +131,7 @@ def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes
 
         def ask(call: Call) -> None:
             task = call.request["Key"][schema.SORT_KEY]["S"]
-            scenario.users.ask(verb, f"/v1/tasks/{task}{path}", query=query)
+            scenario.users.ask(verb, f"/v1/tasks/{task}{path}", stop)
 
         asked = scenario.once(puts_back, ask)
         for _ in range(2):

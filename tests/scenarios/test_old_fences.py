@@ -118,7 +118,7 @@ def test_an_old_fence_is_refused_at_every_state(at: str, told: str) -> None:
 
 
 def _cancel(scenario: Scenario, path: str) -> Any:  # noqa: ANN401 - a reply
-    return scenario.ask("DELETE", path, query="force=true")
+    return scenario.ask("POST", f"{path}/cancel", {"force": True})
 
 
 ENDS: dict[str, tuple[str, dict[str, Any] | None]] = {

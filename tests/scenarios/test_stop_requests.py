@@ -23,13 +23,13 @@ LEASE = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 
 
 def _cancel(scenario: Scenario, task_id: str, answers: list[Reply]) -> None:
     """Cancel a task by force between two calls of another process."""
-    answer = scenario.users.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true")
+    answer = scenario.users.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
     assert answer is not None
     answers.append(answer)
 
 
 def _cancel_answered_202(scenario: Scenario, task_id: str) -> None:
-    answer = scenario.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true")
+    answer = scenario.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
     assert (answer.status, answer.body["requested_action"]) == (202, "cancel")
 
 

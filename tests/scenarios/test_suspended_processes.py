@@ -124,8 +124,8 @@ def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(
         (new,) = scenario.ask("POST", "/v1/leases", wanted | {"lease_seconds": 300, "wait_seconds": 20}).body["leases"]
         assert new["task"]["id"] == old["task"]["id"] == task
         if asked != "nothing":
-            method, path, query = ("POST", "/pause", "") if asked == "pause" else ("DELETE", "", "force=true")
-            scenario.ask(method, f"/v1/tasks/{task}{path}", query=query)
+            path, stop = ("pause", None) if asked == "pause" else ("cancel", {"force": True})
+            scenario.ask("POST", f"/v1/tasks/{task}/{path}", stop)
         before = _stored(scenario)
         assert scenario.ask("POST", f"/v1/leases/{old['id']}/{verb}", SAID_LATE[verb]).status == 409
         assert _stored(scenario) == before

@@ -130,7 +130,7 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
         assert sorted(_contents(tasks).values()) == [False, True]
 
         def cancel(_call: object) -> None:
-            tasks.users.ask("DELETE", f"/v1/tasks/{task_id}")
+            tasks.users.ask("POST", f"/v1/tasks/{task_id}/cancel")
 
         tasks.once(
             lambda call: call.operation == "update_item" and call.request["Key"][schema.SORT_KEY]["S"] == task_id,

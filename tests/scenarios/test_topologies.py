@@ -191,7 +191,7 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
         graphs.submit(UNDOABLE, on_failure="rollback", deadline_seconds=3600 if cancels else 30)
         graphs.run(5 * SECOND)
         if cancels:
-            assert graphs.ask("DELETE", f"/v1/tasks/{graphs.node('left').id}").status == 200
+            assert graphs.ask("POST", f"/v1/tasks/{graphs.node('left').id}/cancel").status == 200
         ended = graphs.run_until_ended()
         assert ended.error is not None
         assert (ended.error.type, ended.error.message) == ("RolledBack", f"rolled back after {said}")
@@ -222,7 +222,7 @@ def test_a_cancel_stops_what_has_not_begun() -> None:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit(DIAMOND)
         graphs.run(10 * SECOND)
-        assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}", query="force=true").status == 202
+        assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/cancel", {"force": True}).status == 202
         assert graphs.run_until_ended().state == "cancelled"
         assert graphs.ran == ["top"]
 
@@ -248,7 +248,7 @@ def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit(DIAMOND, on_failure="continue")
         graphs.run(5 * SECOND)
-        assert graphs.ask("DELETE", f"/v1/tasks/{graphs.node('left').id}").status == 200
+        assert graphs.ask("POST", f"/v1/tasks/{graphs.node('left').id}/cancel").status == 200
         graphs.run(5 * MINUTE)
         expected = {"top": "succeeded", "left": "cancelled", "right": "succeeded", "bottom": "upstream_failed"}
         assert stands(graphs) == expected
@@ -374,7 +374,7 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -
         graphs.run(30 * SECOND)
         assert break_executions(graphs) == 1
         assert graphs.run_until(lambda: graphs.whole().state == "waiting", step=10)
-        assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}").status in {200, 202}
+        assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/cancel").status in {200, 202}
         graphs.run(15 * MINUTE)
         assert graphs.whole().state == "cancelled"
         assert graphs.whole().finished_at is not None
@@ -392,7 +392,7 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
         graphs.run(30 * SECOND)
         if breaks:
             assert break_executions(graphs) == 1
-        graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}", query="force=true")
+        graphs.ask("POST", f"/v1/tasks/{graphs.topology}/cancel", {"force": True})
         graphs.before_call = None
         assert graphs.run_until_ended(2 * SHORTEST_CHECK_INTERVAL).state == "cancelled"
         assert graphs.ran == []

@@ -273,7 +273,7 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
         if by == "hand":
             assert graphs.ask("POST", f"/v1/tasks/{graphs.node('a').id}/retry").status == 200
         else:
-            redriven = graphs.ask("POST", "/v1/dead-letters/redrive", {"filter": {"type": PLAIN}})
+            redriven = graphs.ask("POST", "/v1/tasks/retry", {"filter": {"type": PLAIN}})
             assert redriven.body["affected"] == 1
         assert graphs.run_until(lambda: graphs.node("a").state == "succeeded", within=MINUTE)
         assert graphs.node("handler").state == "running"

@@ -108,7 +108,7 @@ def test_nodes_of_a_topology_that_ended_before_its_plan_are_shown_as_stopped(sto
         path = f"{PATH}/{graphs.topology}"
         assert graphs.ask("GET", path).body["counts"] == {"blocked": len(DIAMOND)}
         if stopped == "by_its_user":
-            assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}", query="force=true").status == 202
+            assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/cancel", {"force": True}).status == 202
         else:
             fail = {"fence": graphs.whole().fence, "outcome": "failed", "retriable": False}
             error = {"type": "X", "message": "by hand"}

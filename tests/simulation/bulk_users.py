@@ -34,7 +34,7 @@ class BulkUsers:
         calls: list[Callable[[], object]] = [
             *2 * [partial(self.users.create_batch, [0, 60, 300])],
             *(self._cancel_by_filter, self._change_by_filter, self._redrive, self._switch, self._free_lock),
-            *(partial(self._read, path) for path in ("/v1/tasks", "/v1/dead-letters", "/v1/locks", "/v1/switches")),
+            *(partial(self._read, path) for path in ("/v1/tasks", "/v1/locks", "/v1/switches")),
             *(self._read_by_ids, self._keep_calendar),
         ]
         while self.storm.time.now() < until:
@@ -71,7 +71,7 @@ class BulkUsers:
         meant, priority = self._filter(), self.random.choice(["high", "low"])
         name = meant.get("name", "")
         self._changed.pop(name, None)
-        answer = self.users.ask("POST", "/v1/tasks/change", {"filter": meant, "change": {"priority": priority}})
+        answer = self.users.ask("POST", "/v1/tasks/update", {"filter": meant, "update": {"priority": priority}})
         if "name" not in meant:
             # Of a type: whichever of its tasks has not started.
             self._changed.clear()
@@ -93,7 +93,7 @@ class BulkUsers:
             self._free_lock()
 
     def _redrive(self) -> None:
-        self.users.ask("POST", "/v1/dead-letters/redrive", {"filter": {"type": works.PLAIN}, "limit": 3})
+        self.users.ask("POST", "/v1/tasks/retry", {"filter": {"type": works.PLAIN}, "limit": 3})
 
     def _switch(self) -> None:
         """Stop a type or cap it for a while."""

@@ -197,14 +197,14 @@ class Users:
 
     def _cancel(self, task_id: str) -> None:
         self.storm.attempts.may_cancel.add(task_id)
-        answer = self.ask("DELETE", f"/v1/tasks/{task_id}")
+        answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel")
         if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":
             self.storm.watching.cancelled.add(task_id)
 
     def _stop(self, task_id: str) -> None:
         """Cancel by force: what runs is asked to stop."""
         self.storm.attempts.may_cancel.add(task_id)
-        answer = self.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true")
+        answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
         if answer is not None and answer.status == 202:
             self.storm.attempts.asked_to_stop(task_id, answer.body["fence"])
 

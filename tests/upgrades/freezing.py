@@ -102,7 +102,7 @@ def ended(life: Life) -> None:
     life.work(life.create(payload=PAYLOAD))
     life.work(life.create("boom", retry={"max_attempts": 1}))
     cancelled = life.create(delay_seconds=60)
-    assert life.api.send("DELETE", f"/v1/tasks/{cancelled}").status == 200
+    assert life.api.send("POST", f"/v1/tasks/{cancelled}/cancel").status == 200
     undone = life.create("undoing", retry={"max_attempts": 1}, rollback_on_failure=True)
     life.finish(undone)
 

@@ -127,9 +127,9 @@ def test_attributes_of_a_newer_version_are_kept(life: Life, path: Path) -> None:
 def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
     """It is in the list of dead letters, and runs again."""
     thawed(life, FROZEN / "v1" / "ended.json")
-    (letter,) = life.api.send("GET", "/v1/dead-letters").body["tasks"]
+    (letter,) = life.api.send("GET", "/v1/tasks", query="state=failed").body["tasks"]
     assert letter["error"]["type"] == "ValueError"
-    assert life.api.send("POST", "/v1/dead-letters/redrive", {"filter": {}, "all": True}).body["affected"] == 1
+    assert life.api.send("POST", "/v1/tasks/retry", {"filter": {}, "all": True}).body["affected"] == 1
     assert life.read(letter["id"]).state is State.SCHEDULED
     assert life.finish(letter["id"]) == "failed"
 

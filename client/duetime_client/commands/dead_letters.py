@@ -1,4 +1,4 @@
-"""`duetime dead-letters`: list, redrive."""
+"""`duetime dead-letters`: list, retry."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = CommandGroup(help="List tasks that failed after all retries, and run them again.", no_args_is_help=True)
 OfError = Annotated[
-    str | None, typer.Option("--error", metavar="CLASS", help="Tasks that failed with an error of this class.")
+    str | None, typer.Option("--error-type", metavar="TYPE", help="Tasks that failed with an error of this type.")
 ]
 _DEFAULT_LIMIT = 50
 
@@ -55,7 +55,7 @@ def list_dead_letters(
 
 
 @app.command()
-def redrive(
+def retry(
     context: typer.Context,
     task_id: AnyTaskId = None,
     *,
@@ -75,10 +75,8 @@ def redrive(
                 lambda task_filter: client.list_dead_letters(**cast("DeadLetterFilter", task_filter)),
                 clock,
                 selection,
-                "redriven",
-                lambda task_filter, options: client.redrive_dead_letters(
-                    cast("DeadLetterFilter", task_filter), **options
-                ),
+                "retried",
+                lambda task_filter, options: client.retry_tasks(cast("DeadLetterFilter", task_filter), **options),
                 as_json=as_json,
             )
             return

@@ -36,7 +36,7 @@ class Selection:
     """The tasks that a command is about, if it is not about one.
 
     Attributes:
-        error: class of the error that failed tasks ended with.
+        error: type of the error that failed tasks ended with.
     """
 
     filters: FilterOptions
@@ -59,7 +59,7 @@ class Selection:
         """The filter as the API takes it."""
         found = dict[str, Any](**task_filter(self.filters, clock, self.state))
         if self.error is not None:
-            found["error"] = self.error
+            found["error_type"] = self.error
         return cast("BulkFilter", found)
 
     @property

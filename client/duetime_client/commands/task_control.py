@@ -1,4 +1,4 @@
-"""`duetime tasks`: pause, resume, run, retry, rollback, attempts, ask, notify, progress."""
+"""`duetime tasks`: pause, resume, run, retry, rollback, attempts, query, notify, progress."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -61,18 +61,18 @@ def attempts(
         show_attempts(found, context.ensure_object(Clock))
 
 
-@app.command()
-def ask(
+@app.command("query")
+def query_(
     context: typer.Context,
     task_id: TaskId,
-    query: Annotated[HttpQuery, typer.Argument(help="What to query; the endpoint must support it.")],
+    action: Annotated[HttpQuery, typer.Argument(help="What to query; the endpoint must support it.")],
     *,
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
     """Query the endpoint of a task about its state; exit code 1 if it responds with an error."""
     with connected(context, deployment) as client:
-        reply = client.ask_target(task_id, query)
+        reply = client.query_task(task_id, action)
     show_json(reply.document if as_json else reply.body)
     if reply.status >= HTTPStatus.BAD_REQUEST:
         raise typer.Exit(1)
@@ -88,7 +88,7 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
     result: Annotated[
         str | None, typer.Option(metavar="JSON", help="Result of a success: JSON, @file, or - for standard input.")
     ] = None,
-    error: Annotated[str | None, typer.Option(metavar="CLASS", help="Class of the error of a failure.")] = None,
+    error: Annotated[str | None, typer.Option(metavar="TYPE", help="Type of the error of a failure.")] = None,
     message: Annotated[str, typer.Option(metavar="TEXT", help="Message of the error; needs --error.")] = "",
     unretriable: Annotated[bool, typer.Option("--unretriable", help="Do not retry.")] = False,
     as_json: AsJson = False,

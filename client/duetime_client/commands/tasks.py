@@ -1,4 +1,4 @@
-"""`duetime tasks`: create, get, list, change, cancel."""
+"""`duetime tasks`: create, get, list, update, cancel."""
 
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +33,7 @@ from duetime_client.task import Task
 if TYPE_CHECKING:
     from duetime_client.task_fields import TaskFields
 
-app = CommandGroup(help="Create, follow, change and cancel tasks.", no_args_is_help=True)
+app = CommandGroup(help="Create, follow, update and cancel tasks.", no_args_is_help=True)
 
 MAX_PAGE = 100
 """The API puts at most this many tasks on a page."""
@@ -122,7 +122,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
-def change(  # noqa: PLR0913 - arguments, and bundles of options
+def update(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     task_id: AnyTaskId = None,
     *,
@@ -135,14 +135,14 @@ def change(  # noqa: PLR0913 - arguments, and bundles of options
     state: OfState = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a task that has not started, or all such tasks that match a filter.
+    """Update a task that has not started, or all such tasks that match a filter.
 
     Fields without an option do not change. New tags replace all former tags, --max-attempts the whole retry policy.
     """
     clock = context.ensure_object(Clock)
     changes: TaskFields = {**due_fields(due, clock), **task_fields(task)}
     if not changes:
-        raise typer.BadParameter("nothing to change: give at least one option such as --due-at or --payload")
+        raise typer.BadParameter("nothing to update: give at least one option such as --due-at or --payload")
     selection = Selection(filters, bulk, state)
     if selection.is_given(task_id) and if_match is not None:
         raise typer.BadParameter("goes with an ID", param_hint="--if-match")
@@ -152,12 +152,12 @@ def change(  # noqa: PLR0913 - arguments, and bundles of options
                 open_tasks(client),
                 clock,
                 selection,
-                "changed",
-                lambda task_filter, options: client.change_tasks(task_filter, changes, **options),
+                "updated",
+                lambda task_filter, options: client.update_tasks(task_filter, changes, **options),
                 as_json=as_json,
             )
             return
-        changed = client.change_task(task_id, if_match=if_match, **changes)
+        changed = client.update_task(task_id, if_match=if_match, **changes)
     show(changed, clock, as_json=as_json)
 
 

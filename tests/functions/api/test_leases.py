@@ -183,7 +183,7 @@ def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, cloc
     assert answer.body["expires_at"] > lease["expires_at"]
     task_id = lease["task"]["id"]
     assert task_of(api, task_id)["progress"] == {"percent": 40, "message": "half way"}
-    assert api.send("DELETE", f"/v1/tasks/{task_id}", query="force=true").status == 202
+    assert api.send("POST", f"/v1/tasks/{task_id}/cancel", {"force": True}).status == 202
     assert tell(api, lease, "heartbeat").body["requested_action"] == "cancel"
     answer = tell(api, lease, "cancel")
     assert (answer.status, answer.body["state"]) == (200, "cancelled")

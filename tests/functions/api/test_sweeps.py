@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway
 
 CANCEL = "/v1/tasks/cancel"
-CHANGE = "/v1/tasks/change"
+CHANGE = "/v1/tasks/update"
 REPORTS = {"filter": {"type": "report"}}
-RENAME = {**REPORTS, "change": {"name": "new"}}
+RENAME = {**REPORTS, "update": {"name": "new"}}
 
 
 def fill(api: Gateway, count: int = 3, **fields: Any) -> list[str]:  # noqa: ANN401 - fields of a task
@@ -45,7 +45,7 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
 def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
     """Each as a change of one task would change it."""
     tasks = fill(api, 3)
-    answer = api.send("POST", CHANGE, {**REPORTS, "change": {"priority": "low", "due_at": "2026-12-01T09:00:00Z"}})
+    answer = api.send("POST", CHANGE, {**REPORTS, "update": {"priority": "low", "due_at": "2026-12-01T09:00:00Z"}})
     assert (answer.status, answer.body["affected"]) == (200, 3)
     found = [api.send("GET", f"/v1/tasks/{each}").body for each in tasks]
     assert {(task["priority"], task["due_at"]) for task in found} == {("low", "2026-12-01T09:00:00.000Z")}
@@ -89,7 +89,9 @@ def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
     tasks = fill(api, 2)
     for body, field in (
         ({"filter": {}}, "filter"),
-        ({"filter": {"tags": {}}}, "filter"),
+        ({"filter": {"tags": {}}}, "filter.tags"),
+        ({"filter": {"type": "report", "tags": {}}}, "filter.tags"),
+        ({"filter": {"tags": {}}, "all": True}, "filter.tags"),
         ({**REPORTS, "all": True}, "all"),
     ):
         refused = api.send("POST", CANCEL, body)
@@ -111,8 +113,8 @@ def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
 def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
     """Beyond what a body can tell by itself: a due time that is too far ahead as of now."""
     fill(api, 2)
-    refused = api.send("POST", CHANGE, {**REPORTS, "change": {"due_at": "2037-01-01T00:00:00Z"}})
-    assert (refused.status, list(refused.faults)) == (422, ["change.due_at"])
+    refused = api.send("POST", CHANGE, {**REPORTS, "update": {"due_at": "2037-01-01T00:00:00Z"}})
+    assert (refused.status, list(refused.faults)) == (422, ["update.due_at"])
 
 
 def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None:
@@ -120,7 +122,7 @@ def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None
     graph = {"nodes": {"a": {"type": "x"}}}
     fill(api, 1, delay_seconds=9_000)
     (topology,) = fill(api, 1, target={"kind": "topology"}, payload=graph)
-    answer = api.send("POST", CHANGE, {**REPORTS, "change": {"payload": 7}})
+    answer = api.send("POST", CHANGE, {**REPORTS, "update": {"payload": 7}})
     assert answer.status == 200
     assert (answer.body["affected"], answer.body["refused"]) == (1, {"fields_invalid": 1})
     assert api.send("GET", f"/v1/tasks/{topology}").body["payload"] == graph
@@ -141,7 +143,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (CANCEL, {"filter": {"name": "\x00"}}, ["filter.name"]),
     (CANCEL, {"filter": {"name": ""}}, ["filter.name"]),
     (CANCEL, {**REPORTS, "owner": "you"}, ["owner"]),
-    (CANCEL, {**REPORTS, "change": {}}, ["change"]),
+    (CANCEL, {**REPORTS, "update": {}}, ["update"]),
     (CANCEL, {**REPORTS, "limit": 0}, ["limit"]),
     (CANCEL, {**REPORTS, "limit": 101}, ["limit"]),
     (CANCEL, {**REPORTS, "limit": "1"}, ["limit"]),
@@ -154,15 +156,15 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (CANCEL, {**REPORTS, "force": "true"}, ["force"]),
     (CANCEL, {**REPORTS, "dry_run": 1}, ["dry_run"]),
     (CANCEL, {**REPORTS, "order": "up"}, ["order"]),
-    (CHANGE, REPORTS, ["change"]),
-    (CHANGE, {**REPORTS, "change": {}}, ["change"]),
-    (CHANGE, {**REPORTS, "change": {"type": "mail"}}, ["change.type"]),
+    (CHANGE, REPORTS, ["update"]),
+    (CHANGE, {**REPORTS, "update": {}}, ["update"]),
+    (CHANGE, {**REPORTS, "update": {"type": "mail"}}, ["update.type"]),
     (
         CHANGE,
-        {**REPORTS, "change": {"due_at": "2026-12-01T00:00:00Z", "delay_seconds": 1}},
-        ["change.due_at", "change.delay_seconds"],
+        {**REPORTS, "update": {"due_at": "2026-12-01T00:00:00Z", "delay_seconds": 1}},
+        ["update.due_at", "update.delay_seconds"],
     ),
-    (CHANGE, {**REPORTS, "change": {"retry": {"max_attempts": 0}}}, ["change.retry.max_attempts"]),
+    (CHANGE, {**REPORTS, "update": {"retry": {"max_attempts": 0}}}, ["update.retry.max_attempts"]),
     (CHANGE, {**RENAME, "force": True}, ["force"]),
 ]
 
@@ -183,7 +185,7 @@ def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
         payload: Any = 1
         for _ in range(levels):
             payload = [payload]
-        assert api.send("POST", CHANGE, {**REPORTS, "change": {"payload": payload}}).status == status
+        assert api.send("POST", CHANGE, {**REPORTS, "update": {"payload": payload}}).status == status
 
 
 def test_other_methods_are_not_supported(api: Gateway) -> None:

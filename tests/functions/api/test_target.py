@@ -36,14 +36,14 @@ def asked_of(api: Gateway, url: str, queries: list[str]) -> str:
     target = {"kind": "http", "url": url, "queries": queries}
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     assert task["target"]["queries"] == queries
-    return f"/v1/tasks/{task['id']}/target"
+    return f"/v1/tasks/{task['id']}/query"
 
 
 def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: Receiver) -> None:
     """`GET url?action=status` with the task's id; status and JSON of the answer come back as they were."""
     receiver.answers["GET", "/job?team=dba&action=status"] = (200, b'{"rows": [1, 2.50]}')
     path = asked_of(api, f"{receiver.url}/job?team=dba", ["status", "summary"])
-    answer = api.send("GET", path, query="action=status")
+    answer = api.send("POST", path, {"action": "status"})
     assert (answer.status, answer.body) == (200, {"status": 200, "body": {"rows": [1, 2.5]}})
     assert answer.headers["Cache-Control"] == "no-store"
     (request,) = receiver.requests
@@ -65,7 +65,7 @@ def test_whatever_an_endpoint_answers_is_its_answer(
 ) -> None:
     """A refusal, a redirect and what is no JSON are passed on: it was the endpoint that was asked."""
     receiver.answers["GET", "/?action=progress"] = (status, text)
-    answer = api.send("GET", asked_of(api, f"{receiver.url}/", ["progress"]), query="action=progress")
+    answer = api.send("POST", asked_of(api, f"{receiver.url}/", ["progress"]), {"action": "progress"})
     assert (answer.status, answer.body) == (200, {"status": status, "body": body})
 
 
@@ -80,7 +80,7 @@ def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypa
     monkeypatch.setattr(http_target, "Call", kept)
     path = asked_of(api, receiver.url, ["status"])
     for _ in range(2):
-        assert api.send("GET", path, query="action=status").status == 200
+        assert api.send("POST", path, {"action": "status"}).status == 200
     assert len(set(ids)) == 2
 
 
@@ -90,16 +90,18 @@ def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypa
 def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict[str, object]) -> None:
     """A handler answers nothing, an endpoint what it lists: a conflict that names the question."""
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
-    answer = api.send("GET", f"/v1/tasks/{task['id']}/target", query="action=status")
+    answer = api.send("POST", f"/v1/tasks/{task['id']}/query", {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (409, "query_not_offered")
     assert "'status'" in answer.problem["detail"]
 
 
-@pytest.mark.parametrize("query", ["", "action=run", "action=", "action=status&action=status", "action=status&x=1"])
-def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, query: str) -> None:
-    """Only the three that there are, once, and nothing else; the endpoint hears of none."""
-    answer = api.send("GET", asked_of(api, receiver.url, ["status"]), query=query)
-    assert (answer.status, answer.problem["code"]) == (400, "parameters_invalid")
+@pytest.mark.parametrize(
+    "body", [{}, {"action": "run"}, {"action": ""}, {"action": None}, {"action": "status", "x": 1}]
+)
+def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, body: dict[str, object]) -> None:
+    """Only the three that there are, and nothing else; the endpoint hears of none."""
+    answer = api.send("POST", asked_of(api, receiver.url, ["status"]), body)
+    assert (answer.status, answer.problem["code"]) == (422, "fields_invalid")
     assert set(answer.faults) <= {"action", "x"}
     assert receiver.requests == []
 
@@ -107,21 +109,21 @@ def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, q
 def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> None:
     """Nobody learns of it, and its endpoint is not called."""
     path = asked_of(api, receiver.url, ["status"])
-    answer = api.send("GET", path, headers={"X-Duetime-Owner": "mallory"}, query="action=status")
+    answer = api.send("POST", path, {"action": "status"}, headers={"X-Duetime-Owner": "mallory"})
     assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
     assert receiver.requests == []
 
 
 def test_an_endpoint_that_is_not_there_is_a_bad_gateway(api: Gateway) -> None:
     """Nobody listens: 502 with a code."""
-    answer = api.send("GET", asked_of(api, "http://127.0.0.1:1/", ["status"]), query="action=status")
+    answer = api.send("POST", asked_of(api, "http://127.0.0.1:1/", ["status"]), {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
 
 
 def test_an_answer_that_is_too_large_is_a_bad_gateway(api: Gateway, receiver: Receiver) -> None:
     """No more than 64 KB is passed on."""
     receiver.answers["GET", "/?action=summary"] = (200, b"x" * 65_537)
-    answer = api.send("GET", asked_of(api, f"{receiver.url}/", ["summary"]), query="action=summary")
+    answer = api.send("POST", asked_of(api, f"{receiver.url}/", ["summary"]), {"action": "summary"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
 
 
@@ -131,7 +133,7 @@ def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
     """504 with a code of its own, well before the gateway itself gives up."""
     monkeypatch.setattr(http_target, "QUERY_TIMEOUT", 200)
     receiver.seconds = 5
-    answer = api.send("GET", asked_of(api, receiver.url, ["status"]), query="action=status")
+    answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (504, "target_silent")
 
 
@@ -141,6 +143,6 @@ def test_a_signing_key_that_cannot_be_read_is_our_own_trouble(
     """503: the endpoint is not called, and can do nothing about it."""
     environ[Variable.SIGNING_SECRET] = "gone"
     compose()
-    answer = api.send("GET", asked_of(api, receiver.url, ["status"]), query="action=status")
+    answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (503, "unavailable")
     assert receiver.requests == []

@@ -42,7 +42,7 @@ def test_a_payload_of_any_size_comes_back(api: Gateway, size: int) -> None:
     assert task["payload"] == payload
     assert api.send("GET", f"/v1/tasks/{task['id']}").body["payload"] == payload
     assert api.send("PATCH", f"/v1/tasks/{task['id']}", {"name": "n"}).body["payload"] == payload
-    assert api.send("DELETE", f"/v1/tasks/{task['id']}").body["payload"] == payload
+    assert api.send("POST", f"/v1/tasks/{task['id']}/cancel").body["payload"] == payload
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59.9Z", "2016-12-31T23:59:60Z"])
@@ -66,7 +66,7 @@ def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
     """Another owner's task is a 404 to read, change, cancel, list and name by id."""
     task = api.create({"type": "report", "delay_seconds": 60}, {"X-Duetime-Owner": "mine"})
     path = f"/v1/tasks/{task['id']}"
-    for answer in (api.send("GET", path), api.send("PATCH", path, {"name": "x"}), api.send("DELETE", path)):
+    for answer in (api.send("GET", path), api.send("PATCH", path, {"name": "x"}), api.send("POST", f"{path}/cancel")):
         assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
     assert api.listed() == []
     assert api.listed(f"ids={task['id']}") == []
@@ -78,7 +78,7 @@ def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
 )
 def test_what_is_no_id_is_no_task(api: Gateway, text: str) -> None:
     """An unknown id and a text that is no id are both a 404."""
-    for answer in (api.send("GET", f"/v1/tasks/{text}"), api.send("DELETE", f"/v1/tasks/{text}")):
+    for answer in (api.send("GET", f"/v1/tasks/{text}"), api.send("POST", f"/v1/tasks/{text}/cancel")):
         assert (answer.status, answer.problem["status"]) == (404, 404)
 
 
@@ -94,7 +94,7 @@ def test_a_known_version_is_not_sent_again(api: Gateway) -> None:
 def test_an_outcome_may_be_kept_by_its_reader(api: Gateway) -> None:
     """What has ended may be cached privately; what still changes may not."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
-    api.send("DELETE", path)
+    api.send("POST", f"{path}/cancel")
     for headers in ({}, {"If-None-Match": '"2"'}):
         assert api.send("GET", path, headers=headers).headers["Cache-Control"] == "private, no-cache"
 
@@ -132,7 +132,7 @@ def test_a_change_for_another_version_is_refused(api: Gateway) -> None:
     for tag in ('"2"', 'W/"1"', '"other"'):
         for answer in (
             api.send("PATCH", path, {"name": "x"}, {"If-Match": tag}),
-            api.send("DELETE", path, headers={"If-Match": tag}),
+            api.send("POST", f"{path}/cancel", headers={"If-Match": tag}),
         ):
             assert (answer.status, answer.problem["code"], list(answer.faults)) == (
                 412,
@@ -153,7 +153,7 @@ def test_a_change_beyond_ten_years_is_named(api: Gateway) -> None:
 def test_cancelling_answers_the_cancelled_task_every_time(api: Gateway) -> None:
     """A cancelled task is cancelled; cancelling it again changes nothing, changing it is a conflict."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
-    first, again = api.send("DELETE", path), api.send("DELETE", path)
+    first, again = api.send("POST", f"{path}/cancel"), api.send("POST", f"{path}/cancel")
     assert (first.status, first.body["state"], first.body["next_at"]) == (200, "cancelled", None)
     assert (again.status, again.body) == (200, first.body)
     late = api.send("PATCH", path, {"name": "x"})
@@ -168,8 +168,8 @@ def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, cloc
     assert api.send("GET", path).body["state"] == "running"
     for answer in (
         api.send("PATCH", path, {"name": "x"}),
-        api.send("DELETE", path),
-        api.send("DELETE", path, query="force=false"),
+        api.send("POST", f"{path}/cancel"),
+        api.send("POST", f"{path}/cancel", {"force": False}),
     ):
         assert (answer.status, answer.problem["code"]) == (409, "move_refused")
         assert "running" in answer.problem["detail"]
@@ -180,10 +180,10 @@ def test_a_running_task_is_asked_to_stop_by_force(api: Gateway, clock: StandingC
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     for _ in range(2):
-        asked = api.send("DELETE", f"/v1/tasks/{task_id}", query="force=true")
+        asked = api.send("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
         assert (asked.status, asked.body["state"], asked.body["requested_action"]) == (202, "running", "cancel")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
-    taken = api.send("DELETE", f"/v1/tasks/{waiting}", query="force=true")
+    taken = api.send("POST", f"/v1/tasks/{waiting}/cancel", {"force": True})
     assert (taken.status, taken.body["state"], taken.body["requested_action"]) == (200, "cancelled", None)
 
 
@@ -192,13 +192,13 @@ def test_force_is_held_to_owner_and_version(api: Gateway, clock: StandingClock) 
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     path = f"/v1/tasks/{task_id}"
-    for query, headers, status, code in (
-        ("force=true", {"X-Duetime-Owner": "other"}, 404, "task_unknown"),
-        ("force=true", {"If-Match": '"1"'}, 412, "version_differs"),
-        ("force=yes", {}, 400, "parameters_invalid"),
-        ("force=true&now=true", {}, 400, "parameters_invalid"),
+    for body, headers, status, code in (
+        ({"force": True}, {"X-Duetime-Owner": "other"}, 404, "task_unknown"),
+        ({"force": True}, {"If-Match": '"1"'}, 412, "version_differs"),
+        ({"force": "yes"}, {}, 422, "fields_invalid"),
+        ({"force": True, "now": True}, {}, 422, "fields_invalid"),
     ):
-        answer = api.send("DELETE", path, query=query, headers=headers)
+        answer = api.send("POST", f"{path}/cancel", body, headers=headers)
         assert (answer.status, answer.problem["code"]) == (status, code)
     assert api.send("GET", path).body["requested_action"] is None
 
@@ -226,7 +226,7 @@ def test_a_list_is_narrowed_by_its_filters(api: Gateway, clock: StandingClock) -
     ]
     two = api.create({"type": "backup", "tags": {"a": "1"}, "due_at": "2026-12-02T00:00:00Z"})["id"]
     clock.at += MINUTE
-    api.send("DELETE", f"/v1/tasks/{two}")
+    api.send("POST", f"/v1/tasks/{two}/cancel")
     for query, expected in (
         ("", [two, one]),
         ("order=asc", [one, two]),
@@ -237,6 +237,14 @@ def test_a_list_is_narrowed_by_its_filters(api: Gateway, clock: StandingClock) -
         ("state=cancelled", [two]),
         ("state=failed", []),
         ("due_after=2026-12-02T00:00:00Z", [two]),
+        ("state=scheduled&state=cancelled", [two, one]),
+        ("state=scheduled,cancelled", [two, one]),
+        ("created_after=2026-11-21T02:33:08Z", []),
+        ("created_before=2026-11-21T02:33:08Z", [two, one]),
+        ("finished_after=2026-11-21T00:00:00Z", [two]),
+        ("finished_before=2026-11-21T00:00:00Z", []),
+        ("error_type=Boom", []),
+        ("schedule=nightly", []),
         ("due_before=2026-12-02T00:00:00Z", [one]),
         (f"ids={one},{two},{UNKNOWN}", [one, two]),
     ):

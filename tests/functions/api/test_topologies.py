@@ -190,7 +190,7 @@ def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: Stan
     if path == PATH:
         assert api.send("POST", f"{path}/{task_id}/cancel").status == 202
     else:
-        assert api.send("DELETE", f"{path}/{task_id}", query="force=true").status == 202
+        assert api.send("POST", f"{path}/{task_id}/cancel", {"force": True}).status == 202
     assert states() == {"stopped"}
 
 

@@ -78,3 +78,15 @@ def test_a_wait_that_cannot_be_is_refused(api: Gateway, clock: StandingClock, wa
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=f"wait_seconds={wait}")
     assert (answer.status, list(answer.faults)) == (400, ["wait_seconds"])
     assert (api.listed(), clock.slept) == ([], [])
+
+
+def test_the_outcome_of_a_task_that_exists_is_waited_for(api: Gateway, clock: StandingClock) -> None:
+    """At most as long as was asked; what has ended answers at once."""
+    path = f"/v1/tasks/{api.create()['id']}"
+    asked_at = clock.at
+    answer = api.send("GET", path, query="wait_seconds=7")
+    assert (answer.status, answer.body["state"], clock.at) == (200, "scheduled", asked_at + 7_000)
+    api.send("POST", f"{path}/cancel")
+    assert api.send("GET", path, query="wait_seconds=7").body["state"] == "cancelled"
+    assert clock.at == asked_at + 7_000
+    assert list(api.send("GET", path, query="wait_seconds=26").faults) == ["wait_seconds"]

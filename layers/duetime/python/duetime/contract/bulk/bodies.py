@@ -1,4 +1,4 @@
-"""Cancelling, changing and redriving by a filter: the bodies of requests, and what they mean."""
+"""Cancelling, updating and retrying by a filter: the bodies of requests, and what they mean."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
 from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.limits import MAX_BULK_PACE, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
-from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
     from duetime.domain.ids import TaskId
 
-CHANGE = "change"
+UPDATE = "update"
 WRAPPED = 1
 """Levels of nesting that a body puts around what is changed."""
 S = TypeVar("S", bound="FilterActionBody")
@@ -56,9 +56,8 @@ class Conditions(Body):
     @property
     def task_filter(self) -> TaskFilter:
         """The conditions by themselves."""
-        return TaskFilter(
-            type=self.type, name=self.name, tags=self.tags, due_after=self.due_after, due_before=self.due_before
-        )
+        due = Range(self.due_after, self.due_before)
+        return TaskFilter(type=self.type, name=self.name, tags=self.tags, due=due)
 
     @property
     def is_empty(self) -> bool:
@@ -74,23 +73,25 @@ class OpenTaskFilter(Conditions):
     @property
     def task_filter(self) -> TaskFilter:
         """The conditions by themselves."""
-        return replace(super().task_filter, state=self.state)
+        return replace(super().task_filter, states=() if self.state is None else (self.state,))
 
 
-class DeadLetterFilter(Conditions):
+class FailedTaskFilter(Conditions):
     """Conditions that a failed task meets, all of them."""
 
-    error: Annotated[ErrorType | None, Field(description="Only tasks that failed with an error of this class.")] = None
+    error_type: Annotated[ErrorType | None, Field(description="Only tasks that failed with an error of this type.")] = (
+        None
+    )
 
     @property
     def task_filter(self) -> TaskFilter:
         """The conditions by themselves; failed tasks are meant in any case."""
-        return replace(super().task_filter, state=State.FAILED, error=self.error)
+        return replace(super().task_filter, states=(State.FAILED,), error_type=self.error_type)
 
     @property
     def is_empty(self) -> bool:
         """Whether every failed task is meant."""
-        return self.task_filter == TaskFilter(state=State.FAILED)
+        return self.task_filter == TaskFilter(states=(State.FAILED,))
 
 
 class FilterActionBody(Body):
@@ -123,22 +124,22 @@ class OpenTasksActionBody(FilterActionBody):
     filter: Annotated[OpenTaskFilter, Field(description="Which tasks; an empty one needs `all`.")]
 
 
-class CancelMany(OpenTasksActionBody):
+class CancelTasks(OpenTasksActionBody):
     """Tasks to be cancelled."""
 
     force: Annotated[bool, Field(description="Ask running tasks to stop as well, which they do when they can.")] = False
 
 
-class ChangeMany(OpenTasksActionBody):
-    """Tasks to be changed, and how."""
+class UpdateTasks(OpenTasksActionBody):
+    """Tasks to be updated, and how."""
 
-    change: Annotated[TaskPatch, Field(description="What to change of each, as in a change of one task.")]
+    update: Annotated[TaskPatch, Field(description="What to change of each, as in an update of one task.")]
 
 
-class RedriveMany(FilterActionBody):
+class RetryTasks(FilterActionBody):
     """Failed tasks to be tried again."""
 
-    filter: Annotated[DeadLetterFilter, Field(description="Which failed tasks; an empty one needs `all`.")]
+    filter: Annotated[FailedTaskFilter, Field(description="Which failed tasks; an empty one needs `all`.")]
 
 
 def read_filter_action(model: type[S], document: Document) -> S:
@@ -191,15 +192,15 @@ def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes) -> Bu
         is_dry=body.dry_run,
     )
     kind = next(kind for kind, model in _MODELS.items() if isinstance(body, model))
-    force = isinstance(body, CancelMany) and body.force
-    change = change_of(body.change, (CHANGE,)) if isinstance(body, ChangeMany) else None
+    force = isinstance(body, CancelTasks) and body.force
+    change = change_of(body.update, (UPDATE,)) if isinstance(body, UpdateTasks) else None
     return BulkRequest(kind, action, text, force, change)
 
 
 _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
-    BulkKind.CANCEL: CancelMany,
-    BulkKind.UPDATE: ChangeMany,
-    BulkKind.RETRY: RedriveMany,
+    BulkKind.CANCEL: CancelTasks,
+    BulkKind.UPDATE: UpdateTasks,
+    BulkKind.RETRY: RetryTasks,
 }
 
 
@@ -210,6 +211,9 @@ def scope_of(body: FilterActionBody, owner: str) -> str:
 
 def _reject_unclear(body: FilterActionBody) -> None:
     """Nobody means all of their tasks by mistake."""
+    if "tags" in body.filter.model_fields_set and not body.filter.tags:
+        # A client that has lost its tags would mean more tasks than its user does.
+        raise FieldsInvalid([Fault("filter.tags", "is empty: give a tag, or leave it out")])
     is_empty = body.filter.is_empty
     if is_empty and not body.all:
         raise FieldsInvalid([Fault("filter", "is empty: give a condition, or say all: true")])
@@ -218,7 +222,7 @@ def _reject_unclear(body: FilterActionBody) -> None:
     if body.limit is not None and body.per_second is not None and not body.dry_run:
         raise FieldsInvalid([Fault("limit", "cannot be given together with per_second: a pace takes its time")])
     if isinstance(body.filter, OpenTaskFilter) and body.filter.state in TERMINAL:
-        raise FieldsInvalid([Fault("filter.state", "is an end: such tasks can be neither cancelled nor changed")])
+        raise FieldsInvalid([Fault("filter.state", "is an end: such tasks can be neither cancelled nor updated")])
 
 
 def _after(token: str | None, scope: str) -> TaskId | None:

@@ -1,4 +1,4 @@
-"""The operations that cancel and change tasks by a filter, and those on bulk operations."""
+"""The operations that cancel, update and retry tasks by a filter, and those on bulk operations."""
 
 from __future__ import annotations
 
@@ -46,10 +46,18 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
 
 
 CANCEL_MANY = filter_action(
-    "cancelTasks", "POST /v1/tasks/cancel", "Cancel tasks by a filter", _OPEN_TASKS, bodies.CancelMany
+    "cancelTasks", "POST /v1/tasks/cancel", "Cancel tasks by a filter", _OPEN_TASKS, bodies.CancelTasks
 )
-CHANGE_MANY = filter_action(
-    "changeTasks", "POST /v1/tasks/change", "Change tasks by a filter", _OPEN_TASKS, bodies.ChangeMany
+UPDATE_MANY = filter_action(
+    "updateTasks", "POST /v1/tasks/update", "Update tasks by a filter", _OPEN_TASKS, bodies.UpdateTasks
+)
+RETRY_MANY = filter_action(
+    "retryTasks",
+    "POST /v1/tasks/retry",
+    "Have failed tasks tried again by a filter",
+    "Each as `retryTask` would: from its first attempt on, by its whole retry policy. One that gives up again has "
+    f"failed again, and is meant again by a piece that is repeated. {PIECES}",
+    bodies.RetryTasks,
 )
 LIST = Operation(
     "listBulkOperations",

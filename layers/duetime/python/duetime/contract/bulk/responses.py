@@ -78,7 +78,7 @@ class FilterActionResponse(TypedDict):
     examined: Annotated[int, Field(description="Tasks that were looked at.")]
     matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
     affected: Annotated[
-        int, Field(description="Of those, tasks that were changed, cancelled, asked to stop, or redriven.")
+        int, Field(description="Of those, tasks that were updated, cancelled, asked to stop, or retried.")
     ]
     refused: Annotated[
         Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")

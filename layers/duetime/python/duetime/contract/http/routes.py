@@ -10,14 +10,13 @@ from duetime.contract.http.operation import Operation
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
 from duetime.contract.pull import operations as leases
 from duetime.contract.schedules import operations as schedules
-from duetime.contract.tasks import dead_letters
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.topologies import operations as topologies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_DECLARED_IN = (tasks, bulk, dead_letters, locks, leases, switches, schedules, topologies, health)
+_DECLARED_IN = (tasks, bulk, locks, leases, switches, schedules, topologies, health)
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 # Whatever a module declares is an operation of the API: none can be left out of a list of them.

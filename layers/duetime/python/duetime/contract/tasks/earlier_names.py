@@ -10,7 +10,7 @@ from typing import Any
 
 _FIELDS = {"at": "due_at", "deadline_seconds": "notify_within_seconds", "rollback": "rollback_on_failure"}
 _LOCK = {"limit": "max_holders"}
-_FILTER = {"due_from": "due_after", "due_to": "due_before"}
+_FILTER = {"due_from": "due_after", "due_to": "due_before", "error": "error_type"}
 _STATES = {"postponed": "waiting"}
 
 
@@ -36,8 +36,10 @@ def filter_action(value: object) -> object:
     wanted = renamed(value.get("filter"), _FILTER)
     if isinstance(wanted, dict) and "state" in wanted:
         wanted = {**wanted, "state": _STATES.get(wanted["state"], wanted["state"])}
-    change = {"change": task_fields(value["change"])} if "change" in value else {}
-    return {**value, "filter": wanted, **change}
+    body: dict[str, Any] = {**value, "filter": wanted}
+    if "change" in body:
+        body["update"] = task_fields(body.pop("change"))
+    return body
 
 
 def graph(value: object) -> object:

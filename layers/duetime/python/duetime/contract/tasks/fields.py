@@ -80,6 +80,7 @@ TIME_SCHEMA: dict[str, Any] = {
 
 LOCK_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_LOCK_KEY_LENGTH - 1}}}$"
 SCHEDULE_NAME_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_NAME_LENGTH - 1}}}$"
+ScheduleName = Annotated[str, Field(pattern=SCHEDULE_NAME_PATTERN)]
 LockKey = Annotated[
     str, Field(pattern=LOCK_KEY_PATTERN, description="Its name among the owner's locks.", examples=["db-17"])
 ]
@@ -158,7 +159,7 @@ TargetPhases = Annotated[
 OfferedQueries = Annotated[
     list[Literal["status", "progress", "summary"]],
     Field(
-        description="What the endpoint answers when it is asked by `GET /v1/tasks/{task_id}/target`.",
+        description="What the endpoint answers when it is asked by `POST /v1/tasks/{task_id}/query`.",
         examples=[["status"]],
         json_schema_extra={"uniqueItems": True},
     ),

@@ -48,7 +48,8 @@ LIST = Operation(
     "GET /v1/tasks",
     "List one's tasks",
     Returns(responses.PageResponse, "A page of the list."),
-    description="In order of their due times. A page may be short, or empty, and still name a next one.",
+    description="In order of their due times. A page may be short, or empty, and still name a next one. Those that "
+    "gave up are the list of `state=failed`.",
     query=queries.TaskListQuery,
 )
 READ = Operation(
@@ -56,26 +57,28 @@ READ = Operation(
     "GET /v1/tasks/{task_id}",
     "Read a task",
     replace(TASK, headers=_CACHED),
+    description="With `wait_seconds`, the answer comes with the outcome, or at the limit.",
+    query=queries.TaskQuery,
     headers=(IF_NONE_MATCH,),
 )
-CHANGE = Operation(
-    "changeTask",
+UPDATE = Operation(
+    "updateTask",
     "PATCH /v1/tasks/{task_id}",
-    "Change a task that has not started",
-    TASK.but("The task after the change."),
+    "Update a task that has not started",
+    TASK.but("The task after the update."),
     body=bodies.TaskPatch,
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
 CANCEL = Operation(
     "cancelTask",
-    "DELETE /v1/tasks/{task_id}",
+    "POST /v1/tasks/{task_id}/cancel",
     "Cancel a task that has not started, or ask a running one to stop",
     TASK.but("The cancelled task."),
     description="Cancelling it again changes nothing and answers the same. A task that runs is a conflict, unless "
     "`force` is true: then it is asked to stop, which it does when it can.",
     accepted=TASK.accepted("The running task is asked to stop."),
-    query=queries.CancelQuery,
+    body=report_bodies.TaskCancel,
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
@@ -172,13 +175,13 @@ LIST_ATTEMPTS = Operation(
     Returns(responses.AttemptsResponse, "Who ran it and when, how it ended and what it cost."),
     description="Those that have ended, oldest first. One whose worker was lost is entered with the next claim.",
 )
-ASK_TARGET = Operation(
-    "askTarget",
-    "GET /v1/tasks/{task_id}/target",
+QUERY = Operation(
+    "queryTask",
+    "POST /v1/tasks/{task_id}/query",
     "Ask the endpoint of a task how it stands with it",
     Returns(responses.TargetReply, "What the endpoint answered."),
     description="Only of an HTTP target that lists the question in its `queries`. Whatever the endpoint answers is "
     f"passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes of it; it has {QUERY_TIMEOUT // SECOND} seconds.",
-    query=queries.TargetQuery,
+    body=report_bodies.TaskQueryBody,
     errors=(errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent),
 )

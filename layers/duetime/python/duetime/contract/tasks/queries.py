@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -15,10 +15,10 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.fields import TIME_SCHEMA, ErrorType, TaskType, WantedName
+from duetime.contract.tasks.fields import TIME_SCHEMA, ErrorType, ScheduleName, TaskType, WantedName
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
-from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
 from duetime.domain.times import Millis
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 P = TypeVar("P", bound="Parameters")
-_REPEATABLE = frozenset({"tag"})
 _MOST_PARAMETERS = 100
 _WHOLE = re.compile(r"[0-9]{1,3}")
 
@@ -52,14 +51,20 @@ def _wait_seconds(text: object) -> int:
     return _whole(text, 0, MAX_WAIT_SECONDS)
 
 
-def _truth(text: object) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError("should be 'true' or 'false'")
-    return text == "true"
+def _parts(texts: object) -> list[str]:
+    """What a parameter names that may be repeated, and may name several with commas."""
+    return [part for text in texts for part in str(text).split(",")] if isinstance(texts, list) else []
 
 
-def _ids(text: object) -> tuple[TaskId, ...]:
-    texts = str(text).split(",")
+def _states(texts: object) -> tuple[State, ...]:
+    try:
+        return tuple(sorted({State(part) for part in _parts(texts)}))
+    except ValueError:
+        raise ValueError(f"should be one or several of {', '.join(State)}") from None
+
+
+def _ids(given: object) -> tuple[TaskId, ...]:
+    texts = _parts(given)
     if len(texts) > MAX_BATCH:
         raise ValueError(f"names more than {MAX_BATCH} tasks")
     try:
@@ -85,22 +90,47 @@ def _tags(texts: object) -> dict[str, str]:
     return tags
 
 
+WaitSeconds = Annotated[
+    int,
+    BeforeValidator(_wait_seconds),
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
+    Field(description="Seconds to wait for the outcome; the answer comes at the latest when they are over."),
+]
+_STATES_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "string", "enum": [state.value for state in State]},
+    "minItems": 1,
+}
 _InstantText = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
 _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 
 
 class Parameters(Body):
-    """The parameters of a request's query."""
+    """The parameters of a request's query.
+
+    Attributes:
+        repeatable: those that may be given more than once.
+    """
+
+    repeatable: ClassVar[frozenset[str]] = frozenset()
 
     def contradictions(self) -> Sequence[Fault]:
         """What is wrong with them together, though each by itself is right."""
         return ()
 
 
-class ListedQuery(Parameters):
-    """Parameters of every list of tasks; several filters narrow the list together."""
+class TaskListQuery(Parameters):
+    """Parameters of `GET /v1/tasks`; several filters narrow the list together."""
 
+    repeatable: ClassVar[frozenset[str]] = frozenset({"ids", "state", "tag"})
+
+    state: Annotated[
+        tuple[State, ...],
+        BeforeValidator(_states),
+        WithJsonSchema(_STATES_SCHEMA),
+        Field(description="Only tasks in one of these states; may be repeated."),
+    ] = ()
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
     name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
     tag: Annotated[
@@ -109,47 +139,53 @@ class ListedQuery(Parameters):
         WithJsonSchema(_TAGS_SCHEMA),
         Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
     ] = Field(default_factory=dict)
-    due_after: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
-    due_before: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
-    order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
-    limit: Annotated[PageSize, Field(description="Most tasks on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
-        None
-    )
-
-    @property
-    def filter(self) -> TaskFilter:
-        """The conditions that the listed tasks meet."""
-        return TaskFilter(
-            type=self.type, name=self.name, tags=self.tag, due_after=self.due_after, due_before=self.due_before
-        )
-
-    def scope(self, owner: str) -> str:
-        """Which list this is, whatever the page: what a token must have been handed out for."""
-        return repr((owner, self.order, self.filter))
-
-
-class TaskListQuery(ListedQuery):
-    """Parameters of `GET /v1/tasks`."""
-
-    state: Annotated[State | None, Field(strict=False, description="Only tasks in this state.")] = None
+    error_type: Annotated[
+        ErrorType | None, Field(description="Only tasks whose last failed attempt ended with an error of this type.")
+    ] = None
+    schedule: Annotated[ScheduleName | None, Field(description="Only runs of this schedule.")] = None
     parent: Annotated[
         TaskId | None,
         BeforeValidator(_id),
         WithJsonSchema({"type": "string"}),
         Field(description="Only nodes of this topology, of all its runs."),
     ] = None
+    due_after: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
+    due_before: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
+    created_after: Annotated[_InstantText, Field(description="Only tasks created at this time or later.")] = None
+    created_before: Annotated[_InstantText, Field(description="Only tasks created before this time.")] = None
+    finished_after: Annotated[_InstantText, Field(description="Only tasks finished at this time or later.")] = None
+    finished_before: Annotated[_InstantText, Field(description="Only tasks finished before this time.")] = None
+    order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
+    limit: Annotated[PageSize, Field(description="Most tasks on a page.")] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
+        None
+    )
     ids: Annotated[
         tuple[TaskId, ...],
         BeforeValidator(_ids),
         WithJsonSchema(_IDS_SCHEMA),
-        Field(description="These tasks, separated by commas; unknown ones are left out. Excludes all else."),
+        Field(description="Only these tasks; may be repeated. Unknown ones are left out. Excludes all else."),
     ] = ()
 
     @property
     def filter(self) -> TaskFilter:
         """The conditions that the listed tasks meet."""
-        return replace(super().filter, state=self.state, parent=self.parent)
+        return TaskFilter(
+            states=self.state,
+            type=self.type,
+            name=self.name,
+            tags=self.tag,
+            error_type=self.error_type,
+            schedule=self.schedule,
+            parent=self.parent,
+            due=Range(self.due_after, self.due_before),
+            created=Range(self.created_after, self.created_before),
+            finished=Range(self.finished_after, self.finished_before),
+        )
+
+    def scope(self, owner: str) -> str:
+        """Which list this is, whatever the page: what a token must have been handed out for."""
+        return repr((owner, self.order, self.filter))
 
     def contradictions(self) -> Sequence[Fault]:
         """Tasks that are named by their ids are not filtered too."""
@@ -157,45 +193,16 @@ class TaskListQuery(ListedQuery):
         return () if alone else (Fault("ids", "cannot be given together with other parameters", FaultCode.CONFLICT),)
 
 
-class DeadLetterQuery(ListedQuery):
-    """Parameters of `GET /v1/dead-letters`."""
+class TaskQuery(Parameters):
+    """Parameters of `GET /v1/tasks/{task_id}`."""
 
-    error: Annotated[ErrorType | None, Field(description="Only tasks that failed with an error of this class.")] = None
-
-    @property
-    def filter(self) -> TaskFilter:
-        """The conditions that the listed tasks meet: that they failed, in any case."""
-        return replace(super().filter, state=State.FAILED, error=self.error)
+    wait_seconds: WaitSeconds = 0
 
 
 class CreationQuery(Parameters):
     """Parameters of `POST /v1/tasks`."""
 
-    wait_seconds: Annotated[
-        int,
-        BeforeValidator(_wait_seconds),
-        WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
-        Field(description="Seconds to wait for the outcome: 201 with it, or 202 if there is none by then."),
-    ] = 0
-
-
-class CancelQuery(Parameters):
-    """Parameters of `DELETE /v1/tasks/{task_id}`."""
-
-    force: Annotated[
-        bool,
-        BeforeValidator(_truth),
-        WithJsonSchema({"type": "boolean"}),
-        Field(description="Ask a running task to stop as well, which it does when it can."),
-    ] = False
-
-
-class TargetQuery(Parameters):
-    """Parameters of `GET /v1/tasks/{task_id}/target`."""
-
-    action: Annotated[
-        Literal["status", "progress", "summary"], Field(description="What the endpoint is asked for; it must offer it.")
-    ]
+    wait_seconds: WaitSeconds = 0
 
 
 def read_query(model: type[P], raw: str) -> P:
@@ -204,9 +211,9 @@ def read_query(model: type[P], raw: str) -> P:
     Raises:
         ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
     """
-    pairs = _pairs(raw)
+    pairs = _pairs(raw, model.repeatable)
     values: dict[str, object] = dict(pairs)
-    values |= {name: [value for key, value in pairs if key == name] for name in _REPEATABLE & values.keys()}
+    values |= {name: [value for key, value in pairs if key == name] for name in model.repeatable & values.keys()}
     try:
         query = validated(model, values)
     except FieldsInvalid as refusal:
@@ -229,7 +236,7 @@ def no_query(raw: str) -> None:
         )
 
 
-def _pairs(raw: str) -> Sequence[tuple[str, str]]:
+def _pairs(raw: str, repeatable: frozenset[str] = frozenset()) -> Sequence[tuple[str, str]]:
     try:
         pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
     except UnicodeDecodeError:
@@ -237,7 +244,7 @@ def _pairs(raw: str) -> Sequence[tuple[str, str]]:
     except ValueError:
         raise ParametersInvalid.of("query", f"has more than {_MOST_PARAMETERS} parameters") from None
     times = Counter(name for name, _ in pairs)
-    repeated = [name for name, count in times.items() if count > 1 and name not in _REPEATABLE]
+    repeated = [name for name, count in times.items() if count > 1 and name not in repeatable]
     if repeated:
         reason = "is given more than once, and takes one value"
         raise ParametersInvalid(Fault(shown(name), reason, FaultCode.DUPLICATE) for name in repeated)

@@ -32,6 +32,18 @@ class NoFields(Body):
     """Nothing: this request takes no fields, and no body at all will do."""
 
 
+class TaskCancel(Body):
+    """How a task is cancelled; no body at all will do."""
+
+    force: Annotated[bool, Field(description="Ask a running task to stop as well, which it does when it can.")] = False
+
+
+class TaskQueryBody(Body):
+    """What the endpoint of a task is asked for."""
+
+    action: Annotated[Literal["status", "progress", "summary"], Field(description="It must be among its `queries`.")]
+
+
 class NotifiedError(Body):
     """Why an attempt failed."""
 

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.field_decoding import compact
-from duetime.contract.tasks.report_bodies import Heartbeat, NoFields, Notification, ProgressReport
+from duetime.contract.tasks.report_bodies import (
+    Heartbeat,
+    NoFields,
+    Notification,
+    ProgressReport,
+    TaskCancel,
+    TaskQueryBody,
+)
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Succeeded, failure
+from duetime.domain.tasks.targets import Query
 from duetime.domain.tasks.task import Progress
 
 if TYPE_CHECKING:
@@ -52,6 +60,24 @@ def reject_fields(document: Document) -> None:
         FieldsInvalid: there is one, or the body is no object.
     """
     read_body(NoFields, document)
+
+
+def is_forced(document: Document) -> bool:
+    """Whether the body of a cancel asks running tasks to stop as well.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return read_body(TaskCancel, document).force
+
+
+def query(document: Document) -> Query:
+    """What an endpoint is asked for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return Query(read_body(TaskQueryBody, document).action)
 
 
 def heartbeat(document: Document) -> Report:

@@ -41,7 +41,7 @@ class FilterAction:
 
     def means(self, task: Task) -> bool:
         """Whether it means a task: what has ended only if its end is requested by name."""
-        return (not task.is_terminal or task.state is self.wanted.state) and self.wanted.matches(task)
+        return (not task.is_terminal or task.state in self.wanted.states) and self.wanted.matches(task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class FilterResult:
     Attributes:
         examined: tasks that were checked.
         matched: of those, tasks that the filter means and that have not ended, or that failed if it means those.
-        affected: of those, tasks that were cancelled, asked to stop, changed, or redriven.
+        affected: of those, tasks that were cancelled, asked to stop, updated, or retried.
         rejected: of those, tasks that could not be, by what rejected them.
         after: the id to go on behind; `None` if there are no more.
     """

@@ -15,35 +15,71 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """A range of time; without bounds it holds everything.
+
+    Attributes:
+        after: its first instant.
+        before: the instant behind its last one.
+    """
+
+    after: Millis | None = None
+    before: Millis | None = None
+
+    def holds(self, at: Millis | None) -> bool:
+        """Whether an instant is in it; one that is not known yet is in no bounded range."""
+        if at is None:
+            return self.after is None and self.before is None
+        return (self.after is None or at >= self.after) and (self.before is None or at < self.before)
+
+
+@dataclass(frozen=True, slots=True)
 class TaskFilter:
     """Conditions that a listed task meets, all of them.
 
     Attributes:
+        states: one of these; none for any.
         tags: keys and the values they must have.
-        due_after: due no earlier than this.
-        due_before: due before this.
-        error: class of the error that the last failed attempt ended with.
+        error_type: of the error that the last failed attempt ended with.
+        schedule: the name of the schedule that it is a run of.
         parent: the topology that it is a node of.
     """
 
-    state: State | None = None
+    states: tuple[State, ...] = ()
     type: str | None = None
     name: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    due_after: Millis | None = None
-    due_before: Millis | None = None
-    error: str | None = None
+    error_type: str | None = None
+    schedule: str | None = None
     parent: TaskId | None = None
+    due: Range = Range()
+    created: Range = Range()
+    finished: Range = Range()
 
     def matches(self, task: Task) -> bool:
         """Whether a task meets every condition."""
         return (
-            self.state in (None, task.state)
+            (not self.states or task.state in self.states)
             and self.type in (None, task.type)
             and self.name in (None, task.name)
             and all(task.tags.get(key) == value for key, value in self.tags.items())
-            and (self.due_after is None or task.due_at >= self.due_after)
-            and (self.due_before is None or task.due_at < self.due_before)
-            and (self.error is None or (task.error is not None and task.error.type == self.error))
-            and (self.parent is None or (task.node_ref is not None and task.node_ref.topology == self.parent))
+            and self._matches_references(task)
+            and self._matches_times(task)
+        )
+
+    def _matches_references(self, task: Task) -> bool:
+        error_type = task.error.type if task.error is not None else None
+        schedule = task.schedule_ref.schedule if task.schedule_ref is not None else None
+        parent = task.node_ref.topology if task.node_ref is not None else None
+        return (
+            self.error_type in (None, error_type)
+            and self.schedule in (None, schedule)
+            and self.parent in (None, parent)
+        )
+
+    def _matches_times(self, task: Task) -> bool:
+        return (
+            self.due.holds(task.due_at)
+            and self.created.holds(task.created_at)
+            and self.finished.holds(task.finished_at)
         )

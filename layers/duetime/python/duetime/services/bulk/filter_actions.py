@@ -109,8 +109,8 @@ class BulkRequests:
         if request.kind is BulkKind.CANCEL:
             return self.filtered_tasks.cancel(owner, action, force=request.force)
         if request.change is not None:
-            return self.filtered_tasks.change(owner, action, request.change)
-        return self.filtered_tasks.redrive(owner, action)
+            return self.filtered_tasks.update(owner, action, request.change)
+        return self.filtered_tasks.retry(owner, action)
 
     def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
         """The operation under the id that the key stands for, and what is stored of it already."""

@@ -65,15 +65,15 @@ class FilteredTasks:
         cancel = self.task_control.cancel_by_force if force else self.task_updater.cancel
         return self._apply(owner, action, lambda task: cancel(owner, task.id, task.version))
 
-    def change(self, owner: str, action: FilterAction, wanted: TaskChange) -> FilterResult:
+    def update(self, owner: str, action: FilterAction, wanted: TaskChange) -> FilterResult:
         """Change a piece.
 
         Raises:
             FieldInvalid: the first of the tasks cannot be changed so; none was. Further on such a task is counted.
         """
-        return self._apply(owner, action, lambda task: self.task_updater.change(owner, task.id, wanted, task.version))
+        return self._apply(owner, action, lambda task: self.task_updater.update(owner, task.id, wanted, task.version))
 
-    def redrive(self, owner: str, action: FilterAction) -> FilterResult:
+    def retry(self, owner: str, action: FilterAction) -> FilterResult:
         """Have a piece of the failed tasks tried again; the filter asks for that state."""
         return self._apply(owner, action, lambda task: self.task_control.retry(owner, task.id, task.version))
 
@@ -93,7 +93,7 @@ class FilteredTasks:
         self, owner: str, action: FilterAction, join_count: _JoinCount, act: Callable[[Task], object]
     ) -> None:
         pace = _Pace(self.runtime.clock, action)
-        failed_only = action.wanted.state is State.FAILED
+        failed_only = action.wanted.states == (State.FAILED,)
         while join_count.examined < MAX_EXAMINED:
             query = ListQuery(
                 owner, join_count.after, descending=action.descending, limit=MAX_PAGE, failed_only=failed_only

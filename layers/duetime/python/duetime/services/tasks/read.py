@@ -76,7 +76,7 @@ class TaskReader:
         matching: list[Task] = []
         after = query.after
         examined = 0
-        step = replace(query, limit=MAX_PAGE, failed_only=wanted.state == State.FAILED)
+        step = replace(query, limit=MAX_PAGE, failed_only=wanted.states == (State.FAILED,))
         while examined < MAX_EXAMINED:
             ids = self.stores.tasks.list_ids(replace(step, after=after))
             for task in self.get_many(query.owner, ids):

@@ -1,4 +1,4 @@
-"""Changing and cancelling what has not started."""
+"""Updating and cancelling what has not started."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TaskUpdater:
     rules: TargetRules
     read_graph: GraphReader
 
-    def change(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
+    def update(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
         """Change a task that has not started.
 
         Args:
