@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
@@ -25,6 +26,7 @@ from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer
+from duetime.services.repeated_requests import RepeatedRequests
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.manage import ScheduleManager
@@ -101,17 +103,22 @@ def _expansion() -> Callable[[], object]:
     tasks = DynamoTaskStore(fake, table, around, around)
     contents = SplitContentStore(fake, table, s3, "contents")
     schedules, calendars = DynamoScheduleStore(fake, table, around), DynamoCalendarStore(fake, table, around)
-    stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars)
+    keys = DynamoKeyStore(fake, table)
+    stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars, keys=keys)
     urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
     enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL)
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, around, TargetRules())
     expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
     shards = Shards(DynamoShardStore(fake, table), around, 16)
     scheduling = ScheduleManager(
-        ScheduleWriter(stores, enqueuer, expander, runtime, _LOOK_AHEAD, MINUTE), stores, runtime, shards
+        ScheduleWriter(stores, enqueuer, expander, runtime, _LOOK_AHEAD, MINUTE),
+        stores,
+        runtime,
+        shards,
+        RepeatedRequests(keys),
     )
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
-    made = scheduling.create(_OWNER, spec)
+    made = scheduling.create(_OWNER, spec).stored
 
     def step() -> None:
         around.at += MINUTE

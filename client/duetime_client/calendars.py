@@ -37,9 +37,17 @@ class Calendars:
         """One calendar."""
         return _calendar(self._transport.request("GET", path_of(name)))
 
-    def put_calendar(self, name: str, /, **fields: Unpack[CalendarFields]) -> Calendar:
-        """Create a calendar, or replace it completely; schedules that name it apply it from then on."""
-        return _calendar(self._transport.request("PUT", path_of(name), body=body_of(fields), repeatable=True))
+    def put_calendar(self, name: str, /, *, if_match: str | None = None, **fields: Unpack[CalendarFields]) -> Calendar:
+        """Create a calendar, or replace it completely; schedules that name it apply it from then on.
+
+        With `if_match`, replace it only if it still has that `etag`; a lost response is not followed by another try.
+        """
+        headers = {"If-Match": if_match} if if_match else {}
+        return _calendar(
+            self._transport.request(
+                "PUT", path_of(name), body=body_of(fields), headers=headers, repeatable=if_match is None
+            )
+        )
 
     def put_icalendar(
         self, name: str, data: bytes, *, mode: str | None = None, timezone: str | None = None
@@ -58,13 +66,14 @@ class Calendars:
         )
         return _calendar(response)
 
-    def delete_calendar(self, name: str) -> Calendar:
+    def delete_calendar(self, name: str, *, if_match: str | None = None) -> Calendar:
         """Delete a calendar that no schedule names; returns it as it was.
 
         Raises:
             Conflict: A schedule names it.
         """
-        return _calendar(self._transport.request("DELETE", path_of(name)))
+        headers = {"If-Match": if_match} if if_match else {}
+        return _calendar(self._transport.request("DELETE", path_of(name), headers=headers))
 
 
 def path_of(name: str) -> str:
@@ -73,4 +82,4 @@ def path_of(name: str) -> str:
 
 
 def _calendar(response: httpx.Response) -> Calendar:
-    return read(Calendar, response, document_of(response))
+    return read(Calendar, response, document_of(response)).at(response.headers.get("ETag"))

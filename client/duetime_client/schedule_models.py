@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads th
 from datetime import datetime  # noqa: TC003 - same
 from typing import Literal, NotRequired, TypedDict
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from duetime_client.task import ResponseModel
 from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
@@ -185,3 +185,15 @@ class Calendar(ResponseModel):
     weekdays: Sequence[str] = ()
     windows: Sequence[Mapping[str, object]] = ()
     spans: Sequence[Mapping[str, object]] = ()
+
+    _etag: str | None = PrivateAttr(default=None)
+
+    @property
+    def etag(self) -> str | None:
+        """The version for `put_calendar(if_match=…)`; nothing in lists."""
+        return self._etag
+
+    def at(self, etag: str | None) -> Calendar:
+        """The same calendar, with its version."""
+        self._etag = etag
+        return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 from urllib.parse import quote
+from uuid import uuid4
 
 from duetime_client.lock_admin import read
 from duetime_client.pages import pages
@@ -11,6 +12,7 @@ from duetime_client.problems import document_of, unexpected_response
 from duetime_client.responses import task_of
 from duetime_client.schedule_models import Backfill, Occurrence, Schedule
 from duetime_client.task_fields import body_of, encoded
+from duetime_client.transport import IDEMPOTENCY_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,14 +32,18 @@ class Schedules:
 
     _transport: Transport
 
-    def create_schedule(self, name: str | None = None, /, **fields: Unpack[ScheduleFields]) -> Schedule:
+    def create_schedule(
+        self, name: str | None = None, /, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
+    ) -> Schedule:
         """Create a schedule; without a name, the API generates one.
+
+        A retried request never creates a second schedule: it carries an idempotency key, by default a random one.
 
         Raises:
             Conflict: There is one of this name.
         """
-        named = {} if name is None else {"name": name}
-        return _schedule(self._transport.request("POST", SCHEDULES, body={**named, **body_of(fields)}))
+        body = {**({} if name is None else {"name": name}), **body_of(fields)}
+        return _schedule(self._transport.request("POST", SCHEDULES, body=body, headers=_headers(idempotency_key)))
 
     def get_schedule(self, name: str) -> Schedule:
         """One schedule, with its next occurrences and recent skips."""
@@ -58,12 +64,12 @@ class Schedules:
         The fields are merged, also those of the task: nothing (None) removes one, and another timing
         replaces the one before. Queued occurrences are replaced.
         """
-        headers = {"If-Match": if_match} if if_match else {}
+        headers = _guard(if_match)
         return _schedule(self._transport.request("PATCH", path_of(name), body=body_of(changes), headers=headers))
 
-    def delete_schedule(self, name: str) -> Schedule:
+    def delete_schedule(self, name: str, *, if_match: str | None = None) -> Schedule:
         """Delete a schedule; its queued tasks will not run. Returns it as it was."""
-        return _schedule(self._transport.request("DELETE", path_of(name)))
+        return _schedule(self._transport.request("DELETE", path_of(name), headers=_guard(if_match)))
 
     def pause_schedule(self, name: str, reason: str = "") -> Schedule:
         """Pause a schedule, with a reason; its queued tasks will not run."""
@@ -73,17 +79,32 @@ class Schedules:
         """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
         return self._steer_schedule(name, "resume")
 
-    def run_schedule(self, name: str) -> Task:
-        """Run a schedule's task once, now, regardless of its timing; returns the task."""
-        return task_of(self._transport.request("POST", f"{path_of(name)}/run"))
+    def run_schedule(self, name: str, *, idempotency_key: str | None = None, if_match: str | None = None) -> Task:
+        """Run a schedule's task once, now, regardless of its timing; returns the task.
+
+        A retried request never runs it twice: it carries an idempotency key, by default a random one.
+        """
+        headers = {**_headers(idempotency_key), **_guard(if_match)}
+        return task_of(self._transport.request("POST", f"{path_of(name)}/run", headers=headers))
 
     def create_backfill(
-        self, name: str, start: datetime | str, end: datetime | str, *, per_minute: int | None = None
+        self,
+        name: str,
+        start: datetime | str,
+        end: datetime | str,
+        *,
+        per_minute: int | None = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> Backfill:
-        """Run the occurrences of a past period, its end excluded, a number of them per minute."""
+        """Run the occurrences of a past period, its end excluded, a number of them per minute.
+
+        A retried request never begins a second backfill: it carries an idempotency key, by default a random one.
+        """
         body = {"scheduled_after": encoded(start), "scheduled_before": encoded(end)}
         pace = {} if per_minute is None else {"per_minute": per_minute}
-        response = self._transport.request("POST", f"{path_of(name)}/backfills", body={**body, **pace})
+        headers = {**_headers(idempotency_key), **_guard(if_match)}
+        response = self._transport.request("POST", f"{path_of(name)}/backfills", body={**body, **pace}, headers=headers)
         return read(Backfill, response, document_of(response))
 
     def list_backfills(self, name: str) -> list[Backfill]:
@@ -136,6 +157,14 @@ class Schedules:
 def path_of(name: str) -> str:
     """The path of a schedule; the name is one segment of it, whatever characters it has."""
     return f"{SCHEDULES}/{quote(name, safe='', errors='replace')}"
+
+
+def _headers(idempotency_key: str | None) -> dict[str, str]:
+    return {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
+
+
+def _guard(if_match: str | None) -> dict[str, str]:
+    return {"If-Match": if_match} if if_match else {}
 
 
 def _backfill_path(name: str, backfill_id: str) -> str:

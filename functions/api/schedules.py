@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
-from duetime.contract.http.etags import etag_of
+from duetime.contract.http.etags import is_known_tag, shown_etag
 from duetime.contract.schedules import decoding, operations, updates
 from duetime.contract.schedules.encoding import (
     UPCOMING,
@@ -19,7 +20,10 @@ from duetime.contract.schedules.encoding import (
 from duetime.contract.schedules.responses import BackfillPage, OccurrencesResponse, PreviewResponse, SchedulePage
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
+from duetime.services.schedules.manual_runs import Period
+from duetime.services.tasks.create import IdempotencyKey
 
+from .requests import body_hash
 from .responses import Response, answer, task_response
 from .routing import route
 
@@ -35,8 +39,12 @@ if TYPE_CHECKING:
 @route(operations.CREATE)
 def create_schedule(request: Request) -> Response:
     """Create a schedule."""
-    created = composed().schedule_manager.create(request.owner, decoding.schedule_spec(request.document()))
-    return _response(request, created, {"Location": operations.READ.url(name=created.name)})
+    document = request.document()
+    made = composed().schedule_manager.create(
+        request.owner, decoding.schedule_spec(document), _key(request, document.value)
+    )
+    location = {"Location": operations.READ.url(name=made.stored.name)}
+    return _response(request, made.stored, {**location, **_replayed(is_replay=made.is_replay)})
 
 
 @route(operations.LIST)
@@ -67,7 +75,11 @@ def preview_schedule(request: Request) -> Response:
 @route(operations.READ)
 def get_schedule(request: Request) -> Response:
     """Read one schedule."""
-    return _response(request, composed().schedule_manager.get(request.owner, _name(request)))
+    response = _response(request, composed().schedule_manager.get(request.owner, _name(request)))
+    if is_known_tag(request.header("If-None-Match"), response.headers["ETag"]):
+        kept = {name: value for name, value in response.headers.items() if name != "Content-Type"}
+        return Response(HTTPStatus.NOT_MODIFIED.value, "", kept)
+    return response
 
 
 @route(operations.UPDATE)
@@ -108,19 +120,25 @@ def resume_schedule(request: Request) -> Response:
 def run_schedule(request: Request) -> Response:
     """Run a schedule's task now."""
     inside = composed()
-    task = inside.task_reader.with_contents(inside.manual_runs.run(request.owner, _name(request)))
-    return task_response(task, request.operation.returns.status, {"Location": tasks.READ.url(task_id=task.id)})
+    name = _name(request)
+    run = inside.manual_runs.run(request.owner, name, request.version, _key(request, name))
+    task = inside.task_reader.with_contents(run.task)
+    headers = {"Location": tasks.READ.url(task_id=task.id), **_replayed(is_replay=run.is_replay)}
+    return task_response(task, request.operation.returns.status, headers)
 
 
 @route(operations.CREATE_BACKFILL)
 def create_backfill(request: Request) -> Response:
     """Run the occurrences of a past period."""
-    wanted, name = decoding.backfill_request(request.document()), _name(request)
+    document, name = request.document(), _name(request)
+    wanted = decoding.backfill_request(document)
     # The last moment of a period is the one before the first that it does not have.
-    period = wanted.scheduled_after, wanted.scheduled_before - 1
-    run = composed().manual_runs.backfill(request.owner, name, *period, wanted.per_minute)
-    location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=run.id)}
-    return answer(json_text(backfill_response(run)), request.operation.returns.status, location)
+    period = Period(wanted.scheduled_after, wanted.scheduled_before - 1, wanted.per_minute)
+    key = _key(request, [name, document.value])
+    begun = composed().manual_runs.backfill(request.owner, name, period, request.version, key)
+    location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=begun.backfill.id)}
+    headers = {**location, **_replayed(is_replay=begun.is_replay)}
+    return answer(json_text(backfill_response(begun.backfill)), request.operation.returns.status, headers)
 
 
 @route(operations.LIST_BACKFILLS)
@@ -159,9 +177,19 @@ def _name(request: Request) -> str:
     return decoding.schedule_name(request.name)
 
 
+def _key(request: Request, said: object) -> IdempotencyKey | None:
+    """The idempotency key of a request; of two operations with equal bodies, each is another request."""
+    return IdempotencyKey(request.key, body_hash([request.operation.id, said])) if request.key else None
+
+
+def _replayed(*, is_replay: bool) -> Mapping[str, str]:
+    return {operations.REPLAYED: "true"} if is_replay else {}
+
+
 def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, str] | None = None) -> Response:
     status = request.operation.returns.status
-    return answer(_text(stored), status, {"ETag": etag_of(stored.version), **(headers or {})})
+    text = _text(stored)
+    return answer(text, status, {"ETag": shown_etag(stored.version, text), **(headers or {})})
 
 
 def _text(stored: StoredSchedule) -> str:

@@ -57,3 +57,13 @@ def test_a_long_key_of_a_long_owner_is_remembered(key_store: KeyStore) -> None:
     owner, key = "\U0001f552" * 128, "\U0001f552" * 255
     assert key_store.remember(owner, key, WANTED, HOME) == WANTED
     assert key_store.remember(owner, key, OTHER, HOME) == WANTED
+
+
+def test_a_key_is_found_as_long_as_it_lasts(key_store: KeyStore) -> None:
+    """Finding takes no key; what is found is equal in every field, the edition of a name among them."""
+    wanted = replace(WANTED, edition=7)
+    assert key_store.find("ann", "order-1", HOME) is None
+    key_store.remember("ann", "order-1", wanted, HOME)
+    assert key_store.find("ann", "order-1", wanted.expires_at - 1) == wanted
+    assert key_store.find("ann", "order-1", wanted.expires_at) is None
+    assert key_store.find("bob", "order-1", HOME) is None

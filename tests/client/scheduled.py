@@ -207,4 +207,5 @@ class ScheduledDeployment(Deployment):
             self.calendars[name] = {"name": name, "mode": "excludes", "timezone": "UTC", **empty, **body}
         if name not in self.calendars:
             return problem(404, "calendar_unknown", f"there is no calendar {name!r}")
-        return Answer(200, self.calendars.pop(name) if request.method == "DELETE" else self.calendars[name])
+        calendar = self.calendars.pop(name) if request.method == "DELETE" else self.calendars[name]
+        return Answer(200, calendar, {"ETag": '"1"'})

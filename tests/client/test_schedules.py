@@ -54,6 +54,34 @@ def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployme
     assert missing.value.code == "schedule_unknown"
 
 
+def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
+    client: Client, deployment: ScheduledDeployment
+) -> None:
+    """So nothing is created, run or backfilled twice."""
+    nightly(client)
+    calls = (
+        lambda: client.create_schedule("other", rate="1 hour", task={"type": "report"}),
+        lambda: client.run_schedule("nightly"),
+        lambda: client.create_backfill("nightly", "2026-11-01T00:00:00Z", NOON),
+    )
+    for call in calls:
+        deployment.received.clear()
+        deployment.scripted.append(Answer(None))
+        call()
+        first, second = (each.headers["Idempotency-Key"] for each in deployment.received)
+        assert first == second
+
+
+def test_a_calendar_is_replaced_as_it_was_read(client: Client, deployment: ScheduledDeployment) -> None:
+    """Its ETag guards the replacement and the deletion."""
+    client.put_calendar("uk", weekdays=["sat"])
+    read = client.get_calendar("uk")
+    assert read.etag == '"1"'
+    client.put_calendar("uk", if_match=read.etag, weekdays=["sun"])
+    client.delete_calendar("uk", if_match=read.etag)
+    assert [each.headers.get("If-Match") for each in deployment.received] == [None, None, '"1"', '"1"']
+
+
 def test_a_name_that_is_taken_is_a_conflict(client: Client) -> None:
     """Nothing is overwritten by creating."""
     nightly(client)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.http.etags import NO_VERSION, etag_of, is_known, version_wanted
+from duetime.contract.http.etags import NO_VERSION, etag_of, is_known, is_known_tag, shown_etag, version_wanted
 from duetime.contract.http.request_errors import ParametersInvalid
 from tests.contract.properties import unhurried
 
@@ -30,6 +30,18 @@ def test_any_version_is_wanted_where_none_is_named(value: str | None) -> None:
 def test_a_tag_that_is_not_ours_matches_no_version(value: str) -> None:
     """A weak or foreign tag is well-formed, but no task is ever at it."""
     assert version_wanted(value) == NO_VERSION
+
+
+@unhurried
+@given(st.integers(1, 10**14), st.text(), st.text())
+def test_a_tag_of_what_is_shown_says_its_version_and_the_text(version: int, text: str, other: str) -> None:
+    """It asks for the version, and is known only where the same was shown."""
+    tag = shown_etag(version, text)
+    assert version_wanted(tag) == version
+    assert is_known_tag(f'"0", {tag}', tag)
+    assert is_known_tag(shown_etag(version, other), tag) == (other == text)
+    assert not is_known_tag(etag_of(version), tag)
+    assert not is_known_tag(None, tag)
 
 
 def test_lists_and_weak_tags_say_what_a_caller_has() -> None:

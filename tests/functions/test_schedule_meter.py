@@ -25,9 +25,8 @@ __all__ = ["metered"]
 
 def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make an ordinary schedule of the type `report`."""
-    return composed(ScheduleServices).manager.create(
-        OWNER, ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields)
-    )
+    spec = ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields)
+    return composed(ScheduleServices).manager.create(OWNER, spec).stored
 
 
 def ticked(stack: Stack, minutes: int) -> None:

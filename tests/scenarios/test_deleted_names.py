@@ -251,13 +251,13 @@ CALENDAR = "/v1/calendars/off"
 def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: str, is_lost: bool) -> None:  # noqa: FBT001 - same
     """Neither a late replacement nor a late deletion touches the calendar that was made in between."""
     with Scenario() as scenario:
-        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 200
+        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 201
         write = writes("api", "off", "put_item", "delete_item")
         met = land_late(scenario, write) if is_lost else scenario.slow(write, 3 * SECOND)
         replies: list[Reply] = scenario.send(late, CALENDAR, {"dates": ["2027-02-02"]} if late == "PUT" else None)
         assert scenario.run_until(lambda: met)
         assert scenario.ask("DELETE", CALENDAR).status == 200
-        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-03-03"]}).status == 200
+        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-03-03"]}).status == 201
         scenario.run(2 * LATEST_ARRIVAL)
         found = scenario.ask("GET", CALENDAR)
         if late == "PUT" and not is_lost:
@@ -275,7 +275,7 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
         met = land_late(scenario, writes("api", "off", "put_item"))
         scenario.send("PUT", CALENDAR, {"dates": ["2027-01-01"]})
         assert scenario.run_until(lambda: met)
-        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 200
+        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 201
         assert scenario.ask("DELETE", CALENDAR).status == 200
         scenario.run(2 * LATEST_ARRIVAL)
         assert scenario.ask("GET", CALENDAR).status == 404

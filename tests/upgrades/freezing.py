@@ -147,7 +147,7 @@ def switched(life: Life) -> None:
 def recurring(life: Life) -> None:
     """A calendar, and schedules that have begun."""
     calendar = {"dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sat"]}
-    assert life.api.send("PUT", "/v1/calendars/holidays", calendar).status == 200
+    assert life.api.send("PUT", "/v1/calendars/holidays", calendar).status == 201
     for body in (
         {
             "name": "nightly",

@@ -50,7 +50,7 @@ def steered(api: Gateway, action: str, body: object = None) -> Answer:
 def test_a_schedule_is_created_with_what_was_left_out(api: Gateway) -> None:
     """201 with its path and its ETag; defaults are filled in, and the next times are shown."""
     answer = api.send("POST", "/v1/schedules", NIGHTLY)
-    assert (answer.status, answer.headers["Location"], answer.headers["ETag"]) == (201, PATH, '"1"')
+    assert (answer.status, answer.headers["Location"], answer.headers["ETag"][:3]) == (201, PATH, '"1-')
     body = answer.body
     assert (body["name"], body["state"], body["revision"], body["version"]) == (
         "nightly",
@@ -211,7 +211,7 @@ def test_a_change_takes_effect_and_moves_the_revision(api: Gateway) -> None:
     assert (after["revision"], after["version"] > before["version"]) == (2, True)
     assert after["next_at"] == "2026-11-21T05:00:00.000Z"
     assert after["task"] == before["task"]
-    assert answer.headers["ETag"] == f'"{after["version"]}"'
+    assert answer.headers["ETag"].startswith(f'"{after["version"]}-')
 
 
 def test_a_new_timing_takes_the_place_of_the_old_one(api: Gateway) -> None:

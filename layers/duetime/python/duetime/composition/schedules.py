@@ -7,6 +7,7 @@ from functools import cached_property
 from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import calendar_from_ics
 from duetime.composition.root import Part
+from duetime.services.repeated_requests import RepeatedRequests
 from duetime.services.schedules.calendars import CalendarManager
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
@@ -25,13 +26,13 @@ class ScheduleServices(Part):
     def manager(self) -> ScheduleManager:
         """Creates and controls schedules."""
         core = self.part(CoreServices)
-        return ScheduleManager(self._writer, core.stores, self.runtime, core.shards)
+        return ScheduleManager(self._writer, core.stores, self.runtime, core.shards, RepeatedRequests(core.stores.keys))
 
     @cached_property
     def manual_runs(self) -> ManualRuns:
         """Runs and backfills schedules."""
         core = self.part(CoreServices)
-        return ManualRuns(self._writer, core.stores, core.enqueuer, self.runtime)
+        return ManualRuns(self._writer, core.stores, core.enqueuer, self.runtime, RepeatedRequests(core.stores.keys))
 
     @cached_property
     def _writer(self) -> ScheduleWriter:

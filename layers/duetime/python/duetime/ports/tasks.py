@@ -172,3 +172,7 @@ class KeyStore(Protocol):
             What the key stands for now: `wanted`, or what was kept under it before.
         """
         ...
+
+    def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
+        """What an owner's key stands for, read consistently; `None` if it is not taken, or has expired."""
+        ...

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.times import Millis
 
-_TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT = "i", "d", "c", "h", "e"
+_TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION = "i", "d", "c", "h", "e", "n"
 """The TTL attribute counts whole seconds, so the exact end of a key's life has an attribute of its own."""
 
 
@@ -45,12 +45,25 @@ class DynamoKeyStore:
                 return _remembered(kept) if kept else wanted
         return wanted
 
+    def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
+        """What an owner's key stands for, unless it has expired."""
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, key), ConsistentRead=True)
+        found = _remembered(answer["Item"]) if "Item" in answer else None
+        return None if found is None or found.expires_at <= now else found
 
-def _item_of(owner: str, key: str, remembered: RememberedKey) -> Item:
+
+def _key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.KEY_PREFIX}{owner}#{key}"),
         # Both may hold a `#`; the owner alone in the second key tells `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
+    }
+
+
+def _item_of(owner: str, key: str, remembered: RememberedKey) -> Item:
+    item = {
+        **_key_of(owner, key),
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
         schema.TTL: attribute_values.expiry(remembered.expires_at),
         _TASK: attribute_values.text(remembered.task_id.text),
@@ -59,6 +72,9 @@ def _item_of(owner: str, key: str, remembered: RememberedKey) -> Item:
         _BODY_HASH: attribute_values.text(remembered.body_hash),
         _EXPIRES_AT: attribute_values.number(remembered.expires_at),
     }
+    if remembered.edition:
+        item[_EDITION] = attribute_values.number(remembered.edition)
+    return item
 
 
 def _remembered(item: StoredItem) -> RememberedKey:
@@ -68,4 +84,5 @@ def _remembered(item: StoredItem) -> RememberedKey:
         created_at=attribute_values.integer(item[_CREATED_AT]),
         body_hash=attribute_values.string(item[_BODY_HASH]),
         expires_at=attribute_values.integer(item[_EXPIRES_AT]),
+        edition=attribute_values.integer(item[_EDITION]) if _EDITION in item else 0,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from duetime.contract.http.request_errors import ParametersInvalid
@@ -9,8 +10,15 @@ from duetime.contract.http.request_errors import ParametersInvalid
 NO_VERSION = 0
 """Stands for a tag that no task ever has: versions begin at 1."""
 _MOST_DIGITS = 15
+_SHOWN = 8
+_SHOWN_PART = re.compile(rf"-[0-9a-f]{{{_SHOWN}}}\Z")
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<text>[!#-~\x80-\xff]*)"')
 _LONGEST = 1_024
+
+
+def shown_etag(version: int, text: str) -> str:
+    """The tag of what is shown of something at a version, where that changes between versions: `"7-1f3a5c7e"`."""
+    return f'"{version}-{hashlib.sha256(text.encode()).hexdigest()[:_SHOWN]}"'
 
 
 def etag_of(version: int) -> str:
@@ -31,7 +39,8 @@ def version_wanted(if_match: str | None) -> int | None:
         raise ParametersInvalid.of("If-Match", "names more than one version")
     weak, text = tags[0]
     # A weak tag says "about the same", which is not enough to change something by (RFC 9110, 13.1.1).
-    return NO_VERSION if weak else _version(text)
+    # How that version was shown, as `shown_etag` says, is of no concern to a change.
+    return NO_VERSION if weak else _version(_SHOWN_PART.sub("", text))
 
 
 def is_known(if_none_match: str | None, version: int) -> bool:
@@ -54,6 +63,19 @@ def is_known_tag(if_none_match: str | None, known: str) -> bool:
     if if_none_match.strip() == "*":
         return True
     return any(text == known for _, text in _tags("If-None-Match", if_none_match))
+
+
+def is_known_tag(if_none_match: str | None, tag: str) -> bool:
+    """Whether `If-None-Match` names this very tag.
+
+    Raises:
+        ParametersInvalid: it is malformed.
+    """
+    if if_none_match is None:
+        return False
+    if if_none_match.strip() == "*":
+        return True
+    return any(f'"{text}"' == tag for _, text in _tags("If-None-Match", if_none_match))
 
 
 def _tags(header: str, value: str) -> list[tuple[bool, str]]:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, Header, Operation, Returns
+from dataclasses import replace
+
+from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Header, Operation, Returns
 from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.report_bodies import NoFields
 from duetime.domain import errors
 
+
+def repeatable(returns: Returns) -> Returns:
+    """A response that says whether it is one of before."""
+    return replace(returns, headers={**returns.headers, **_REPLAYED})
+
+
 ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
-_SCHEDULE = Returns(responses.ScheduleResponse, "The schedule.", {"ETag": "The schedule's version."})
+REPLAYED = "Idempotent-Replayed"
+_REPLAYED = {REPLAYED: "`true` where an earlier request with the same idempotency key did it."}
+_SCHEDULE = Returns(
+    responses.ScheduleResponse, "The schedule.", {"ETag": "The schedule's version, and what is shown of it."}
+)
 _BACKFILL = Returns(responses.BackfillResponse, "The backfill.")
 _CALENDAR = Returns(calendar_responses.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
 _CHANGED = (errors.ScheduleStateConflict, errors.ScheduleVersionMismatch)
@@ -18,12 +30,13 @@ CREATE = Operation(
     "createSchedule",
     "POST /v1/schedules",
     "Create a schedule",
-    _SCHEDULE.created("Path of the schedule."),
+    repeatable(_SCHEDULE.created("Path of the schedule.")),
     description="It has exactly one of `cron`, `rate`, `interval`, `dates` and `permanent`, and begins at once. "
     "A timing that never comes is refused.",
     body=bodies.ScheduleCreate,
     nesting=1,
-    errors=(errors.ScheduleExists,),
+    headers=(KEY,),
+    errors=(errors.ScheduleExists, errors.ScheduleNotFound, errors.KeyReused),
 )
 LIST = Operation(
     "listSchedules",
@@ -48,6 +61,7 @@ READ = Operation(
     "Read a schedule",
     _SCHEDULE,
     description="With the next five occurrences, and why others did not run lately.",
+    headers=(IF_NONE_MATCH,),
 )
 UPDATE = Operation(
     "updateSchedule",
@@ -95,19 +109,21 @@ RUN = Operation(
     "runSchedule",
     "POST /v1/schedules/{name}/run",
     "Run a schedule's task now",
-    NEW_TASK,
+    repeatable(NEW_TASK),
     description="Once, whatever its timing, which does not change, and even if it is paused.",
     body=NoFields,
-    errors=(*_CHANGED, errors.ContentExpired),
+    headers=(KEY, IF_MATCH),
+    errors=(errors.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused),
 )
 CREATE_BACKFILL = Operation(
     "createBackfill",
     "POST /v1/schedules/{name}/backfills",
     "Run the occurrences of a past period",
-    _BACKFILL.created("Path of the backfill."),
+    repeatable(_BACKFILL.created("Path of the backfill.")),
     description="Again, or for the first time, at a pace.",
     body=bodies.BackfillRequest,
-    errors=_CHANGED,
+    headers=(KEY, IF_MATCH),
+    errors=(*_CHANGED, errors.KeyReused),
 )
 LIST_BACKFILLS = Operation(
     "listBackfills",

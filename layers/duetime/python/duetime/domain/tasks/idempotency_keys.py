@@ -1,4 +1,4 @@
-"""Idempotency keys: the same key and body make the same task; the same key with another body is rejected.
+"""Idempotency keys: the same key and body make the same thing; the same key with another body is rejected.
 
 Source: IETF draft "The Idempotency-Key HTTP Header Field".
 """
@@ -18,9 +18,11 @@ class RememberedKey:
     """What is kept under an idempotency key before its task is written, so that a replay writes that very task.
 
     Attributes:
+        task_id: of the task; or the id of what else the request makes.
         due_at: the due time as it was understood at the first request.
         body_hash: hash of the request's body.
         expires_at: when the key may be used again.
+        edition: of the name under which something is made; a replay makes it only if the name is still at it.
     """
 
     task_id: TaskId
@@ -28,3 +30,4 @@ class RememberedKey:
     created_at: Millis
     body_hash: str
     expires_at: Millis
+    edition: int = 0

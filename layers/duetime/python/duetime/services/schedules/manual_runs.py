@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import (
@@ -12,6 +13,7 @@ from duetime.domain.errors import (
     ScheduleStateConflict,
     Unavailable,
 )
+from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.occurrences import Occurrence
@@ -28,9 +30,45 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
+    from duetime.services.repeated_requests import RepeatedRequests
     from duetime.services.schedules.schedule_writer import ScheduleWriter
+    from duetime.services.tasks.create import IdempotencyKey
 
-_BACKFILL_BITS = 32
+_TAIL_BITS, _ID_LENGTH = 64, 8
+_BY_HAND = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What is to be backfilled: [start, end], so many occurrences a minute."""
+
+    start: Millis
+    end: Millis
+    per_minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The task of a run by hand.
+
+    Attributes:
+        is_replay: an earlier request with the same idempotency key made it.
+    """
+
+    task: Task
+    is_replay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartedBackfill:
+    """A backfill that was requested.
+
+    Attributes:
+        is_replay: an earlier request with the same idempotency key began it.
+    """
+
+    backfill: BackfillRun
+    is_replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +82,67 @@ class ManualRuns:
     stores: Stores
     enqueuer: Enqueuer
     runtime: Runtime
+    repeats: RepeatedRequests
 
-    def run(self, owner: str, name: str) -> Task:
+    def run(self, owner: str, name: str, version: int | None = None, key: IdempotencyKey | None = None) -> Run:
         """Have a schedule's task run once, now, whatever its recurrence and even if it is held.
 
         Returns:
-            The task; it may yet be skipped because of the run before, as any occurrence.
+            The task; it may yet be skipped because of the run before, as any occurrence. Repeated by its key, the task
+            of the first request.
+
+        Raises:
+            KeyReused: its idempotency key came with another request before.
+            ScheduleVersionMismatch: it is at another version.
         """
-        stored, now = self.writer.read(owner, name), self.runtime.now()
-        occurrence = Occurrence(now, now, now, f"now {self.runtime.nonce()}")
+        now = self.runtime.now()
+        known = self.repeats.known(owner, key, now)
+        if known is not None and (task := self.stores.tasks.read(known.task_id)) is not None:
+            return Run(task, is_replay=True)
+        stored = self.writer.read(owner, name, version)
+        at = now if known is None else known.created_at
+        # By its key, the id of a repeat is that of the first request, which may have come to an end before its write.
+        occurrence = Occurrence(at, at, at, f"now {self.runtime.nonce() if key is None else key.text}")
+        if key is not None and known is None:
+            task_id = stored.id_of(occurrence, _BY_HAND)
+            if self.repeats.remember(owner, key, task_id, now) is not None:
+                return self.run(owner, name, version, key)
+        task = self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND))
+        return Run(task)
+
+    def _produced(self, stored: StoredSchedule, due: Due) -> Task:
+        """The task of a run by hand, sent and remarked."""
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
-        due = Due(occurrence, Cause.MANUAL)
         task = occurrence_tasks.produce(stored, due, occurrence_tasks.payload_of(stored))
         self.enqueuer.send_due([task])
         told = replace(stored, runs_started=stored.runs_started + 1)
-        key = stored.spec.clock.zone.text_at(now)
+        now = self.runtime.now()
+        at = stored.spec.clock.zone.text_at(due.occurrence.nominal)
         with suppress(Unavailable):
             # A remark that is lost does no harm.
-            self.stores.schedules.save(told.remarked(now, key, f"run by hand: task {task.id}"), self.runtime.nonce())
+            self.stores.schedules.save(told.remarked(now, at, f"run by hand: task {task.id}"), self.runtime.nonce())
         return task
 
-    def backfill(self, owner: str, name: str, start: Millis, end: Millis, per_minute: int) -> BackfillRun:
-        """Have the occurrences of a past period run, at a pace.
+    def backfill(
+        self, owner: str, name: str, period: Period, version: int | None = None, key: IdempotencyKey | None = None
+    ) -> StartedBackfill:
+        """Have the occurrences of a past period run, at a pace. Repeated by its key, it is the backfill of then.
 
         Raises:
             FieldInvalid: the period is empty, not past, or nothing comes in it, or the pace is out of bounds.
+            KeyReused: its idempotency key came with another body before.
             ScheduleStateConflict: too many backfills are on their way.
+            ScheduleVersionMismatch: it is at another version.
         """
-        wanted = requested(start, end, per_minute, self.runtime.now())
-        run_id = f"{self.runtime.random_source.bits(_BACKFILL_BITS):08x}"
+        now = self.runtime.now()
+        known = self.repeats.known(owner, key, now)
+        before = self.writer.read(owner, name, version if known is None else None)
+        if known is not None and (run := _found(before, _id_of(known.task_id))) is not None:
+            return StartedBackfill(run, is_replay=True)
+        asked_at = now if known is None else known.created_at
+        wanted = requested(period.start, period.end, period.per_minute, asked_at)
+        made = TaskId.of(asked_at, 0, self.runtime.random_source.bits(_TAIL_BITS)) if known is None else known.task_id
+        run_id = _id_of(made)
 
         def backfilled(stored: StoredSchedule) -> StoredSchedule:
             if len(stored.open_backfills) >= MAX_BACKFILLS:
@@ -82,8 +152,12 @@ class ManualRuns:
                 raise FieldInvalid("scheduled_after", "begins a period in which the schedule has no occurrence")
             return replace(stored.with_backfill(BackfillRun(run_id, wanted, size)), version=stored.version + 1)
 
-        after = self.writer.write(self.writer.read(owner, name), None, backfilled, with_timer=True)
-        return backfill_of(self.writer.expand(after), run_id)
+        # What is refused uses up no key.
+        backfilled(before)
+        if key is not None and known is None and self.repeats.remember(owner, key, made, now) is not None:
+            return self.backfill(owner, name, period, version, key)
+        after = self.writer.write(before, version if known is None else None, backfilled, with_timer=True)
+        return StartedBackfill(_backfill_of(self.writer.expand(after), run_id))
 
     def backfills(self, owner: str, name: str) -> Sequence[BackfillRun]:
         """The backfills of a schedule: those on their way, and the latest that have finished."""
@@ -95,7 +169,7 @@ class ManualRuns:
         Raises:
             BackfillNotFound: the schedule has none of this id.
         """
-        return backfill_of(self.writer.read(owner, name), backfill_id)
+        return _backfill_of(self.writer.read(owner, name), backfill_id)
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> BackfillRun:
         """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.
@@ -105,22 +179,31 @@ class ManualRuns:
         """
 
         def cancelled(stored: StoredSchedule) -> StoredSchedule:
-            run = backfill_of(stored, backfill_id)
+            run = _backfill_of(stored, backfill_id)
             if run.finished_at is not None:
                 return stored
             ended = stored.with_backfill(replace(run, finished_at=self.runtime.now()))
             return replace(ended, version=stored.version + 1)
 
-        return backfill_of(self.writer.write(self.writer.read(owner, name), None, cancelled), backfill_id)
+        return _backfill_of(self.writer.write(self.writer.read(owner, name), None, cancelled), backfill_id)
 
 
-def backfill_of(stored: StoredSchedule, backfill_id: str) -> BackfillRun:
+def _backfill_of(stored: StoredSchedule, backfill_id: str) -> BackfillRun:
     """A backfill of a schedule.
 
     Raises:
         BackfillNotFound: the schedule has none of this id.
     """
-    run = next((each for each in stored.backfills if each.id == backfill_id), None)
+    run = _found(stored, backfill_id)
     if run is None:
         raise BackfillNotFound(stored.name, backfill_id)
     return run
+
+
+def _found(stored: StoredSchedule, backfill_id: str) -> BackfillRun | None:
+    return next((each for each in stored.backfills if each.id == backfill_id), None)
+
+
+def _id_of(made: TaskId) -> str:
+    """The id of a backfill: the same for each repeat of its request."""
+    return sha256(made.text.encode()).hexdigest()[:_ID_LENGTH]

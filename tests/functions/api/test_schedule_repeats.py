@@ -1,0 +1,139 @@
+"""Requests about schedules that are sent again: by their idempotency keys, and under the version that was read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.times import DAY, HOUR, to_iso
+from tests.clocks import NOW
+from tests.functions.api.test_schedules import NIGHTLY, PATH, created, steered
+
+if TYPE_CHECKING:
+    from tests.clocks import StandingClock
+    from tests.functions.api.gateway import Answer, Gateway
+
+KEY = {"idempotency-key": "k-1"}
+PERIOD = {"scheduled_after": to_iso(NOW - 10 * DAY), "scheduled_before": to_iso(NOW - DAY), "per_minute": 1}
+REPLAYED = "Idempotent-Replayed"
+ACTIONS: list[tuple[str, dict[str, Any] | None]] = [("run", None), ("backfills", PERIOD)]
+
+
+def names(api: Gateway) -> list[str]:
+    """The names of all schedules."""
+    return [each["name"] for each in api.send("GET", "/v1/schedules").body["schedules"]]
+
+
+def is_replay(answer: Answer) -> bool:
+    """Whether an answer says that it is one of before."""
+    return bool(answer.headers.get(REPLAYED) == "true")
+
+
+@pytest.mark.parametrize("name", ["nightly", None], ids=["named", "unnamed"])
+def test_a_schedule_is_created_once_by_its_key(api: Gateway, clock: StandingClock, name: str | None) -> None:
+    """The same key and body answer the schedule of then, as it is now, also one whose name was generated."""
+    body = {key: value for key, value in NIGHTLY.items() if key != "name" or name}
+    first = api.send("POST", "/v1/schedules", body, KEY)
+    assert (first.status, is_replay(first)) == (201, False), first.text
+    clock.at += HOUR
+    again = api.send("POST", "/v1/schedules", body, KEY)
+    assert (again.status, is_replay(again), again.headers["Location"]) == (201, True, first.headers["Location"])
+    assert again.body["created_at"] == first.body["created_at"]
+    assert names(api) == [first.body["name"]]
+    other = api.send("POST", "/v1/schedules", {**body, "overlap": "allow_all"}, KEY)
+    assert (other.status, other.problem["code"]) == (422, "idempotency_key_reused")
+
+
+def test_a_key_of_a_name_that_is_taken_stays_a_conflict(api: Gateway) -> None:
+    """409 without a use of the key: once the name is free, the very request creates the schedule."""
+    created(api, cron="0 5 * * *")
+    for _ in range(2):
+        taken = api.send("POST", "/v1/schedules", NIGHTLY, KEY)
+        assert (taken.status, taken.problem["code"]) == (409, "schedule_exists")
+    api.send("DELETE", PATH)
+    assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 201
+
+
+def test_a_refused_creation_uses_up_no_key(api: Gateway) -> None:
+    """What was refused can be corrected and sent again under the same key."""
+    assert api.send("POST", "/v1/schedules", {**NIGHTLY, "cron": "0 0 30 2 *"}, KEY).status == 422
+    assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 201
+
+
+def test_a_repeated_creation_does_not_bring_back_what_was_deleted(api: Gateway) -> None:
+    """404, for the schedule of that key is gone; also when another one had its name in between."""
+    api.send("POST", "/v1/schedules", NIGHTLY, KEY)
+    api.send("DELETE", PATH)
+    assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 404
+    created(api)
+    taken = api.send("POST", "/v1/schedules", NIGHTLY, KEY)
+    assert (taken.status, taken.problem["code"]) == (409, "schedule_exists")
+    api.send("DELETE", PATH)
+    assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 404
+    assert names(api) == []
+
+
+def test_a_schedule_is_run_once_by_its_key(api: Gateway, clock: StandingClock) -> None:
+    """The same key answers the same task, which is counted once; another key runs another one."""
+    created(api)
+    first = api.send("POST", f"{PATH}/run", None, KEY)
+    clock.at += HOUR
+    again = api.send("POST", f"{PATH}/run", None, KEY)
+    assert (first.status, again.status, is_replay(first), is_replay(again)) == (201, 201, False, True)
+    assert (again.body["id"], again.headers["Location"]) == (first.body["id"], first.headers["Location"])
+    other = api.send("POST", f"{PATH}/run", None, {"idempotency-key": "k-2"})
+    assert other.body["id"] != first.body["id"]
+    assert api.send("GET", PATH).body["runs_started"] == 2
+    created(api, name="other")
+    assert api.send("POST", "/v1/schedules/other/run", None, KEY).status == 422
+
+
+def test_a_period_is_backfilled_once_by_its_key(api: Gateway, clock: StandingClock) -> None:
+    """The same key and body answer the same backfill; another body is refused."""
+    created(api)
+    first = api.send("POST", f"{PATH}/backfills", PERIOD, KEY)
+    clock.at += HOUR
+    again = api.send("POST", f"{PATH}/backfills", PERIOD, KEY)
+    assert (first.status, again.status, is_replay(first), is_replay(again)) == (201, 201, False, True)
+    assert (again.body["id"], again.headers["Location"]) == (first.body["id"], first.headers["Location"])
+    assert len(api.send("GET", f"{PATH}/backfills").body["backfills"]) == 1
+    assert api.send("POST", f"{PATH}/backfills", {**PERIOD, "per_minute": 2}, KEY).status == 422
+    assert api.send("POST", f"{PATH}/backfills", PERIOD, {"idempotency-key": "k-2"}).body["id"] != first.body["id"]
+
+
+@pytest.mark.parametrize(("action", "body"), ACTIONS, ids=["run", "backfill"])
+def test_a_run_needs_the_version_that_is(api: Gateway, action: str, body: dict[str, Any] | None) -> None:
+    """412 under an older version, and nothing runs; a repeat by its key is answered whatever has come since."""
+    tag = api.send("POST", "/v1/schedules", NIGHTLY).headers["ETag"]
+    done = api.send("POST", f"{PATH}/{action}", body, {**KEY, "if-match": tag})
+    assert done.status == 201, done.text
+    api.send("PATCH", PATH, {"overlap": "allow_all"})
+    late = api.send("POST", f"{PATH}/{action}", body, {"if-match": tag})
+    assert (late.status, late.problem["code"]) == (412, "version_differs")
+    again = api.send("POST", f"{PATH}/{action}", body, {**KEY, "if-match": tag})
+    assert (again.status, again.body["id"]) == (201, done.body["id"])
+    now = api.send("GET", PATH).headers["ETag"]
+    assert api.send("POST", f"{PATH}/{action}", body, {"if-match": now}).status == 201
+
+
+def test_a_schedule_is_not_read_twice(api: Gateway) -> None:
+    """304 for the ETag that is; a run changes what is shown, and with it the ETag, but not the version."""
+    created(api)
+    read = api.send("GET", PATH)
+    unchanged = api.send("GET", PATH, headers={"if-none-match": f'"0", {read.headers["ETag"]}'})
+    assert (unchanged.status, unchanged.text, unchanged.headers["ETag"]) == (304, "", read.headers["ETag"])
+    steered(api, "run")
+    later = api.send("GET", PATH, headers={"if-none-match": read.headers["ETag"]})
+    assert (later.status, later.body["version"], later.headers["ETag"] != read.headers["ETag"]) == (200, 1, True)
+    assert api.send("PATCH", PATH, {"overlap": "allow_all"}, {"if-match": read.headers["ETag"]}).status == 200
+    assert api.send("PATCH", PATH, {"overlap": "skip"}, {"if-match": '"2"'}).status == 200
+
+
+def test_a_repeated_pause_and_resume_are_answered_as_they_are(api: Gateway) -> None:
+    """An answer that was lost does no harm: the second one is 200 too, and changes nothing."""
+    created(api)
+    paused = [steered(api, "pause", {"reason": "x"}).body["state"] for _ in range(2)]
+    resumed = [steered(api, "resume") for _ in range(2)]
+    assert (paused, [each.status for each in resumed]) == (["paused"] * 2, [200, 200])
+    assert resumed[0].body == resumed[1].body

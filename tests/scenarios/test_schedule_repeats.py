@@ -1,0 +1,111 @@
+"""Requests about schedules that are sent again by their idempotency keys, wherever the API died before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.times import DAY, MINUTE, SECOND, to_iso
+from tests.scenarios.scenario import PLAIN
+from tests.scenarios.schedules import NAME, PATH, Schedules
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+KEY = {"Idempotency-Key": "once"}
+MINUTELY: dict[str, Any] = {"cron": "* * * * *", "task": {"type": PLAIN}}
+LATER = 40 * SECOND
+"""How long a client waits before it repeats its request."""
+
+
+def dies_at(schedules: Schedules, number: int) -> list[Call]:
+    """Have the API die at its call of a number, counted from now; the list gets each call of it."""
+    calls: list[Call] = []
+
+    def strike(call: Call) -> None:
+        if call.machine.function == "api":
+            calls.append(call)
+            if len(calls) == number:
+                call.machine.die()
+
+    schedules.before_call = strike
+    return calls
+
+
+def repeated(schedules: Schedules, number: int, path: str, body: object = None) -> tuple[bool, Any]:
+    """Send a request whose first try dies at a call; whether there was that call, and what the second try answers."""
+    calls = dies_at(schedules, number)
+    schedules.send("POST", path, body, headers=KEY)
+    schedules.run(LATER)
+    dies, schedules.before_call = len(calls) >= number, None
+    answer = schedules.ask("POST", path, body, headers=KEY)
+    assert answer.status == 201, answer.body
+    return dies, answer.body
+
+
+@pytest.mark.parametrize("name", [NAME, None], ids=["named", "unnamed"])
+def test_a_repeated_creation_makes_one_schedule(name: str | None) -> None:
+    """Whatever call of its first try is the last: one schedule, and each of its occurrences runs once."""
+    body = {**MINUTELY, **({"name": name} if name else {})}
+    number, dies = 0, True
+    while dies:
+        number += 1
+        with Schedules() as schedules:
+            dies, known = repeated(schedules, number, "/v1/schedules", body)
+            assert schedules.ask("POST", "/v1/schedules", body, headers=KEY).body["name"] == known["name"], number
+            schedules.run(4 * MINUTE)
+            listed = schedules.ask("GET", "/v1/schedules").body["schedules"]
+            assert [each["name"] for each in listed] == [known["name"]], number
+            assert set(schedules.ran().values()) == {1}, number
+            assert len(schedules.ran()) >= 2, number
+    assert number > 4
+
+
+def test_a_repeated_run_makes_one_task() -> None:
+    """Whatever call of its first try is the last: one task, which runs once."""
+    number, dies = 0, True
+    while dies:
+        number += 1
+        with Schedules() as schedules:
+            schedules.make(cron="0 0 1 * *")
+            dies, task = repeated(schedules, number, f"{PATH}/run")
+            schedules.run(5 * MINUTE)
+            assert [each.id.text for each in schedules.placed()] == [task["id"]], number
+            assert [effect.task_id for effect in schedules.effects] == [task["id"]], number
+    assert number > 4
+
+
+def test_a_repeated_backfill_runs_each_occurrence_once() -> None:
+    """Whatever call of its first try is the last: one backfill, and each occurrence of the period runs once."""
+    number, dies = 0, True
+    while dies:
+        number += 1
+        with Schedules() as schedules:
+            schedules.make(cron="0 0 1 1 *")
+            schedules.amend(cron="0 12 * * *")
+            noon = schedules.now // DAY * DAY - 4 * DAY
+            body = {"scheduled_after": to_iso(noon), "scheduled_before": to_iso(noon + 3 * DAY), "per_minute": 60}
+            dies, run = repeated(schedules, number, f"{PATH}/backfills", body)
+            schedules.run(5 * MINUTE)
+            (only,) = schedules.ask("GET", f"{PATH}/backfills").body["backfills"]
+            assert (only["id"], only["runs_started"]) == (run["id"], 3), number
+            assert sorted(schedules.ran().values()) == [1, 1, 1], number
+    assert number > 4
+
+
+def test_two_requests_with_one_key_at_once_make_one_schedule_and_one_task() -> None:
+    """Both are answered the same, whichever comes first."""
+    with Schedules() as schedules:
+        replies = [schedules.send("POST", "/v1/schedules", {**MINUTELY, "name": NAME}, headers=KEY) for _ in range(2)]
+        assert schedules.run_until(lambda: all(replies))
+        assert [each[0].status for each in replies] == [201, 201]
+        assert len({each[0].body["created_at"] for each in replies}) == 1
+        key = {"Idempotency-Key": "other"}
+        replies = [schedules.send("POST", f"{PATH}/run", None, headers=key) for _ in range(2)]
+        assert schedules.run_until(lambda: all(replies))
+        assert len({each[0].body["id"] for each in replies}) == 1
+        schedules.run(SECOND)
+        by_hand = [each for each in schedules.placed() if each.id.text == replies[0][0].body["id"]]
+        assert len(by_hand) == 1
+        assert schedules.schedule()["runs_started"] == len(schedules.placed())
