@@ -36,10 +36,9 @@ class TopologyNode(ResponseModel):
     reason: str | None = None
     percent: int = 0
     depends_on: list[str] = Field(default_factory=list)
-    rule: str
+    trigger_rule: str
     expected_seconds: float | None = None
     started_at: datetime | None = None
-    ended_at: datetime | None = None
     finished_at: datetime | None = None
 
 
@@ -59,7 +58,7 @@ class Topology(ResponseModel):
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    asked: str | None = None
+    requested_action: str | None = None
     error: Failure | None = None
     run: int
     on_failure: str
@@ -101,9 +100,9 @@ class Topologies:
             self._sleep(pause)
             pause = min(pause * 1.1, _LONGEST_LOOK_SECONDS)
 
-    def rerun_topology(self, task_id: str) -> Task:
+    def retry_topology(self, task_id: str) -> Task:
         """Run a failed topology again; nodes that succeeded are not repeated."""
-        return self._act_on(task_id, "rerun")
+        return self._act_on(task_id, "retry")
 
     def cancel_topology(self, task_id: str) -> Task:
         """Cancel the nodes that have not started, and request the running ones to stop."""

@@ -27,9 +27,9 @@ def create_topology(request: Request) -> Response:
     """Create a topology."""
     document = request.document()
     wanted = topology_request(document)
-    order = Order(wanted.spec, IdempotencyKey(request.key, body_hash(document.value)) if request.key else None)
-    task = composed().topology_service.create(request.owner, order, wanted.graph)
-    headers = {"Location": operations.READ.url(task_id=task.id)}
+    key = IdempotencyKey(request.key, body_hash(document.value)) if request.key else None
+    task = composed().task_creator.create(request.owner, Order(wanted.spec, key, graph=wanted.graph))
+    headers = {"Location": operations.READ.url(topology_id=task.id)}
     return task_response(composed().task_reader.with_contents(task), HTTPStatus.CREATED, headers)
 
 
@@ -42,10 +42,10 @@ def get_topology(request: Request) -> Response:
     return answer(json_text(topology_response(view, now)))
 
 
-@route(operations.RERUN)
-def rerun_topology(request: Request) -> Response:
-    """Run a failed topology again."""
-    task = composed().topology_service.rerun(request.owner, request.task_id, request.version)
+@route(operations.RETRY)
+def retry_topology(request: Request) -> Response:
+    """Retry a failed topology."""
+    task = composed().topology_service.retry(request.owner, request.task_id, request.version)
     return control_response(ControlResult(task))
 
 

@@ -55,6 +55,7 @@ def test_a_kind_is_stored_under_its_first_name(store: DynamoBulkStore, kind: Bul
     """What a running operation of an earlier version does is known, and code of that version knows it, too."""
     assert store.save(replace(NEW, kind=kind), "one")
     item = store._get(_key_of(NEW.id))
+    assert item is not None
     assert item["k"] == {"S": stored}
     found = store.read(NEW.id)
     assert found is not None

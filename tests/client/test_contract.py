@@ -66,7 +66,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         (
             *("cancel_bulk_operation", "cancel_lease", "cancel_topology", "delete_calendar", "delete_schedule"),
             *("release_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
-            *("get_topology", "list_attempts", "pause_task", "pause_topology", "release_lease", "rerun_topology"),
+            *("get_topology", "list_attempts", "pause_task", "pause_topology", "release_lease", "retry_topology"),
             *("resume_schedule", "resume_task", "resume_topology", "retry_task", "roll_back_task", "run_task"),
             "trigger_schedule",
         ),

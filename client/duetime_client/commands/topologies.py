@@ -107,7 +107,7 @@ def _action(name: str, help_text: str, act: Callable[[Client, str], object]) -> 
         _show(topology, context.ensure_object(Clock), as_json=as_json)
 
 
-_action("rerun", "Run a failed topology again; nodes that succeeded are not repeated.", Client.rerun_topology)
+_action("retry", "Run a failed topology again; nodes that succeeded are not repeated.", Client.retry_topology)
 _action(
     "cancel", "Cancel the nodes that have not started, and request the running ones to stop.", Client.cancel_topology
 )

@@ -69,7 +69,7 @@ class Picture:
             printable(topology.state, _style(topology.state)),
             f"  run {topology.run}" if topology.run > 1 else "",
             f"  {took:.1f} s" if took is not None else "",
-            printable(f"  {topology.asked} requested", "yellow") if topology.asked else "",
+            printable(f"  {topology.requested_action} requested", "yellow") if topology.requested_action else "",
             printable(f"  {topology.id}", "dim") if topology.name else "",
         )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NODES: dict[str, dict[str, Any]] = {
     "top": {"type": "report"},
     "left": {"type": "report", "depends_on": ["top"], "expected_seconds": 3},
-    "bottom": {"type": "report", "depends_on": ["left", "top"], "inputs": ["left"], "rule": "all_done"},
+    "bottom": {"type": "report", "depends_on": ["left", "top"], "inputs": ["left"], "trigger_rule": "all_done"},
 }
 PATH = "/v1/topologies"
 
@@ -54,12 +54,12 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
         ({"nodes": {}}, "nodes"),
         ({"nodes": {"a": {"type": "x", "depends_on": ["b"]}}}, "nodes.a.depends_on"),
         ({"nodes": {"a": {"type": "x", "depends_on": ["b"]}, "b": {"type": "x", "depends_on": ["a"]}}}, "nodes"),
-        ({"nodes": {"a": {"type": "x", "rule": "perhaps"}}}, "nodes.a.rule"),
+        ({"nodes": {"a": {"type": "x", "trigger_rule": "perhaps"}}}, "nodes.a.trigger_rule"),
         ({"nodes": {"a": {"type": "x", "at": "2030-01-01T00:00:00Z"}}}, "nodes.a.at"),
         ({"nodes": {"a": {"type": "x", "target": {"kind": "topology"}}}}, "nodes.a.target"),
         ({"nodes": {"a": {"type": "x", "target": {"kind": "pull"}}}}, "nodes.a.target"),
         ({"nodes": {"a": {"type": "x"}}, "on_failure": "panic"}, "on_failure"),
-        ({"nodes": {"a": {"type": "x"}}, "deadline_seconds": 0}, "deadline_seconds"),
+        ({"nodes": {"a": {"type": "x"}}, "timeout_seconds": 0}, "timeout_seconds"),
         ({"nodes": {"a": {"type": "x"}}, "colour": "red"}, "colour"),
     ],
 )
@@ -75,7 +75,7 @@ def test_a_task_that_is_no_topology_is_not_found(api: Gateway) -> None:
     """Whatever is asked of it."""
     task_id = api.create({"type": "report"})["id"]
     assert api.send("GET", f"{PATH}/{task_id}").status == 404
-    assert {api.send("POST", f"{PATH}/{task_id}/{do}").status for do in ("rerun", "cancel", "pause", "resume")} == {404}
+    assert {api.send("POST", f"{PATH}/{task_id}/{do}").status for do in ("retry", "cancel", "pause", "resume")} == {404}
 
 
 def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingClock) -> None:
@@ -128,7 +128,7 @@ def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
 
 def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) -> None:
     """Also if it is an ordinary task, or a schedule's: an attempt that ends before its graph costs a retry."""
-    target, bounded = {"kind": "topology"}, {"nodes": NODES, "deadline_seconds": 60}
+    target, bounded = {"kind": "topology"}, {"nodes": NODES, "timeout_seconds": 60}
     free = {"type": "nightly", "target": target, "payload": {"nodes": NODES}}
     assert api.create(free)["deadline_seconds"] == MAX_DEADLINE_SECONDS
     assert api.create({**free, "payload": bounded})["deadline_seconds"] == 60
@@ -200,7 +200,7 @@ def test_a_topology_is_steered_only_at_the_version_that_is_meant(api: Gateway, c
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
     version = api.send("GET", f"{PATH}/{task_id}").body["version"]
-    for do in ("pause", "resume", "cancel", "rerun"):
+    for do in ("pause", "resume", "cancel", "retry"):
         refused = api.send("POST", f"{PATH}/{task_id}/{do}", headers={"If-Match": f'"{version - 1}"'})
         assert (refused.status, refused.problem["code"]) == (412, "version_differs")
     assert api.send("GET", f"{PATH}/{task_id}").body["version"] == version

@@ -34,6 +34,14 @@ _PATH_PARAMETERS: Schema = {
             "examples": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"],
         },
     },
+    "topology_id": {
+        "description": "The topology's id, which is its task's.",
+        "schema": {
+            "type": "string",
+            "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$",
+            "examples": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"],
+        },
+    },
     "operation_id": {
         "description": "The operation's id.",
         "schema": {"type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"},

@@ -20,13 +20,21 @@ TYPE = "topology"
 _NODE_EXAMPLE = {"fetch": {"type": "fetch"}, "report": {"type": "report", "depends_on": ["fetch"], "inputs": ["fetch"]}}
 
 
+def _as_node(schema: dict[str, Any]) -> None:
+    """A node has no due time: one that is given is refused with the reason."""
+    for name in ("at", "due_at"):
+        schema["properties"].pop(name, None)
+
+
 class TopologyNode(TaskCreate):
     """A node: a task without a due time, and what it waits for."""
 
+    model_config = ConfigDict(json_schema_extra=_as_node)
+
     depends_on: Annotated[list[str], Field(default_factory=list, description="The nodes that it waits for.")]
-    rule: Annotated[TriggerRule, Field(strict=False, description="How those must have ended for it to run.")] = (
-        TriggerRule.ALL_SUCCESS
-    )
+    trigger_rule: Annotated[
+        TriggerRule, Field(strict=False, description="How those must have ended for it to run.")
+    ] = TriggerRule.ALL_SUCCESS
     inputs: Annotated[
         list[str], Field(default_factory=list, description="Those of them whose results its target is given.")
     ]
@@ -48,7 +56,7 @@ class TopologyGraph(Body):
             "also undo what has run, in reverse order (`rollback`).",
         ),
     ] = OnFailure.STOP
-    deadline_seconds: Annotated[
+    timeout_seconds: Annotated[
         int | None,
         Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the run may take; null for as long as it needs."),
     ] = None

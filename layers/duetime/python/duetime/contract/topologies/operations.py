@@ -25,7 +25,7 @@ CREATE = Operation(
 )
 READ = Operation(
     "getTopology",
-    "GET /v1/topologies/{task_id}",
+    "GET /v1/topologies/{topology_id}",
     "See where a topology and its nodes stand",
     Returns(TopologyResponse, "The topology."),
     errors=(errors.ContentExpired,),
@@ -45,7 +45,7 @@ def _action(
         description += " What is asked holds for the run at once; with many nodes, a bulk operation has them heed it."
     return Operation(
         f"{name}Topology",
-        f"POST /v1/topologies/{{task_id}}/{name}",
+        f"POST /v1/topologies/{{topology_id}}/{name}",
         summary,
         done,
         description=description,
@@ -56,9 +56,9 @@ def _action(
     )
 
 
-RERUN = _action(
-    "rerun",
-    "Run a failed topology again",
+RETRY = _action(
+    "retry",
+    "Retry a failed topology",
     "What succeeded is kept with its results; what failed, and what waited for that, runs again as new tasks.",
     also=(errors.ContentExpired,),
 )

@@ -35,11 +35,16 @@ class NodeResponse(TypedDict):
     reason: Annotated[str | None, Field(description="Why it was cancelled: `skipped`, `upstream_failed`, `stopped`.")]
     percent: int
     depends_on: list[str]
-    rule: TriggerRule
+    trigger_rule: TriggerRule
     expected_seconds: float | None
     started_at: Instant | None
-    ended_at: Annotated[Instant | None, Field(description="When its last attempt ended; its children may start then.")]
-    finished_at: Annotated[Instant | None, Field(description="When all that followed was done, its children included.")]
+    finished_at: Annotated[
+        Instant | None,
+        Field(
+            description="As of any task: when its outcome and all that follows it were done. Its children may have "
+            "started before, at the end of its last attempt, which its attempts tell."
+        ),
+    ]
 
 
 class PathResponse(TypedDict):
@@ -61,12 +66,12 @@ class TopologyResponse(TypedDict):
     created_at: Instant
     started_at: Instant | None
     finished_at: Instant | None
-    asked: StopRequest | None
+    requested_action: StopRequest | None
     error: ErrorResponse | None
     version: int
     run: Annotated[int, Field(description="Counts its runs; 0 before the first.")]
     on_failure: OnFailure
-    deadline_seconds: int | None
+    timeout_seconds: int | None
     percent: Annotated[int, Field(description="How far it has come, each node by how long it is expected to run.")]
     counts: Annotated[Mapping[str, int], Field(description="How many nodes stand where.")]
     critical_path: PathResponse
@@ -91,12 +96,12 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
         created_at=to_iso(task.created_at),
         started_at=instant(task.started_at),
         finished_at=instant(task.finished_at),
-        asked=task.stop_request,
+        requested_action=task.stop_request,
         error=error_response(task.error),
         version=task.version,
         run=run_state.number if run_state else 0,
         on_failure=graph.on_failure,
-        deadline_seconds=graph.deadline_seconds,
+        timeout_seconds=graph.timeout_seconds,
         percent=percent(graph, statuses),
         counts=counted(statuses),
         critical_path=PathResponse(nodes=list(path.nodes), seconds=path.seconds),
@@ -116,9 +121,8 @@ def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> No
         reason=status.reason,
         percent=status.percent,
         depends_on=list(node.depends_on),
-        rule=node.rule,
+        trigger_rule=node.trigger_rule,
         expected_seconds=node.expected_seconds,
         started_at=instant(status.started_at),
-        ended_at=instant(status.ended_at),
         finished_at=instant(status.finished_at),
     )
