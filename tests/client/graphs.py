@@ -37,6 +37,8 @@ class GraphDeployment(Deployment):
         match request.method, [unquote(each) for each in rest]:
             case "POST", []:
                 return Answer(201, self.begun(request.document, request.headers["Idempotency-Key"]))
+            case "GET", []:
+                return Answer(200, {"topologies": list(self.graphs.values()), "next_token": None})
             case "GET", [task_id] if task_id in self.graphs:
                 return Answer(200, self.looked_at(task_id))
             case "POST", [task_id, "retry" | "cancel" | "pause" | "resume"] if task_id in self.graphs:
@@ -60,7 +62,7 @@ class GraphDeployment(Deployment):
             for name, node in body["nodes"].items()
         }
         head = {"id": task["id"], "state": "running", "name": body.get("name"), "created_at": BEGAN, "run": 1}
-        rest = {"asked": None, "error": None, "on_failure": "stop", "percent": 0, "version": 1}
+        rest = {"requested_action": None, "error": None, "on_failure": "stop", "percent": 0, "version": 1}
         path = {"nodes": [next(iter(nodes))], "seconds": 1.0}
         self.graphs[task["id"]] = {
             **head,

@@ -176,6 +176,22 @@ def test_a_topology_is_shown_watched_and_steered(duetime: Run, deployment: Graph
     assert json.loads(watched.stdout)["state"] == "succeeded"
 
 
+def test_topologies_are_listed_with_filters(duetime: Run, deployment: GraphDeployment) -> None:
+    """A table with a row for each, or one array; no topology is said in words."""
+    assert "no topologies" in duetime("topologies", "list").stdout
+    deployment.begun(BODY, "k")
+    header, row = duetime(
+        "topologies", "list", "--state", "running", "--name", "nightly", "--tag", "a=b"
+    ).stdout.splitlines()
+    assert header.split() == ["id", "state", "created", "name"]
+    assert row.split()[:2] == [ID, "running"]
+    assert row.split()[-1] == "nightly"
+    query = {"tag": ["a:b"], "state": ["running"], "name": ["nightly"], "limit": ["51"]}
+    assert deployment.received[-1].query == query
+    assert [each["id"] for each in json.loads(duetime("topologies", "list", "--json").stdout)] == [ID]
+    assert duetime("topologies", "list", "--tag", "nope").exit_code == 2
+
+
 @pytest.mark.parametrize("command", ["show", "retry", "cancel", "pause", "resume"])
 @pytest.mark.parametrize("task_id", ["nope", "../tasks", "a b\n", "é", ""])
 @pytest.mark.usefixtures("deployment")

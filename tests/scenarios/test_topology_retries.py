@@ -105,6 +105,32 @@ def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable
         assert (ended.state, graphs.ran) == ("succeeded", ["a", "b"])
 
 
+def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
+    """After a lost answer: whether it has begun, runs or has succeeded meanwhile; one that fails again is retried."""
+    with Graphs() as graphs:
+        failed(graphs)
+        retry(graphs)
+        retry(graphs)
+        graphs.run(SECOND)
+        retry(graphs)
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(MINUTE)
+        retry(graphs)
+        graphs.run(MINUTE)
+        assert (graphs.whole().state, graphs.ran) == ("succeeded", ["a", "b"])
+        assert graphs.ask("GET", f"{PATH}/{graphs.topology}").body["run"] == 2
+
+
+def test_a_topology_that_never_failed_is_not_retried() -> None:
+    """Neither before it runs nor after it has succeeded: there is nothing to retry."""
+    with Graphs() as graphs:
+        graphs.submit(NODES)
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 409
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(MINUTE)
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 409
+
+
 @pytest.mark.parametrize("minutes", [3, 10, 240])
 def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
     """However long that takes: the run begins when the node has ended, keeps it, and no attempt is spent."""

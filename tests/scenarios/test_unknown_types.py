@@ -55,7 +55,7 @@ def test_what_may_run_is_accepted(scenario: Scenario, body: dict[str, Any]) -> N
 
 def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: Scenario) -> None:
     """By itself, as a task, in a batch, in a schedule or by a change: one rule for all, before anything is kept."""
-    graph = {"nodes": {"fetch": {"type": PLAIN}, "later": {"type": "later", "depends_on": ["fetch"]}}}
+    graph: dict[str, Any] = {"nodes": {"fetch": {"type": PLAIN}, "later": {"type": "later", "depends_on": ["fetch"]}}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": graph}
     node = "payload.nodes.later.type"
     assert list(faults(scenario.ask("POST", "/v1/topologies", graph))) == ["nodes.later.type"]

@@ -1,7 +1,12 @@
-"""Entity tags: a task's version, quoted, as RFC 9110 wants it."""
+"""Entity tags, quoted, as RFC 9110 wants them: a task's version, or a version and a hash.
+
+What is made of many records has no version of its own. Its tag is that of its main record, and a hash of all that is
+answered: it changes whenever the answer does. Where only the main record is changed, its version is what counts.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from duetime.contract.http.request_errors import ParametersInvalid
@@ -11,6 +16,8 @@ NO_VERSION = 0
 _MOST_DIGITS = 15
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<text>[!#-~\x80-\xff]*)"')
 _LONGEST = 1_024
+_HASH_BYTES = 8
+_VERSION_OF = re.compile(rf"(?P<version>[0-9]{{1,{_MOST_DIGITS}}})(-[0-9a-f]{{{2 * _HASH_BYTES}}})?")
 
 
 def etag_of(version: int) -> str:
@@ -18,8 +25,13 @@ def etag_of(version: int) -> str:
     return f'"{version}"'
 
 
+def content_etag(version: int, text: str) -> str:
+    """The tag of an answer that has more to it than the record at this version: `"7-5f0c2a9be1d34c77"`."""
+    return f'"{version}-{hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()}"'
+
+
 def version_wanted(if_match: str | None) -> int | None:
-    """The version that `If-Match` asks for; `None` if any will do.
+    """The version that `If-Match` asks for, of a tag with a hash too; `None` if any will do.
 
     Raises:
         ParametersInvalid: it is malformed, or names several tags.
@@ -31,7 +43,8 @@ def version_wanted(if_match: str | None) -> int | None:
         raise ParametersInvalid.of("If-Match", "names more than one version")
     weak, text = tags[0]
     # A weak tag says "about the same", which is not enough to change something by (RFC 9110, 13.1.1).
-    return NO_VERSION if weak else _version(text)
+    match = _VERSION_OF.fullmatch(text)
+    return NO_VERSION if weak or match is None else int(match["version"])
 
 
 def is_known(if_none_match: str | None, version: int) -> bool:
@@ -45,6 +58,17 @@ def is_known(if_none_match: str | None, version: int) -> bool:
     if if_none_match.strip() == "*":
         return True
     return any(_version(text) == version for _, text in _tags("If-None-Match", if_none_match))
+
+
+def is_known_content(if_none_match: str | None, etag: str) -> bool:
+    """Whether `If-None-Match` says that the caller has the very answer of a tag already.
+
+    Raises:
+        ParametersInvalid: it is malformed.
+    """
+    if if_none_match is None:
+        return False
+    return if_none_match.strip() == "*" or any(f'"{text}"' == etag for _, text in _tags("If-None-Match", if_none_match))
 
 
 def _tags(header: str, value: str) -> list[tuple[bool, str]]:

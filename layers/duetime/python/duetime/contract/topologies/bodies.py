@@ -1,8 +1,9 @@
-"""The bodies of requests that describe topologies."""
+"""What requests say of topologies: their bodies, and the query of the list."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -12,9 +13,14 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
     DelaySeconds,
     TaskType,
 )
+from duetime.contract.tasks.queries import ListedQuery
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
+from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.filters import TaskFilter
 
 TYPE = "topology"
 _NODE_EXAMPLE = {"fetch": {"type": "fetch"}, "report": {"type": "report", "depends_on": ["fetch"], "inputs": ["fetch"]}}
@@ -75,3 +81,14 @@ class TopologyCreate(TaskLabels, TopologyGraph):
     type: TaskType = TYPE
     at: Annotated[At, Field(description="When it is due. Excludes `delay_seconds`.")] = None
     delay_seconds: DelaySeconds = 0
+
+
+class TopologyListQuery(ListedQuery):
+    """Parameters of `GET /v1/topologies`: those of a list of tasks."""
+
+    state: Annotated[State | None, Field(strict=False, description="Only topologies in this state.")] = None
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet: that they are topologies, in any case."""
+        return replace(super().filter, state=self.state, is_topology=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when a class is made
+from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when a class is made
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -20,6 +20,7 @@ from duetime.domain.topologies.trigger_rules import TriggerRule  # noqa: TC001 -
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Node
     from duetime.domain.topologies.node_status import NodeStatus
@@ -54,8 +55,8 @@ class PathResponse(TypedDict):
     seconds: float
 
 
-class TopologyResponse(TypedDict):
-    """A topology: its task, and its graph with where each node stands."""
+class TopologyEntry(TypedDict):
+    """A topology as lists show it: its task."""
 
     id: str
     state: State
@@ -69,6 +70,18 @@ class TopologyResponse(TypedDict):
     requested_action: StopRequest | None
     error: ErrorResponse | None
     version: int
+
+
+class TopologyPage(TypedDict):
+    """Some of an owner's topologies."""
+
+    topologies: Sequence[TopologyEntry]
+    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
+
+
+class TopologyResponse(TopologyEntry):
+    """A topology: its task, and its graph with where each node stands."""
+
     run: Annotated[int, Field(description="Counts its runs; 0 before the first.")]
     on_failure: OnFailure
     timeout_seconds: int | None
@@ -82,11 +95,9 @@ class TopologyResponse(TypedDict):
     nodes: Mapping[str, NodeResponse]
 
 
-def topology_response(view: View, now: Millis) -> TopologyResponse:
-    """A topology as it stands now."""
-    task, graph, run_state, statuses = view.task, view.graph, view.run_state, view.statuses
-    path = critical_path(graph, durations(graph, statuses, now))
-    return TopologyResponse(
+def topology_entry(task: Task) -> TopologyEntry:
+    """A topology as lists show it."""
+    return TopologyEntry(
         id=task.id.text,
         state=task.state,
         type=task.type,
@@ -99,6 +110,15 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
         requested_action=task.stop_request,
         error=error_response(task.error),
         version=task.version,
+    )
+
+
+def topology_response(view: View, now: Millis) -> TopologyResponse:
+    """A topology as it stands now."""
+    task, graph, run_state, statuses = view.task, view.graph, view.run_state, view.statuses
+    path = critical_path(graph, durations(graph, statuses, now))
+    return TopologyResponse(
+        **topology_entry(task),
         run=run_state.number if run_state else 0,
         on_failure=graph.on_failure,
         timeout_seconds=graph.timeout_seconds,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.targets import TopologyTarget
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,6 +26,7 @@ class TaskFilter:
         due_to: due before this.
         error: class of the error that the last failed attempt ended with.
         parent: the topology that it is a node of.
+        is_topology: it is a topology; if this is left out, it may be any task.
     """
 
     state: State | None = None
@@ -34,6 +37,7 @@ class TaskFilter:
     due_to: Millis | None = None
     error: str | None = None
     parent: TaskId | None = None
+    is_topology: bool = False
 
     def matches(self, task: Task) -> bool:
         """Whether a task meets every condition."""
@@ -45,5 +49,6 @@ class TaskFilter:
             and (self.due_from is None or task.due_at >= self.due_from)
             and (self.due_to is None or task.due_at < self.due_to)
             and (self.error is None or (task.error is not None and task.error.kind == self.error))
+            and (not self.is_topology or isinstance(task.target, TopologyTarget))
             and (self.parent is None or (task.node_ref is not None and task.node_ref.topology == self.parent))
         )

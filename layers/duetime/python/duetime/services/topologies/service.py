@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.errors import TaskNotFound
+from duetime.domain.errors import StateConflict, TaskNotFound
 from duetime.domain.limits import BULK_INLINE
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.topologies.run_state import goes_on, was_retried
 from duetime.domain.topologies.view import View, shown_statuses
 
 if TYPE_CHECKING:
@@ -76,9 +77,14 @@ class TopologyService:
         )
 
     def retry(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
-        """Run a failed topology again: what succeeded is kept."""
+        """Run a failed topology again: what succeeded is kept. One that was retried and has not failed since stays."""
         self._task(owner, topology)
-        return self.task_control.retry(owner, topology, version)
+        try:
+            return self.task_control.retry(owner, topology, version)
+        except StateConflict as refusal:
+            if not was_retried(refusal.task):
+                raise
+            return refusal.task
 
     def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Take back what has not started, and ask what runs to stop."""
@@ -91,9 +97,15 @@ class TopologyService:
         return self.apply_gate(self.task_control.pause(owner, topology, version))
 
     def resume(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
-        """Let a paused topology go on, with all its nodes."""
+        """Let a paused topology go on, with all its nodes; one that goes on already may have nodes that do not yet."""
         self._task(owner, topology)
-        return self.apply_gate(self.task_control.resume(owner, topology, version))
+        try:
+            task = self.task_control.resume(owner, topology, version)
+        except StateConflict as refusal:
+            if not goes_on(refusal.task):
+                raise
+            task = refusal.task
+        return self.apply_gate(task)
 
     def apply_gate(self, task: Task) -> ControlResult:
         """Have the nodes of a topology heed what was just asked of its task; any other task has none.
