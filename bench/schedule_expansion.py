@@ -16,6 +16,7 @@ from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.runtime.clock import SystemRandom
 from duetime.adapters.sqs.queues import SqsQueues
+from duetime.composition.deferred_imports import read_graph
 from duetime.domain.dispatch.timers import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
@@ -33,6 +34,7 @@ from duetime.services.schedules.manage import ScheduleManager
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.schedule_writer import ScheduleWriter
 from duetime.services.shards import Shards
+from duetime.services.tasks.create import CreationRules
 from tests.adapters.tables import new_table
 from tests.fakes.dynamodb import FakeDynamoDB
 from tests.fakes.s3 import FakeS3
@@ -107,7 +109,7 @@ def _expansion() -> Callable[[], object]:
     stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars, keys=keys)
     urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
     enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL)
-    occurrence_tasks = OccurrenceTasks(contents, enqueuer, around, TargetRules())
+    occurrence_tasks = OccurrenceTasks(contents, enqueuer, around, CreationRules(TargetRules(), read_graph))
     expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
     shards = Shards(DynamoShardStore(fake, table), around, 16)
     scheduling = ScheduleManager(

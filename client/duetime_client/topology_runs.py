@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.parse import quote
 from uuid import uuid4
 
 from pydantic import Field
 
 from duetime_client.lock_admin import read
+from duetime_client.pages import pages
 from duetime_client.problems import document_of
 from duetime_client.responses import task_of
 from duetime_client.task import TERMINAL, Failure, ResponseModel
+from duetime_client.task_fields import query_of
 from duetime_client.transport import IDEMPOTENCY_KEY
 
 if TYPE_CHECKING:
@@ -36,10 +38,9 @@ class TopologyNode(ResponseModel):
     reason: str | None = None
     percent: int = 0
     depends_on: list[str] = Field(default_factory=list)
-    rule: str
+    trigger_rule: str
     expected_seconds: float | None = None
     started_at: datetime | None = None
-    ended_at: datetime | None = None
     finished_at: datetime | None = None
 
 
@@ -50,28 +51,46 @@ class CriticalPath(ResponseModel):
     seconds: float
 
 
-class Topology(ResponseModel):
-    """A graph of tasks, and its state."""
+class TopologyFilter(TypedDict, total=False):
+    """Which topologies to list, in which order: those that match all fields."""
+
+    state: str
+    type: str
+    name: str
+    tags: Mapping[str, str]
+    due_after: datetime | str
+    due_before: datetime | str
+    order: Literal["asc", "desc"]
+
+
+class TopologySummary(ResponseModel):
+    """A topology as lists show it: its own task."""
 
     id: str
     state: str
     name: str | None = None
+    due_at: datetime | None = None
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
     requested_action: str | None = None
     error: Failure | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether its outcome is known."""
+        return self.state in TERMINAL
+
+
+class Topology(TopologySummary):
+    """A graph of tasks, and its state."""
+
     run: int
     on_failure: str
     percent: int
     counts: Mapping[str, int]
     critical_path: CriticalPath
     nodes: Mapping[str, TopologyNode]
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether its outcome is known."""
-        return self.state in TERMINAL
 
 
 class Topologies:
@@ -90,6 +109,14 @@ class Topologies:
         response = self._transport.request("GET", _path_of(task_id))
         return read(Topology, response, document_of(response))
 
+    def list_topologies(
+        self, *, page_size: int | None = None, **filters: Unpack[TopologyFilter]
+    ) -> Iterator[TopologySummary]:
+        """All topologies that match the filters, fetched page by page as they are needed."""
+        query = list(query_of(filters, page_size))
+        for response, entry in pages(self._transport, TOPOLOGIES, "topologies", query):
+            yield read(TopologySummary, response, entry)
+
     def follow_topology(self, task_id: str) -> Iterator[Topology]:
         """The topology as it is now, and again each time it is polled, until its outcome is known."""
         pause = _LOOK_SECONDS
@@ -101,9 +128,9 @@ class Topologies:
             self._sleep(pause)
             pause = min(pause * 1.1, _LONGEST_LOOK_SECONDS)
 
-    def rerun_topology(self, task_id: str) -> Task:
+    def retry_topology(self, task_id: str) -> Task:
         """Run a failed topology again; nodes that succeeded are not repeated."""
-        return self._act_on(task_id, "rerun")
+        return self._act_on(task_id, "retry")
 
     def cancel_topology(self, task_id: str) -> Task:
         """Cancel the nodes that have not started, and request the running ones to stop."""
@@ -118,7 +145,8 @@ class Topologies:
         return self._act_on(task_id, "resume")
 
     def _act_on(self, task_id: str, action: str) -> Task:
-        return task_of(self._transport.request("POST", f"{_path_of(task_id)}/{action}"))
+        # What was asked for already stays as it is, so it may be asked again.
+        return task_of(self._transport.request("POST", f"{_path_of(task_id)}/{action}", repeatable=True))
 
 
 def _path_of(task_id: str) -> str:

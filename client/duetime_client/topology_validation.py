@@ -18,12 +18,12 @@ MAX_DEPENDENCIES = 50_000
 RULES = frozenset({"all_success", "all_done", "one_success", "one_failed", "none_failed", "always"})
 ON_FAILURE = frozenset({"stop", "continue", "rollback"})
 _OF_A_TASK = frozenset(NewTask.__annotations__)
-OF_A_NODE = (_OF_A_TASK - {"due_at"}) | {"depends_on", "rule", "inputs", "expected_seconds"}
+OF_A_NODE = (_OF_A_TASK - {"at"}) | {"depends_on", "trigger_rule", "inputs", "expected_seconds"}
 OF_A_TOPOLOGY = frozenset(
     {
         "nodes",
         "on_failure",
-        "deadline_seconds",
+        "timeout_seconds",
         "type",
         "due_at",
         "delay_seconds",
@@ -87,7 +87,7 @@ def _node_faults(key: str, node: object, nodes: Mapping[str, Any]) -> Iterator[I
     yield from _unknown(node, OF_A_NODE, f"{place}.")
     if not isinstance(node.get("type"), str):
         yield InvalidField(f"{place}.type", "should be the type of its task")
-    yield from _choice_faults(f"{place}.rule", node.get("rule", "all_success"), RULES)
+    yield from _choice_faults(f"{place}.trigger_rule", node.get("trigger_rule", "all_success"), RULES)
     parents = node.get("depends_on", [])
     yield from _name_faults(f"{place}.depends_on", parents, nodes, "which is not a node")
     if isinstance(parents, list) and key in parents:

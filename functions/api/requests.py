@@ -67,12 +67,12 @@ class Request(Generic[Q]):
 
     @property
     def task_id(self) -> TaskId:
-        """The task's id in the path.
+        """The id in the path, of a task or of a topology, which is its task's.
 
         Raises:
             TaskNotFound: no task can have it.
         """
-        text = self.parameters["task_id"]
+        text = self.parameters["topology_id" if "topology_id" in self.parameters else "task_id"]
         try:
             return TaskId.parse(text)
         except InvalidTaskId:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
-from duetime.contract.http.etags import is_known_tag, shown_etag
+from duetime.contract.http.etags import content_etag, is_known_tag
 from duetime.contract.schedules import decoding, operations, updates
 from duetime.contract.schedules.encoding import (
     UPCOMING,
@@ -189,7 +189,7 @@ def _replayed(*, is_replay: bool) -> Mapping[str, str]:
 def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, str] | None = None) -> Response:
     status = request.operation.returns.status
     text = _text(stored)
-    return answer(text, status, {"ETag": shown_etag(stored.version, text), **(headers or {})})
+    return answer(text, status, {"ETag": content_etag(stored.version, text), **(headers or {})})
 
 
 def _text(stored: StoredSchedule) -> str:

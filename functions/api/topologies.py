@@ -6,10 +6,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
+from duetime.contract.http import page_tokens
+from duetime.contract.http.etags import content_etag, is_known_tag
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.topologies import operations
 from duetime.contract.topologies.decoding import topology_request
-from duetime.contract.topologies.responses import topology_response
+from duetime.contract.topologies.responses import TopologyPage, topology_entry, topology_response
+from duetime.ports.tasks import ListQuery
 from duetime.services.tasks.create import IdempotencyKey, Order
 from duetime.services.topologies.service import ControlResult
 
@@ -19,7 +22,12 @@ from .responses import Response, answer, task_response
 from .routing import route
 
 if TYPE_CHECKING:
+    from duetime.contract.topologies.bodies import TopologyListQuery
+
     from .requests import Request
+
+_ASK_AGAIN = {"Cache-Control": "private, no-cache"}
+"""What was answered may be kept, and is asked for again by its ETag each time."""
 
 
 @route(operations.CREATE)
@@ -27,10 +35,21 @@ def create_topology(request: Request) -> Response:
     """Create a topology."""
     document = request.document()
     wanted = topology_request(document)
-    order = Order(wanted.spec, IdempotencyKey(request.key, body_hash(document.value)) if request.key else None)
-    task = composed().topology_service.create(request.owner, order, wanted.graph)
-    headers = {"Location": operations.READ.url(task_id=task.id)}
+    key = IdempotencyKey(request.key, body_hash(document.value)) if request.key else None
+    task = composed().task_creator.create(request.owner, Order(wanted.spec, key, graph=wanted.graph))
+    headers = {"Location": operations.READ.url(topology_id=task.id)}
     return task_response(composed().task_reader.with_contents(task), HTTPStatus.CREATED, headers)
+
+
+@route(operations.LIST)
+def list_topologies(request: Request[TopologyListQuery]) -> Response:
+    """Read a page of one's topologies."""
+    query, scope = request.query, request.query.scope(request.owner)
+    after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
+    wanted = ListQuery(request.owner, after, descending=query.order == "desc", limit=query.limit)
+    page = composed().task_reader.list(wanted, query.filter)
+    token = None if page.after is None else page_tokens.token_of(page.after, scope)
+    return answer(json_text(TopologyPage(topologies=[topology_entry(task) for task in page.tasks], next_token=token)))
 
 
 @route(operations.READ)
@@ -38,14 +57,17 @@ def get_topology(request: Request) -> Response:
     """See where a topology stands."""
     inside = composed()
     view = inside.topology_service.get(request.owner, request.task_id)
-    now = inside.runtime.clock.now()
-    return answer(json_text(topology_response(view, now)))
+    text = json_text(topology_response(view, inside.runtime.clock.now()))
+    headers = {"ETag": content_etag(view.task.version, text), **_ASK_AGAIN}
+    if is_known_tag(request.header("If-None-Match"), headers["ETag"]):
+        return Response(HTTPStatus.NOT_MODIFIED.value, "", headers)
+    return answer(text, headers=headers)
 
 
-@route(operations.RERUN)
-def rerun_topology(request: Request) -> Response:
-    """Run a failed topology again."""
-    task = composed().topology_service.rerun(request.owner, request.task_id, request.version)
+@route(operations.RETRY)
+def retry_topology(request: Request) -> Response:
+    """Retry a failed topology."""
+    task = composed().topology_service.retry(request.owner, request.task_id, request.version)
     return control_response(ControlResult(task))
 
 

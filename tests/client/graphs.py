@@ -37,9 +37,11 @@ class GraphDeployment(Deployment):
         match request.method, [unquote(each) for each in rest]:
             case "POST", []:
                 return Answer(201, self.begun(request.document, request.headers["Idempotency-Key"]))
+            case "GET", []:
+                return Answer(200, {"topologies": list(self.graphs.values()), "next_token": None})
             case "GET", [task_id] if task_id in self.graphs:
                 return Answer(200, self.looked_at(task_id))
-            case "POST", [task_id, "rerun" | "cancel" | "pause" | "resume"] if task_id in self.graphs:
+            case "POST", [task_id, "retry" | "cancel" | "pause" | "resume"] if task_id in self.graphs:
                 return Answer(200, self.tasks[task_id])
             case _:
                 return problem(404, "task_unknown", "there is no such task")
@@ -50,7 +52,13 @@ class GraphDeployment(Deployment):
         empty = {"task_id": None, "state": "blocked", "reason": None, "percent": 0, "expected_seconds": None}
         times = {"started_at": None, "finished_at": None}
         nodes = {
-            name: {**empty, **times, "type": node["type"], "depends_on": node.get("depends_on", []), "rule": "always"}
+            name: {
+                **empty,
+                **times,
+                "type": node["type"],
+                "depends_on": node.get("depends_on", []),
+                "trigger_rule": "always",
+            }
             for name, node in body["nodes"].items()
         }
         head = {"id": task["id"], "state": "running", "name": body.get("name"), "created_at": BEGAN, "run": 1}

@@ -49,6 +49,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "list_dead_letters": ((), {"error_type": "Boom", **_LISTED}),
     "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "list_schedules": ((), {"state": "paused", "page_size": 5}),
+    "list_topologies": ((), {"state": "failed", **_LISTED}),
     "list_tasks": ((), {"state": "failed", **_LISTED}),
     "notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
     "notify_success": (("a", 1, {"rows": 17}), {}),
@@ -67,7 +68,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         (
             *("cancel_bulk_operation", "cancel_lease", "cancel_topology", "delete_calendar", "delete_schedule"),
             *("release_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
-            *("get_topology", "list_attempts", "pause_task", "pause_topology", "release_lease", "rerun_topology"),
+            *("get_topology", "list_attempts", "pause_task", "pause_topology", "release_lease", "retry_topology"),
             *("resume_schedule", "resume_task", "resume_topology", "retry_task", "roll_back_task", "run_task"),
             *("list_backfills", "run_schedule"),
         ),

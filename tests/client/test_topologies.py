@@ -71,7 +71,9 @@ def file(tmp_path: Path) -> Callable[[object], str]:
 
 def picture(nodes: Mapping[str, Mapping[str, Any]], width: int = 80, height: int = 24, **more: object) -> list[str]:
     """The lines of a topology as a terminal of that size shows them."""
-    filled = {name: {"type": "x", "state": "blocked", "rule": "all_success", **node} for name, node in nodes.items()}
+    filled = {
+        name: {"type": "x", "state": "blocked", "trigger_rule": "all_success", **node} for name, node in nodes.items()
+    }
     path = {"nodes": [], "seconds": 0.0}
     head = {"id": ID, "state": "running", "created_at": NOW, "run": 1, "on_failure": "stop", "percent": 0}
     document = {**head, "counts": {}, "critical_path": path, "nodes": filled, **more}
@@ -159,11 +161,11 @@ def test_watching_on_a_terminal_draws_one_picture_over_itself(
 def test_a_topology_is_shown_watched_and_steered(duetime: Run, deployment: GraphDeployment) -> None:
     """Each at its own address; what is printed is the topology after it."""
     deployment.begun(BODY, "k")
-    for action in ("rerun", "cancel", "pause", "resume"):
+    for action in ("retry", "cancel", "pause", "resume"):
         steered = duetime("topologies", action, ID, "--json")
         assert (steered.exit_code, json.loads(steered.stdout)["id"]) == (0, ID)
     assert [request.path.rpartition("/")[2] for request in deployment.received[::2]] == [
-        "rerun",
+        "retry",
         "cancel",
         "pause",
         "resume",
@@ -174,7 +176,23 @@ def test_a_topology_is_shown_watched_and_steered(duetime: Run, deployment: Graph
     assert json.loads(watched.stdout)["state"] == "succeeded"
 
 
-@pytest.mark.parametrize("command", ["show", "rerun", "cancel", "pause", "resume"])
+def test_topologies_are_listed_with_filters(duetime: Run, deployment: GraphDeployment) -> None:
+    """A table with a row for each, or one array; no topology is said in words."""
+    assert "no topologies" in duetime("topologies", "list").stdout
+    deployment.begun(BODY, "k")
+    header, row = duetime(
+        "topologies", "list", "--state", "running", "--name", "nightly", "--tag", "a=b"
+    ).stdout.splitlines()
+    assert header.split() == ["id", "state", "created", "name"]
+    assert row.split()[:2] == [ID, "running"]
+    assert row.split()[-1] == "nightly"
+    query = {"tag": ["a:b"], "state": ["running"], "name": ["nightly"], "limit": ["51"]}
+    assert deployment.received[-1].query == query
+    assert [each["id"] for each in json.loads(duetime("topologies", "list", "--json").stdout)] == [ID]
+    assert duetime("topologies", "list", "--tag", "nope").exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["show", "retry", "cancel", "pause", "resume"])
 @pytest.mark.parametrize("task_id", ["nope", "../tasks", "a b\n", "é", ""])
 @pytest.mark.usefixtures("deployment")
 def test_an_unknown_id_is_an_error_in_one_line(duetime: Run, command: str, task_id: str) -> None:
@@ -351,7 +369,7 @@ def test_a_terminal_without_the_signs_gets_letters() -> None:
         "percent": 50,
         "counts": {},
         "critical_path": {"nodes": ["a"], "seconds": 1.0},
-        "nodes": {"a": {"type": "x", "state": "succeeded", "rule": "always"}},
+        "nodes": {"a": {"type": "x", "state": "succeeded", "trigger_rule": "always"}},
     }
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     Console(file=out, width=40).print(Picture(Topology.model_validate(document), NOW))
@@ -363,7 +381,8 @@ def test_levels_are_by_the_longest_way() -> None:
     """A node stands below all of its parents, and one with an unknown parent is left out."""
     nodes = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["nobody"]}
     topology = {
-        name: {"type": "x", "state": "blocked", "rule": "always", "depends_on": of} for name, of in nodes.items()
+        name: {"type": "x", "state": "blocked", "trigger_rule": "always", "depends_on": of}
+        for name, of in nodes.items()
     }
     document = {"id": ID, "state": "running", "created_at": NOW, "run": 1, "on_failure": "stop", "percent": 0}
     path = {"nodes": [], "seconds": 0.0}

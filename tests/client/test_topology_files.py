@@ -140,7 +140,7 @@ def test_a_time_that_no_node_can_take_is_refused(tmp_path: Path, runtime: float)
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=3), _deeper, max_leaves=8), st.booleans())
 def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None:  # noqa: FBT001 - drawn
     """Whatever stands where something else is expected, the only error is the one that names it."""
-    for name in ("nodes", "on_failure") if not as_node else ("type", "rule", "depends_on", "inputs"):
+    for name in ("nodes", "on_failure") if not as_node else ("type", "trigger_rule", "depends_on", "inputs"):
         body = {"nodes": {"a": task(**{name: value})}} if as_node else {"nodes": {"a": task()}, name: value}
         with contextlib.suppress(TopologyInvalid):
             validate_topology(body)
@@ -152,7 +152,7 @@ def test_every_fault_is_named_at_once() -> None:
         "a": task("a", "x"),
         "b": 5,
         "c": task("b", "b", inputs=["a"]),
-        "d": task(rule=["most"]),
+        "d": task(trigger_rule=["most"]),
         "é": {},
         "e": task(1),
     }
@@ -163,7 +163,7 @@ def test_every_fault_is_named_at_once() -> None:
         "nodes.b: should be an object: a task, and what it depends on",
         "nodes.c.depends_on: names 'b' 2 times",
         "nodes.c.inputs: names 'a', which is not among its depends_on",
-        "nodes.d.rule: should be one of all_done, all_success, always, none_failed, one_failed, one_success",
+        "nodes.d.trigger_rule: should be one of all_done, all_success, always, none_failed, one_failed, one_success",
         "nodes: the name '\\xe9' has a character that no name has, or is empty or too long",
         "nodes.e.depends_on: should be a list of names",
     ]

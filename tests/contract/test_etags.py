@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.http.etags import NO_VERSION, etag_of, is_known, is_known_tag, shown_etag, version_wanted
+from duetime.contract.http.etags import NO_VERSION, content_etag, etag_of, is_known, is_known_tag, version_wanted
 from duetime.contract.http.request_errors import ParametersInvalid
 from tests.contract.properties import unhurried
 
@@ -36,10 +36,10 @@ def test_a_tag_that_is_not_ours_matches_no_version(value: str) -> None:
 @given(st.integers(1, 10**14), st.text(), st.text())
 def test_a_tag_of_what_is_shown_says_its_version_and_the_text(version: int, text: str, other: str) -> None:
     """It asks for the version, and is known only where the same was shown."""
-    tag = shown_etag(version, text)
+    tag = content_etag(version, text)
     assert version_wanted(tag) == version
     assert is_known_tag(f'"0", {tag}', tag)
-    assert is_known_tag(shown_etag(version, other), tag) == (other == text)
+    assert is_known_tag(content_etag(version, other), tag) == (other == text)
     assert not is_known_tag(etag_of(version), tag)
     assert not is_known_tag(None, tag)
 

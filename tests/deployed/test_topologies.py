@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,9 +47,10 @@ def assert_in_order(client: Client, topology: Topology) -> None:
     for key, node in topology.nodes.items():
         assert node.started_at is not None
         for parent in node.depends_on:
-            before = topology.nodes[parent].ended_at
-            assert before is not None
-            assert node.started_at >= before, f"{key} began before {parent} had ended"
+            *_, last = client.list_attempts(str(topology.nodes[parent].task_id))
+            assert last.started_at is not None
+            ended_at = last.started_at + timedelta(milliseconds=last.duration_ms or 0)
+            assert node.started_at >= ended_at, f"{key} began before {parent} had ended"
 
 
 DIAMOND = {"top": nap(), "left": nap("top"), "right": nap("top"), "bottom": nap("left", "right")}

@@ -46,6 +46,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
     graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]
     return {
         "task_id": [*tasks, graph],
+        "topology_id": [graph, tasks[0]],
         "name": NAMES,
         "scope": ("type", "owner"),
         "key": (LOCK,),

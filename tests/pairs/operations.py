@@ -439,9 +439,9 @@ def _on_topology(verb: str) -> Callable[[World], Reply | None]:
     return lambda world: world.ask("POST", f"/v1/topologies/{world.about['task']}/{verb}")
 
 
-def _rerun(world: World) -> Reply | None:
+def _retry(world: World) -> Reply | None:
     """Have a topology run again, which it then does."""
-    reply = _on_topology("rerun")(world)
+    reply = _on_topology("retry")(world)
     if by_status(reply) is ACCEPTED:
         world.about["ends"] = "succeeded"
     return reply
@@ -465,8 +465,8 @@ def _stop_execution(world: World) -> None:
         world.states.break_execution(execution.arn)
 
 
-def _rerun_and_work(world: World) -> None:
-    _rerun(world)
+def _retry_and_work(world: World) -> None:
+    _retry(world)
     world.take(SECOND)
     _work("worker", world)
 
@@ -475,10 +475,8 @@ OF_TOPOLOGIES = (
     Operation("topology-cancel", _on_topology("cancel"), promise=_is_over, goes_on=True),
     Operation("topology-pause", _on_topology("pause"), goes_on=True),
     Operation("topology-resume", _on_topology("resume"), goes_on=True),
-    Operation("topology-rerun", _rerun, goes_on=True),
-    Operation(
-        "cancel-node", lambda world: world.ask("POST", f"/v1/tasks/{world.about['node']}/cancel", {"force": True})
-    ),
+    Operation("topology-retry", _retry, goes_on=True),
+    Operation("cancel-node", lambda world: world.ask("DELETE", f"/v1/tasks/{world.about['node']}", query="force=true")),
     Operation("pause-node", _on_node("pause")),
     Operation("resume-node", _on_node("resume")),
     Operation("retry-node", _on_node("retry"), goes_on=True),
@@ -488,4 +486,4 @@ OF_TOPOLOGIES = (
     WORKER,
     TRIGGER,
 )
-RERUN_AND_WORK = Operation("rerun-and-work", _rerun_and_work, goes_on=True)
+RETRY_AND_WORK = Operation("retry-and-work", _retry_and_work, goes_on=True)

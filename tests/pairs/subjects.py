@@ -489,10 +489,10 @@ def topology_failed(world: World) -> None:
     _state(world, "failed")
 
 
-def topology_rerun(world: World) -> None:
+def topology_retry(world: World) -> None:
     """The same, and it is to run again: the message is on the queue."""
     topology_failed(world)
-    reply = _response(world, "POST", f"/v1/topologies/{world.about['task']}/rerun")
+    reply = _response(world, "POST", f"/v1/topologies/{world.about['task']}/retry")
     assert reply.status == 200, reply
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.about["ends"] = "succeeded"
@@ -563,9 +563,9 @@ SUBJECTS = (
     Subject("topology", topology, operations.OF_TOPOLOGIES + _LEASES[2:], lives=True, is_compared=False),
     Subject("topology-node-ends", topology_node_ends, operations.OF_TOPOLOGIES, lives=True, is_compared=False),
     Subject(
-        "topology-failed", topology_failed, (*operations.OF_TOPOLOGIES, operations.RERUN_AND_WORK), is_compared=False
+        "topology-failed", topology_failed, (*operations.OF_TOPOLOGIES, operations.RETRY_AND_WORK), is_compared=False
     ),
-    Subject("topology-rerun", topology_rerun, operations.OF_TOPOLOGIES, is_compared=False),
+    Subject("topology-retry", topology_retry, operations.OF_TOPOLOGIES, is_compared=False),
     Subject("lock-leased", leased_locked, _LEASES + operations.OF_LOCKS + _TICK + (operations.WORKER,)),
     Subject("lock-accepted", accepted_locked, _ENDS + operations.OF_LOCKS + _TICK + (operations.WORKER,)),
     Subject("switched-off", switched_off, operations.OF_SWITCHES + _WORK),

@@ -36,7 +36,7 @@ HOLD = [
     "lock-leased lease-complete lease-heartbeat",
     "nothing create-keyed create-keyed-otherwise",
     "recurring pause patch-task",
-    "topology-rerun topology-pause trigger",
+    "topology-retry topology-pause trigger",
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
 

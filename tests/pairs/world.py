@@ -142,7 +142,7 @@ class Saved:
 
 
 _WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
-_OF_TOPOLOGIES = ("steered", "successes", "reruns")
+_OF_TOPOLOGIES = ("steered", "successes", "retries")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
 

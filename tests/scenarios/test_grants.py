@@ -108,9 +108,9 @@ def test_a_dead_letter_of_a_task_that_waits_sets_a_timer(scenario: Scenario) -> 
     assert timer in grants.USED
 
 
-def test_a_rerun_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(scenario: Scenario) -> None:
+def test_a_retry_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(scenario: Scenario) -> None:
     """Its function takes the tag away by which the end of the first run let them expire."""
-    scenario.faulty = True  # a node of a rerun begins long after the parents that it keeps
+    scenario.faulty = True  # a node of a retry begins long after the parents that it keeps
     broken = True
 
     def run(_phase: str, context: Context) -> None:

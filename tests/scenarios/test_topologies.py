@@ -113,7 +113,7 @@ def test_a_node_is_given_the_results_that_it_asks_for() -> None:
             return key
 
         graphs.target = behave
-        bottom = {"depends_on": ["left", "right", "top"], "inputs": ["left", "right"], "rule": "all_done"}
+        bottom = {"depends_on": ["left", "right", "top"], "inputs": ["left", "right"], "trigger_rule": "all_done"}
         graphs.submit({**DIAMOND, "bottom": {"type": PLAIN, **bottom}}, on_failure="continue")
         graphs.run_until_ended()
         assert json.loads(json.dumps(given["bottom"])) == {"left": "left", "right": None}
@@ -124,7 +124,7 @@ def test_rules_decide_under_continue() -> None:
     """A failure cancels what needs its success, and lets run what steps in for it."""
     with Graphs() as graphs:
         failing(graphs, "left")
-        helper = {"type": PLAIN, "depends_on": ["left"], "rule": "one_failed"}
+        helper = {"type": PLAIN, "depends_on": ["left"], "trigger_rule": "one_failed"}
         graphs.submit({**DIAMOND, "helper": helper}, on_failure="continue")
         assert graphs.run_until_ended().state == "failed"
         assert (stands(graphs)["bottom"], stands(graphs)["helper"]) == ("upstream_failed", "succeeded")
@@ -188,7 +188,7 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
     """The end of the whole's time, or a cancel of a node: no node is said to have failed that has not."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
-        graphs.submit(UNDOABLE, on_failure="rollback", deadline_seconds=3600 if cancels else 30)
+        graphs.submit(UNDOABLE, on_failure="rollback", timeout_seconds=3600 if cancels else 30)
         graphs.run(5 * SECOND)
         if cancels:
             assert graphs.ask("POST", f"/v1/tasks/{graphs.node('left').id}/cancel").status == 200
@@ -200,10 +200,10 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
 # What users ask.
 
 
-def test_a_rerun_keeps_what_succeeded() -> None:
+def test_a_retry_keeps_what_succeeded() -> None:
     """Only what failed and what waited for it runs again, each as a new task; then the topology succeeds."""
     with Graphs() as graphs:
-        graphs.faulty = True  # a node of a rerun begins long after the parents that it keeps
+        graphs.faulty = True  # a node of a retry begins long after the parents that it keeps
         failing(graphs, "left")
         graphs.submit(DIAMOND)
         assert graphs.run_until_ended().state == "failed"
@@ -273,7 +273,7 @@ def test_the_time_of_the_whole_ends() -> None:
     """Once the deadline has passed nothing more starts, and the topology fails with that reason."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(40 * SECOND)
-        graphs.submit(DIAMOND, deadline_seconds=10)
+        graphs.submit(DIAMOND, timeout_seconds=10)
         ended = graphs.run_until_ended()
         assert graphs.ran == ["top"]
         assert ended.error is not None
@@ -327,7 +327,7 @@ def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
                 return "done"
 
             graphs.target = behave
-            tidy = {"type": UNDONE, "depends_on": ["right"], "rule": "all_done"}
+            tidy = {"type": UNDONE, "depends_on": ["right"], "trigger_rule": "all_done"}
             graphs.submit({**UNDOABLE, "tidy": tidy}, on_failure=policy)
             graphs.run(2 * SECOND)
             if breaks:
@@ -400,7 +400,7 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
 
 
 def test_a_topology_that_gave_up_is_run_again() -> None:
-    """After its task had failed before its nodes ended, a rerun keeps what succeeded and runs the rest."""
+    """After its task had failed before its nodes ended, a retry keeps what succeeded and runs the rest."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, context: graphs.take(
@@ -424,4 +424,4 @@ def test_a_topology_that_gave_up_is_run_again() -> None:
         graphs.run(10 * MINUTE)
         assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/retry").status == 200
         assert graphs.run_until_ended().state == "succeeded", stands(graphs)
-        assert sorted(graphs.ran) == sorted(DIAMOND), "what ran to its end before the rerun began is kept"
+        assert sorted(graphs.ran) == sorted(DIAMOND), "what ran to its end before the retry began is kept"

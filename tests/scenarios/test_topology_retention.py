@@ -32,7 +32,7 @@ def graphs() -> Iterator[Graphs]:
     """Ended tasks are kept for a day; the node `long` is deferred, `first` has a large result."""
     with Graphs() as made:
         made.environ[Variable.RETENTION_DAYS] = "1"
-        # A rerun is late by what came between.
+        # A retry is late by what came between.
         made.faulty = True
         made.target = lambda _phase, context: Accepted() if made.key_of(context.task_id) == "long" else LARGE
         yield made
@@ -64,7 +64,7 @@ def check_all_expire(graphs: Graphs) -> None:
 @pytest.mark.slow
 def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None:
     """Its first node ended days before the last, with a retention of a day: it is there until the whole has ended."""
-    graphs.submit(NODES, deadline_seconds=15 * 86_400)
+    graphs.submit(NODES, timeout_seconds=15 * 86_400)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     assert graphs.node("first").expires_at is None
     expire_for(graphs, 2)
@@ -79,7 +79,7 @@ def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None
 
 
 @pytest.mark.slow
-def test_a_rerun_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None:
+def test_a_retry_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None:
     """Accepted at the end of the retention, it finds what had succeeded, and what it keeps lives with the new run."""
     graphs.submit(NODES)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
@@ -94,7 +94,7 @@ def test_a_rerun_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None
         return Accepted()
 
     graphs.target = target
-    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200
+    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200
     assert graphs.run_until(lambda: graphs.node("long").awaiting_notification)
     assert given == [len(LARGE)]
     expire_for(graphs, 2)
@@ -105,14 +105,14 @@ def test_a_rerun_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None
     check_all_expire(graphs)
 
 
-def test_a_rerun_runs_again_what_has_expired(graphs: Graphs) -> None:
+def test_a_retry_runs_again_what_has_expired(graphs: Graphs) -> None:
     """Its plan came only when TTL had removed what had succeeded: that runs again."""
     graphs.submit(NODES)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     notify(graphs, "long", outcome="failed", error={"type": "X", "message": "no"}, retriable=False)
     graphs.run_until_ended()
     graphs.receiving = graphs.ticking = False
-    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200
+    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200
     graphs.time.run_until(graphs.now + 30 * DAY)
     graphs.expire()
     graphs.receiving = graphs.ticking = graphs.faulty = True

@@ -121,7 +121,7 @@ def test_nodes_of_a_topology_that_ended_before_its_plan_are_shown_as_stopped(sto
         assert (shown["counts"], shown["percent"], graphs.ran) == ({"stopped": len(DIAMOND)}, 100, [])
         assert {(node["state"], node["reason"]) for node in shown["nodes"].values()} == {("cancelled", "stopped")}
         if stopped == "by_its_failure":
-            assert graphs.ask("POST", f"{path}/rerun").status == 200
+            assert graphs.ask("POST", f"{path}/retry").status == 200
             assert graphs.ask("GET", path).body["counts"] == {"blocked": len(DIAMOND)}
             graphs.run_until_ended()
             assert graphs.ask("GET", path).body["counts"] == {"succeeded": len(DIAMOND)}

@@ -53,6 +53,32 @@ def test_what_may_run_is_accepted(scenario: Scenario, body: dict[str, Any]) -> N
     assert scenario.ask("POST", "/v1/tasks", {**body, "delay_seconds": 3600}).status == 201
 
 
+def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: Scenario) -> None:
+    """By itself, as a task, in a batch, in a schedule or by a change: one rule for all, before anything is kept."""
+    graph: dict[str, Any] = {"nodes": {"fetch": {"type": PLAIN}, "later": {"type": "later", "depends_on": ["fetch"]}}}
+    task = {"type": "nightly", "target": {"kind": "topology"}, "payload": graph}
+    node = "payload.nodes.later.type"
+    assert list(faults(scenario.ask("POST", "/v1/topologies", graph))) == ["nodes.later.type"]
+    assert list(faults(scenario.ask("POST", "/v1/tasks", task))) == [node]
+    batch = scenario.ask("POST", "/v1/tasks/batch", {"tasks": [task]}).body["results"][0]
+    assert [fault["field"] for fault in batch["problem"]["errors"]] == [f"tasks[0].{node}"]
+    schedule = {"name": "nightly", "cron": "0 * * * *", "task": task}
+    assert list(faults(scenario.ask("POST", "/v1/schedules", schedule))) == [f"task.{node}"]
+    graph["nodes"]["later"]["allow_unknown_type"] = True
+    made = scenario.ask("POST", "/v1/tasks", {**task, "delay_seconds": 3600})
+    assert made.status == 201
+    graph["nodes"]["later"]["allow_unknown_type"] = False
+    changed = scenario.ask("PATCH", f"/v1/tasks/{made.body['id']}", {"payload": graph})
+    assert list(faults(changed)) == [node]
+
+
+def test_a_node_of_a_topology_may_call_what_tasks_may(scenario: Scenario) -> None:
+    """An address that is not public is refused in a node, too, when the topology is asked for as a task."""
+    inside = {"type": "any", "target": {"kind": "http", "url": "https://127.0.0.1/"}}
+    task = {"type": "nightly", "target": {"kind": "topology"}, "payload": {"nodes": {"a": inside}}}
+    assert list(faults(scenario.ask("POST", "/v1/tasks", task))) == ["payload.nodes.a.target.url"]
+
+
 def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) -> None:
     """What will make tasks is asked for as the tasks are; a change of anything else does not ask again."""
     schedule = {"name": "hourly", "cron": "0 * * * *"}

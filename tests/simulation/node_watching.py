@@ -115,9 +115,9 @@ class NodeWatching:
 
     def check_end(self, whole: Task, graph: Graph, begun_at: Millis) -> None:
         """A topology that was not steered, and met no fault, ends soon after its deadline."""
-        if graph.deadline_seconds is None or self._account.faulty or whole.id.text in self._account.topologies.steered:
+        if graph.timeout_seconds is None or self._account.faulty or whole.id.text in self._account.topologies.steered:
             return
-        late = (whole.finished_at or 0) - begun_at - graph.deadline_seconds * SECOND
+        late = (whole.finished_at or 0) - begun_at - graph.timeout_seconds * SECOND
         self._check(late <= _OVERDUE, f"{whole.id} ended {late} ms after its deadline")
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked

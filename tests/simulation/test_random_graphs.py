@@ -26,7 +26,7 @@ def graphs(draw: st.DrawFn) -> tuple[dict[str, dict[str, Any]], set[str]]:
         f"n{number}": {
             "type": PLAIN,
             "depends_on": sorted(draw(st.sets(st.sampled_from([f"n{i}" for i in range(number)]))) if number else []),
-            "rule": draw(st.sampled_from(TriggerRule)).value,
+            "trigger_rule": draw(st.sampled_from(TriggerRule)).value,
         }
         for number in range(count)
     }
@@ -47,11 +47,11 @@ def expected(nodes: dict[str, dict[str, Any]], fails: set[str]) -> dict[str, str
             "one_failed": bad > 0,
             "none_failed": not bad,
             "always": True,
-        }[node["rule"]]
+        }[node["trigger_rule"]]
         if runs or not parents:
             ends[key] = "failed" if key in fails else "succeeded"
         else:
-            ends[key] = "upstream_failed" if bad and node["rule"] != "one_failed" else "skipped"
+            ends[key] = "upstream_failed" if bad and node["trigger_rule"] != "one_failed" else "skipped"
     return ends
 
 

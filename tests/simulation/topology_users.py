@@ -67,7 +67,7 @@ class TopologyUsers:
                 "type": pick(types),
                 "payload": pick([None, {"any": "json"}, works.LARGE]),
                 "depends_on": parents,
-                "rule": pick(_RULES).value,
+                "trigger_rule": pick(_RULES).value,
                 "inputs": [parent for parent in parents if self.random.random() < 0.3],
                 "retry": {"max_attempts": pick([1, 2, 3]), "initial_seconds": 1},
                 "timeout_seconds": 60,
@@ -76,14 +76,14 @@ class TopologyUsers:
         return {
             "nodes": nodes,
             "on_failure": on_failure,
-            "deadline_seconds": pick([None, None, None, 240]),
+            "timeout_seconds": pick([None, None, None, 240]),
             "delay_seconds": pick([0, 0, 30]),
         }
 
     def _steer(self, topology: str) -> None:
         path = f"{PATH}/{topology}"
         asked = [partial(self._ask, topology, verb) for verb in ("cancel", "pause", "resume")]
-        calls: list[Callable[[], object]] = [*asked, partial(self._rerun, topology)]
+        calls: list[Callable[[], object]] = [*asked, partial(self._retry, topology)]
         self.storm.topologies.steered.add(topology)
         calls += [calls[-1], partial(self.users.ask, "GET", path)]
         self.random.choice(calls)()
@@ -106,13 +106,13 @@ class TopologyUsers:
         for topology in self.made:
             self.users.ask("GET", f"{PATH}/{topology}")
 
-    def _rerun(self, topology: str) -> None:
+    def _retry(self, topology: str) -> None:
         """Run it again; what was answered 200 must run."""
         runs = self.storm.topologies.runs_of(topology)
         self.storm.nodes.let_go(topology)
-        answer = self.users.ask("POST", f"{PATH}/{topology}/rerun")
+        answer = self.users.ask("POST", f"{PATH}/{topology}/retry")
         if answer is not None and answer.status == 200:
-            self.storm.topologies.reruns[topology] = runs + 1
+            self.storm.topologies.retries[topology] = runs + 1
 
     def resume_all(self) -> None:
         """Let go on whatever is paused."""

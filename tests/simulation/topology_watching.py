@@ -38,7 +38,7 @@ class TopologyWatching:
     Attributes:
         successes: how often each node's task has succeeded.
         steered: the topologies that a user has held, cancelled or run again.
-        reruns: how many runs a topology must have had, by the reruns that were answered 200.
+        retries: how many runs a topology must have had, by the retries that were answered 200.
         retried: the tasks that their users have had tried again: what followed from their first end stands.
         graphs: the graphs that were looked at, by their topologies' ids.
     """
@@ -47,7 +47,7 @@ class TopologyWatching:
     successes: Counter[str] = field(default_factory=Counter)
     graphs: dict[str, Graph] = field(default_factory=dict)
     steered: set[str] = field(default_factory=set)
-    reruns: dict[str, int] = field(default_factory=dict)
+    retries: dict[str, int] = field(default_factory=dict)
     retried: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -96,10 +96,10 @@ class TopologyWatching:
         is_disturbed = any(run_state.task_id(parent).text in self.retried for parent in node.depends_on)
         watching.check(
             is_disturbed or task.id != run_state.task_id(node_ref.key) or _may_start(node, parents),
-            f"{task.id}, node {node_ref.key} of {node_ref.topology}, began under {node.rule} while its parents "
+            f"{task.id}, node {node_ref.key} of {node_ref.topology}, began under {node.trigger_rule} while its parents "
             f"are {told}",
         )
-        if task.attempt == 1 and node.rule in _AFTER_ALL and self._is_undisturbed(whole):
+        if task.attempt == 1 and node.trigger_rule in _AFTER_ALL and self._is_undisturbed(whole):
             claimed_at = watching.claimed_at.get(task.id.text, 0)
             ends = [each.finished_at or claimed_at for each in parents if each is not None]
             late = claimed_at - max(ends, default=claimed_at)
@@ -142,7 +142,7 @@ class TopologyWatching:
         graph = self._graph(whole)
         self.account.nodes.check_end(whole, graph, run_state.begun_at)
         is_lost = (
-            run_state.number < self.reruns.get(whole.id.text, 0) and whole.error and whole.error.type == "NodesFailed"
+            run_state.number < self.retries.get(whole.id.text, 0) and whole.error and whole.error.type == "NodesFailed"
         )
         check(not is_lost, f"{whole.id} was to be run again, and ended as its last run had")
         nodes = {key: self.account.watching.record(run_state.task_id(key).text) for key in graph.by_key}
@@ -175,7 +175,7 @@ def _may_start(node: Node, parents: Sequence[Task | None]) -> bool:
     good = [each for each in ended if each.state is State.SUCCEEDED]
     bad = [each for each in ended if _is_bad(each)]
     complete = len(ended) == len(parents)
-    match node.rule:
+    match node.trigger_rule:
         case _ if not parents:
             return True
         case TriggerRule.ALL_SUCCESS:

@@ -168,9 +168,9 @@ def graphs(life: Life) -> None:
     nodes = {
         "top": {"type": "report", "payload": PAYLOAD},
         "left": {"type": "report", "depends_on": ["top"], "expected_seconds": 3, "delay_seconds": 5},
-        "bottom": {"type": "report", "depends_on": ["left", "top"], "inputs": ["left"], "rule": "all_done"},
+        "bottom": {"type": "report", "depends_on": ["left", "top"], "inputs": ["left"], "trigger_rule": "all_done"},
     }
-    made = life.api.send("POST", "/v1/topologies", {"name": "nightly", "nodes": nodes, "deadline_seconds": 9_000})
+    made = life.api.send("POST", "/v1/topologies", {"name": "nightly", "nodes": nodes, "timeout_seconds": 9_000})
     assert made.status == 201, made.text
     now = life.stack.clock.at
     task = claimed_by_a_worker(made.body["id"], life.stack.clock)

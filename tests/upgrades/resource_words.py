@@ -9,6 +9,8 @@ from typing import Any
 
 _SWITCH = {"changed_at": "updated_at", "changed_by": "updated_by"}
 _HOLDER = {"until": "expires_at"}
+_TOPOLOGY = {"notify_within_seconds": "timeout_seconds", "asked": "requested_action"}
+_NODE = {"rule": "trigger_rule"}
 
 
 def in_present_words(path: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -18,6 +20,12 @@ def in_present_words(path: str, answer: dict[str, Any]) -> dict[str, Any]:
             return answer | {"switches": [_renamed(switch, _SWITCH) for switch in answer["switches"]]}
         case "locks":
             return answer | {"holders": [_renamed(holder, _HOLDER) for holder in answer["holders"]]}
+        case "topologies":
+            nodes = {key: _renamed(node, _NODE) for key, node in answer["nodes"].items()}
+            for node in nodes.values():
+                # The end of its last attempt, which its attempts tell.
+                del node["ended_at"]
+            return _renamed(answer, _TOPOLOGY) | {"nodes": nodes}
         case _:
             return answer
 

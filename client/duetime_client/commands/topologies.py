@@ -1,6 +1,7 @@
 """`duetime topologies`: run, validate, show and control graphs of tasks."""
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,14 +13,17 @@ from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, say, show_json
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.task_arguments import tags_of
+from duetime_client.commands.topology_table import show_topologies
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
 from duetime_client.plurals import counted
 from duetime_client.task import Task
 from duetime_client.topology_files import TopologyInvalid, read_topology
-from duetime_client.topology_runs import Topology
+from duetime_client.topology_runs import Topology, TopologyFilter
 
+_MOST_ON_A_PAGE = 100
 app = CommandGroup(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
 File = Annotated[
     Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A topology, or a recorded workflow (JSON).")
@@ -90,6 +94,32 @@ def show(
     _show(topology, clock, as_json=as_json, drawn=watch)
 
 
+@app.command("list")
+def list_(
+    context: typer.Context,
+    *,
+    deployment: Deployment,
+    state: Annotated[str | None, typer.Option(metavar="STATE", help="Only topologies in this state.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only topologies of this name.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many topologies at most.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List topologies, the latest due first; with --json, as one array."""
+    filters: TopologyFilter = {"tags": tags_of(tag or [])}
+    if state is not None:
+        filters["state"] = state
+    if name is not None:
+        filters["name"] = name
+    with connected(context, deployment) as client:
+        # One more than is shown, to know whether there are more.
+        found = list(islice(client.list_topologies(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1))
+    if as_json:
+        show_json([topology.document for topology in found[:limit]])
+    else:
+        show_topologies(found[:limit], context.ensure_object(Clock), more=len(found) > limit)
+
+
 def _action(name: str, help_text: str, act: Callable[[Client, str], object]) -> None:
     """Add a command that does one thing with a topology and shows the topology."""
 
@@ -107,7 +137,7 @@ def _action(name: str, help_text: str, act: Callable[[Client, str], object]) -> 
         _show(topology, context.ensure_object(Clock), as_json=as_json)
 
 
-_action("rerun", "Run a failed topology again; nodes that succeeded are not repeated.", Client.rerun_topology)
+_action("retry", "Run a failed topology again; nodes that succeeded are not repeated.", Client.retry_topology)
 _action(
     "cancel", "Cancel the nodes that have not started, and request the running ones to stop.", Client.cancel_topology
 )

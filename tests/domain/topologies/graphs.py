@@ -24,9 +24,11 @@ FAILED = NodeStatus(State.FAILED, started_at=1, finished_at=2)
 RUNNING = NodeStatus(State.RUNNING, started_at=1)
 
 
-def node(key: str, *parents: str, rule: TriggerRule = TriggerRule.ALL_SUCCESS, seconds: float | None = None) -> Node:
+def node(
+    key: str, *parents: str, trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS, seconds: float | None = None
+) -> Node:
     """A node with its parents."""
-    return Node(key, SPEC, parents, rule, expected_seconds=seconds)
+    return Node(key, SPEC, parents, trigger_rule, expected_seconds=seconds)
 
 
 def graph(*nodes: Node | str, on_failure: OnFailure = OnFailure.CONTINUE) -> Graph:
@@ -53,7 +55,7 @@ def graphs(draw: st.DrawFn, most: int = 10) -> Graph:
         earlier = [f"n{parent}" for parent in range(number)]
         parents = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=5)) if earlier else []
         seconds = draw(st.none() | st.integers(0, 9))
-        nodes.append(node(f"n{number}", *parents, rule=draw(st.sampled_from(TriggerRule)), seconds=seconds))
+        nodes.append(node(f"n{number}", *parents, trigger_rule=draw(st.sampled_from(TriggerRule)), seconds=seconds))
     return checked(draw(st.permutations(nodes)), draw(st.sampled_from(OnFailure)))
 
 

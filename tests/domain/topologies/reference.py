@@ -72,11 +72,11 @@ def _may_start(node: Node, seen: list[str]) -> bool:
             "one_failed": bool(bad),
             "none_failed": all_seen and not bad,
             "always": True,
-        }[node.rule.value]
+        }[node.trigger_rule.value]
     )
 
 
 def _never_starts(node: Node, seen: list[str]) -> bool:
     if len(seen) == len(node.depends_on):
         return True
-    return node.rule.value in {"all_success", "none_failed"} and bool(_BAD & set(seen))
+    return node.trigger_rule.value in {"all_success", "none_failed"} and bool(_BAD & set(seen))

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph, Node
 
 
-def refusal(*nodes: Node, deadline_seconds: int | None = None) -> str:
+def refusal(*nodes: Node, timeout_seconds: int | None = None) -> str:
     """Why these nodes are refused."""
     with pytest.raises(FieldInvalid) as refused:
-        checked(nodes, deadline_seconds=deadline_seconds)
+        checked(nodes, timeout_seconds=timeout_seconds)
     return str(refused.value)
 
 
@@ -71,7 +71,7 @@ def test_a_node_is_given_no_time_of_its_own() -> None:
 @pytest.mark.parametrize("seconds", [0, -1, MAX_DEADLINE_SECONDS + 1])
 def test_a_deadline_out_of_bounds_is_refused(seconds: int) -> None:
     """A topology has at least a second, and at most what any target may take."""
-    assert refusal(node("a"), deadline_seconds=seconds) == f"deadline_seconds: should be 1 to {MAX_DEADLINE_SECONDS}"
+    assert refusal(node("a"), timeout_seconds=seconds) == f"timeout_seconds: should be 1 to {MAX_DEADLINE_SECONDS}"
 
 
 def test_too_many_nodes_or_edges_are_refused_with_both_numbers() -> None:

@@ -53,7 +53,7 @@ def test_a_failure_takes_back_what_has_not_begun_children_first(policy: OnFailur
 
 def test_a_stopped_whole_has_failed_once_all_have_ended() -> None:
     """Even if the failed node has a child that would have dealt with it."""
-    found = graph("a", node("b", "a", rule=TriggerRule.ONE_FAILED), on_failure=OnFailure.STOP)
+    found = graph("a", node("b", "a", trigger_rule=TriggerRule.ONE_FAILED), on_failure=OnFailure.STOP)
     assert next_action(found, statuses(found, a=FAILED, b=STOPPED)) == NextAction(State.FAILED)
 
 
@@ -137,5 +137,5 @@ def test_a_pause_holds_what_waits_for_its_time() -> None:
 )
 def test_a_failure_is_handled_by_what_reacts_to_it(rule: TriggerRule, end: NodeStatus, failed: tuple[str, ...]) -> None:
     """A child that steps in answers for it; one that tidies up does not; one that cannot start fails in its place."""
-    found = graph("a", "x", node("b", "a", "x", rule=rule))
+    found = graph("a", "x", node("b", "a", "x", trigger_rule=rule))
     assert unhandled(found, statuses(found, a=FAILED, x=SUCCEEDED, b=end)) == failed

@@ -12,7 +12,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.topologies import join_counters
 from duetime.domain.topologies.graph import Graph, OnFailure
 from duetime.domain.topologies.node_status import decided
-from duetime.domain.topologies.rerun import rerun
+from duetime.domain.topologies.retry_plan import retry_plan
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime.domain.topologies.validation import checked
 from tests.domain.topologies.graphs import dispositions, graphs
@@ -106,7 +106,7 @@ def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: G
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_a_rerun_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, random_source: Random) -> None:
+def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """What is kept and what runs again end, together, as one run in which the kept nodes fared as they did."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     priorities = data.draw(st.permutations(sorted(graph.by_key)))
@@ -114,7 +114,7 @@ def test_a_rerun_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
     first.open()
     first.run(priorities, prompt=False)
     chosen = data.draw(st.sets(st.sampled_from(sorted(graph.by_key)), min_size=1))
-    plan = rerun(going_on, first.statuses, chosen)
+    plan = retry_plan(going_on, first.statuses, chosen)
     luck = {**data.draw(dispositions(graph)), **dict.fromkeys(plan.kept, True)}
     second = World(going_on, luck, random_source)
     second.open(plan.again, first.statuses)

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import json
 
-from duetime.contract.topologies.decoding import read_graph
+import pytest
+
+from duetime.contract.topologies.decoding import read_graph, read_stored_graph
+from duetime.domain.errors import FieldInvalid
 from duetime.domain.topologies.graph_outline import outline_of
 
 BODY = {
     "on_failure": "rollback",
-    "deadline_seconds": 60,
+    "timeout_seconds": 60,
     "nodes": {
         "a": {"type": "x", "delay_seconds": 0.29},
-        "b": {"type": "y", "depends_on": ["a"], "inputs": ["a"], "rule": "all_done", "expected_seconds": 2},
+        "b": {"type": "y", "depends_on": ["a"], "inputs": ["a"], "trigger_rule": "all_done", "expected_seconds": 2},
         "c": {"type": "z", "depends_on": ["b", "a"], "delay_seconds": 0},
     },
 }
@@ -21,17 +24,35 @@ def test_an_outline_says_the_same_as_the_checked_graph() -> None:
     for body in (BODY, {"nodes": BODY["nodes"]}):
         payload = json.dumps(body).encode()
         outline, graph = outline_of(payload), read_graph(payload)
-        assert (outline.on_failure, outline.deadline_seconds) == (graph.on_failure, graph.deadline_seconds)
+        assert (outline.on_failure, outline.timeout_seconds) == (graph.on_failure, graph.timeout_seconds)
         assert outline.edges_out == graph.edges_out
         for one, other in zip(outline.nodes, graph.nodes, strict=True):
-            assert (one.key, one.depends_on, one.rule, one.inputs) == (
+            assert (one.key, one.depends_on, one.trigger_rule, one.inputs) == (
                 other.key,
                 other.depends_on,
-                other.rule,
+                other.trigger_rule,
                 other.inputs,
             )
             assert (one.spec.type, one.spec.delay or 0) == (other.spec.type, other.spec.delay or 0)
             assert one.expected_seconds == other.expected_seconds
+
+
+def test_a_graph_that_was_stored_in_former_words_is_the_same_graph() -> None:
+    """A payload is never rewritten: what was accepted before its fields were renamed runs on."""
+    former = json.dumps(BODY).replace("timeout_seconds", "deadline_seconds").replace("trigger_rule", "rule").encode()
+    present = json.dumps(BODY).encode()
+    assert outline_of(former) == outline_of(present)
+    assert read_stored_graph(former) == read_stored_graph(present) == read_graph(present)
+    with pytest.raises(FieldInvalid, match="is not a known field"):
+        read_graph(former)
+
+
+@pytest.mark.parametrize("payload", [b"[]", b"{}", b'{"nodes": 5}', b'{"nodes": {"a": 5}}', b"{"])
+def test_what_is_no_graph_is_refused_whenever_it_was_stored(payload: bytes) -> None:
+    """Whatever it is, it is refused as a field."""
+    for read in (read_graph, read_stored_graph):
+        with pytest.raises(FieldInvalid):
+            read(payload)
 
 
 def test_a_process_reads_the_outline_of_a_graph_once() -> None:

@@ -54,11 +54,11 @@ def test_children_are_created_before_their_parents(graph: Graph) -> None:
 
 def test_a_first_run_opens_with_what_waits_for_nothing() -> None:
     """Nodes without parents start, and those that never ask."""
-    found = graph("a", "b: a", node("c", "b", rule=TriggerRule.ALWAYS))
+    found = graph("a", "b: a", node("c", "b", trigger_rule=TriggerRule.ALWAYS))
     assert opening(found) == {"a": Verdict.READY, "c": Verdict.READY}
 
 
-def test_a_rerun_counts_what_kept_parents_ended_as() -> None:
+def test_a_retry_counts_what_kept_parents_ended_as() -> None:
     """Only edges from kept nodes to those that run again are counted beforehand."""
     found = graph("a", "b", "c: a b", "d: c")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, c=NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED))
@@ -66,8 +66,8 @@ def test_a_rerun_counts_what_kept_parents_ended_as() -> None:
     assert opening(found, {"b", "c", "d"}, ended) == {"b": Verdict.READY}
 
 
-def test_a_rerun_opens_with_what_no_parent_will_decide_any_more() -> None:
+def test_a_retry_opens_with_what_no_parent_will_decide_any_more() -> None:
     """A node that was stopped, under `one_failed`, whose parents all succeeded and are kept, is skipped at once."""
-    found = graph("a", node("alarm", "a", rule=TriggerRule.ONE_FAILED), "b")
+    found = graph("a", node("alarm", "a", trigger_rule=TriggerRule.ONE_FAILED), "b")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, alarm=NodeStatus(State.CANCELLED, Reason.STOPPED))
     assert opening(found, {"alarm", "b"}, ended) == {"alarm": Verdict.SKIPPED, "b": Verdict.READY}

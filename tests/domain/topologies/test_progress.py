@@ -78,7 +78,9 @@ def test_the_critical_path_is_the_longest_way() -> None:
 )
 def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, path: CriticalPath) -> None:
     """The slowest parent, the quickest, or none."""
-    found = graph(node("quick", seconds=1), node("slow", seconds=5), node("c", "quick", "slow", rule=rule, seconds=6))
+    found = graph(
+        node("quick", seconds=1), node("slow", seconds=5), node("c", "quick", "slow", trigger_rule=rule, seconds=6)
+    )
     assert critical_path(found) == path
 
 
@@ -98,7 +100,7 @@ def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
 @given(graphs())
 def test_no_schedule_of_the_whole_is_shorter_than_its_critical_path(graph: Graph) -> None:
     """Where every rule waits for all parents, the path is a chain of dependencies and its length is the greatest."""
-    plain = Graph(tuple(replace(node, rule=TriggerRule.ALL_SUCCESS) for node in graph.nodes))
+    plain = Graph(tuple(replace(node, trigger_rule=TriggerRule.ALL_SUCCESS) for node in graph.nodes))
     found = critical_path(plain)
     pairs = zip(found.nodes, found.nodes[1:], strict=False)
     assert all(parent in plain.by_key[child].depends_on for parent, child in pairs)

@@ -54,7 +54,7 @@ class World:
         self._repeats: dict[str, int] = defaultdict(lambda: 3)
 
     def open(self, again: Collection[str] | None = None, kept: Statuses | None = None) -> None:
-        """Begin a run, or a rerun in which some nodes are kept."""
+        """Begin a run, or a retry in which some nodes are kept."""
         if again is not None and kept is not None:
             self.statuses |= {key: status for key, status in kept.items() if key not in again}
             for arrival in [*arrivals(self.graph, again, kept)] * 2:
@@ -119,7 +119,7 @@ class World:
         try:
             for edge in self.graph.edges_out[key]:
                 counts = self._count(edge.child, edge.position, outcome, key)
-                self._act(edge.child, verdict(self.graph.by_key[edge.child].rule, counts))
+                self._act(edge.child, verdict(self.graph.by_key[edge.child].trigger_rule, counts))
                 self._may_crash(key)
             self._may_crash(key)
         except Crash:
@@ -136,7 +136,7 @@ class World:
             return after.counts
         self._may_crash(by)
         join_count = self._tallies.get(child, JoinCount(edges))
-        if reports(node.rule, edges, before, after):
+        if reports(node.trigger_rule, edges, before, after):
             join_count = join_count.with_report(number, after.counts)
             self._tallies[child] = join_count
             self._may_crash(by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 NODES: dict[str, dict[str, Any]] = {
     "top": {"type": "report"},
     "left": {"type": "report", "depends_on": ["top"], "expected_seconds": 3},
-    "bottom": {"type": "report", "depends_on": ["left", "top"], "inputs": ["left"], "rule": "all_done"},
+    "bottom": {"type": "report", "depends_on": ["left", "top"], "inputs": ["left"], "trigger_rule": "all_done"},
 }
 PATH = "/v1/topologies"
 
@@ -54,12 +55,12 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
         ({"nodes": {}}, "nodes"),
         ({"nodes": {"a": {"type": "x", "depends_on": ["b"]}}}, "nodes.a.depends_on"),
         ({"nodes": {"a": {"type": "x", "depends_on": ["b"]}, "b": {"type": "x", "depends_on": ["a"]}}}, "nodes"),
-        ({"nodes": {"a": {"type": "x", "rule": "perhaps"}}}, "nodes.a.rule"),
+        ({"nodes": {"a": {"type": "x", "trigger_rule": "perhaps"}}}, "nodes.a.trigger_rule"),
         ({"nodes": {"a": {"type": "x", "due_at": "2030-01-01T00:00:00Z"}}}, "nodes.a.due_at"),
         ({"nodes": {"a": {"type": "x", "target": {"kind": "topology"}}}}, "nodes.a.target"),
         ({"nodes": {"a": {"type": "x", "target": {"kind": "pull"}}}}, "nodes.a.target"),
         ({"nodes": {"a": {"type": "x"}}, "on_failure": "panic"}, "on_failure"),
-        ({"nodes": {"a": {"type": "x"}}, "deadline_seconds": 0}, "deadline_seconds"),
+        ({"nodes": {"a": {"type": "x"}}, "timeout_seconds": 0}, "timeout_seconds"),
         ({"nodes": {"a": {"type": "x"}}, "colour": "red"}, "colour"),
     ],
 )
@@ -75,7 +76,7 @@ def test_a_task_that_is_no_topology_is_not_found(api: Gateway) -> None:
     """Whatever is asked of it."""
     task_id = api.create({"type": "report"})["id"]
     assert api.send("GET", f"{PATH}/{task_id}").status == 404
-    assert {api.send("POST", f"{PATH}/{task_id}/{do}").status for do in ("rerun", "cancel", "pause", "resume")} == {404}
+    assert {api.send("POST", f"{PATH}/{task_id}/{do}").status for do in ("retry", "cancel", "pause", "resume")} == {404}
 
 
 def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingClock) -> None:
@@ -128,7 +129,7 @@ def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
 
 def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) -> None:
     """Also if it is an ordinary task, or a schedule's: an attempt that ends before its graph costs a retry."""
-    target, bounded = {"kind": "topology"}, {"nodes": NODES, "deadline_seconds": 60}
+    target, bounded = {"kind": "topology"}, {"nodes": NODES, "timeout_seconds": 60}
     free = {"type": "nightly", "target": target, "payload": {"nodes": NODES}}
     assert api.create(free)["notify_within_seconds"] == MAX_DEADLINE_SECONDS
     assert api.create({**free, "payload": bounded})["notify_within_seconds"] == 60
@@ -200,12 +201,94 @@ def test_a_topology_is_steered_only_at_the_version_that_is_meant(api: Gateway, c
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
     version = api.send("GET", f"{PATH}/{task_id}").body["version"]
-    for do in ("pause", "resume", "cancel", "rerun"):
+    for do in ("pause", "resume", "cancel", "retry"):
         refused = api.send("POST", f"{PATH}/{task_id}/{do}", headers={"If-Match": f'"{version - 1}"'})
         assert (refused.status, refused.problem["code"]) == (412, "version_differs")
     assert api.send("GET", f"{PATH}/{task_id}").body["version"] == version
     paused = api.send("POST", f"{PATH}/{task_id}/pause", headers={"If-Match": f'"{version}"'})
     assert (paused.status, paused.body["requested_action"]) == (202, "pause")
+
+
+def test_topologies_are_listed_apart_from_other_tasks(api: Gateway) -> None:
+    """Those that were asked for as tasks too; with the filters of a list of tasks, and page by page."""
+    graph = {"nodes": NODES}
+    plain = api.send("POST", PATH, {"name": "a", "tags": {"team": "dba"}, "delay_seconds": 60, **graph}).body["id"]
+    as_task = {"type": "nightly", "name": "b", "target": {"kind": "topology"}, "payload": graph, "delay_seconds": 120}
+    other = api.create(as_task)["id"]
+    api.create({"type": "report", "delay_seconds": 90})
+    listed = api.send("GET", PATH)
+    assert (listed.status, listed.body["next_token"]) == (200, None)
+    assert [each["id"] for each in listed.body["topologies"]] == [other, plain]
+    whole = api.send("GET", f"{PATH}/{plain}").body
+    assert listed.body["topologies"][1] == {name: whole[name] for name in listed.body["topologies"][1]}
+    api.send("POST", f"{PATH}/{plain}/pause")
+    for query, found in (
+        ("state=paused", [plain]),
+        ("name=b", [other]),
+        ("type=nightly", [other]),
+        ("tag=team:dba", [plain]),
+        ("order=asc", [plain, other]),
+        ("state=failed", []),
+    ):
+        assert [each["id"] for each in api.send("GET", PATH, query=query).body["topologies"]] == found, query
+    first = api.send("GET", PATH, query="limit=1").body
+    rest = api.send("GET", PATH, query=f"limit=1&next_token={first['next_token']}").body
+    assert [each["id"] for page in (first, rest) for each in page["topologies"]] == [other, plain]
+    assert api.send("GET", "/v1/tasks", query=f"next_token={first['next_token']}").status == 400
+    stranger = replace(api, headers={"X-Duetime-Owner": "you"})
+    assert stranger.send("GET", PATH).body["topologies"] == []
+
+
+def test_the_tag_of_a_topology_changes_whenever_the_answer_does(api: Gateway, clock: StandingClock) -> None:
+    """Also when a node moves, which leaves the version of the topology's task; what is known is not sent again."""
+    task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
+    claimed_by_a_worker(task_id, clock)
+    state("plan", task_id)
+    path = f"{PATH}/{task_id}"
+    before = api.send("GET", path)
+    tag = before.headers["ETag"]
+    assert tag.startswith(f'"{before.body["version"]}-')
+    known = api.send("GET", path, headers={"If-None-Match": f'"1", W/{tag}'})
+    assert (known.status, known.text, known.headers["ETag"]) == (304, "", tag)
+    top = before.body["nodes"]["top"]["task_id"]
+    api.send("POST", f"/v1/tasks/{top}/pause")
+    after = api.send("GET", path, headers={"If-None-Match": tag})
+    assert (after.status, after.body["version"]) == (200, before.body["version"])
+    assert after.body["nodes"]["top"]["state"] == "paused"
+    assert after.headers["ETag"] != tag
+
+
+def test_the_tag_of_a_topology_is_good_for_requests_that_change_it(api: Gateway, clock: StandingClock) -> None:
+    """They compare the version of its task, whatever its nodes did since; a later version is refused."""
+    task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
+    claimed_by_a_worker(task_id, clock)
+    state("plan", task_id)
+    path = f"{PATH}/{task_id}"
+    seen = api.send("GET", path)
+    api.send("POST", f"/v1/tasks/{seen.body['nodes']['top']['task_id']}/pause")
+    tag = {"If-Match": seen.headers["ETag"]}
+    assert api.send("POST", f"{path}/pause", headers=tag).status == 202
+    assert api.send("POST", f"{path}/resume", headers=tag).status == 412
+    assert api.send("POST", f"{path}/resume", headers={"If-Match": f"W/{seen.headers['ETag']}"}).status == 412
+
+
+def test_what_was_asked_of_a_topology_may_be_asked_again(api: Gateway, clock: StandingClock) -> None:
+    """After a lost answer: it stays as it is, and the answer says so."""
+    task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
+    path = f"{PATH}/{task_id}"
+    assert api.send("POST", f"{path}/resume").status == 200
+    for _ in range(2):
+        assert (api.send("POST", f"{path}/pause").status, api.listed()) == (200, [task_id])
+    for _ in range(2):
+        resumed = api.send("POST", f"{path}/resume")
+        assert (resumed.status, resumed.body["state"]) == (200, "scheduled")
+    claimed_by_a_worker(task_id, clock)
+    state("plan", task_id)
+    for do, status in (("pause", 202), ("resume", 200), ("cancel", 202)):
+        first, again = (api.send("POST", f"{path}/{do}") for _ in range(2))
+        assert (first.status, again.status, again.body["version"]) == (status, status, first.body["version"]), do
+    refused = api.send("POST", f"{path}/resume")
+    assert (refused.status, refused.problem["code"]) == (409, "move_refused")
 
 
 def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a node

@@ -20,8 +20,8 @@ MUTANTS = (
     Mutant(
         "a node that has ended does not tell its children",
         "services/topologies/node_finished.py",
-        "self.nodes.act(topology_run, edge.child, verdict(topology_run.graph.by_key[edge.child].rule, counts))\n",
-        "verdict(topology_run.graph.by_key[edge.child].rule, counts)\n",
+        "self.nodes.act(topology_run, edge.child, verdict(child.trigger_rule, counts))\n",
+        "verdict(child.trigger_rule, counts)\n",
     ),
     Mutant(
         "the last run of a topology is taken for the one that was asked for since",
@@ -80,7 +80,7 @@ MUTANTS = (
         "return False",
     ),
     Mutant(
-        "a rerun does not count what it keeps",
+        "a retry does not count what it keeps",
         "services/topologies/state_machine_steps.py",
         "        for edge in arrivals(topology_run.graph, again, kept):\n"
         "            self.nodes.count(topology_run, edge.child, edge.position, edge.outcome)\n",

@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 
 
 def read_graph(payload: bytes) -> Graph:
-    """`duetime.ports.topologies.GraphReader` of whole graphs, by the models of the REST contract (pydantic)."""
+    """`duetime.ports.topologies.GraphReader` of new graphs, by the models of the REST contract (pydantic)."""
     from duetime.contract.topologies import decoding
 
     return decoding.read_graph(payload)
+
+
+def read_stored_graph(payload: bytes) -> Graph:
+    """`duetime.ports.topologies.GraphReader` of whole graphs that were accepted before, of earlier versions too."""
+    from duetime.contract.topologies import decoding
+
+    return decoding.read_stored_graph(payload)
 
 
 def read_bulk_request(kind: BulkKind, text: bytes) -> BulkRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import calendar_from_ics
+from duetime.composition.deferred_imports import calendar_from_ics, read_graph
 from duetime.composition.root import Part
 from duetime.services.repeated_requests import RepeatedRequests
 from duetime.services.schedules.calendars import CalendarManager
@@ -17,6 +17,7 @@ from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.overlap import OverlapControl
 from duetime.services.schedules.preview import SchedulePreview
 from duetime.services.schedules.schedule_writer import ScheduleWriter
+from duetime.services.tasks.create import CreationRules
 
 
 class ScheduleServices(Part):
@@ -66,6 +67,7 @@ class ScheduleServices(Part):
     def expander(self) -> ScheduleExpander:
         """Makes the occurrences of schedules."""
         core = self.part(CoreServices)
-        occurrence_tasks = OccurrenceTasks(core.stores.contents, core.enqueuer, self.runtime.clock, core.target_rules)
+        rules = CreationRules(core.target_rules, read_graph)
+        occurrence_tasks = OccurrenceTasks(core.stores.contents, core.enqueuer, self.runtime.clock, rules)
         planner = ExpansionPlanner(core.stores, occurrence_tasks, self.runtime, self.settings.look_ahead_ms)
         return ScheduleExpander(planner, self.runtime)

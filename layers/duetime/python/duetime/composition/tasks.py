@@ -12,7 +12,7 @@ from duetime.composition.root import Part
 from duetime.services.long_poll_limit import LongPolls
 from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl
-from duetime.services.tasks.create import TaskCreator
+from duetime.services.tasks.create import CreationRules, TaskCreator
 from duetime.services.tasks.read import TaskReader
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
@@ -22,10 +22,15 @@ class TaskServices(Part):
     """Creating, reading, changing and controlling tasks."""
 
     @cached_property
+    def creation_rules(self) -> CreationRules:
+        """What a task must be to be accepted."""
+        return CreationRules(self.part(CoreServices).target_rules, read_graph)
+
+    @cached_property
     def creator(self) -> TaskCreator:
         """Accepts tasks."""
         core = self.part(CoreServices)
-        return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, core.target_rules)
+        return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, self.creation_rules)
 
     @cached_property
     def reader(self) -> TaskReader:
@@ -42,8 +47,7 @@ class TaskServices(Part):
             runtime=self.runtime,
             retention=self.settings.retention_ms,
             lock_manager=self.part(LockServices).manager,
-            rules=core.target_rules,
-            read_graph=read_graph,
+            rules=self.creation_rules,
         )
 
     @cached_property

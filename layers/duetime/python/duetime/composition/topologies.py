@@ -7,7 +7,7 @@ from functools import cached_property
 from duetime.adapters.step_functions import StepFunctionsStateMachine
 from duetime.composition.bulk import BulkServices
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import read_graph
+from duetime.composition.deferred_imports import read_stored_graph
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
@@ -25,7 +25,7 @@ from duetime.services.topologies.watchdog import TopologyWatchdog
 
 
 class TopologyServices(Part):
-    """Accepting, running and showing topologies."""
+    """Running, showing and controlling topologies."""
 
     @cached_property
     def outlines(self) -> TopologyRepository:
@@ -35,16 +35,15 @@ class TopologyServices(Part):
     @cached_property
     def definitions(self) -> TopologyRepository:
         """Reads topologies with their whole graphs, the templates of their nodes' tasks included."""
-        return TopologyRepository(self.part(CoreServices).stores, self.runtime, read_graph)
+        return TopologyRepository(self.part(CoreServices).stores, self.runtime, read_stored_graph)
 
     @cached_property
     def service(self) -> TopologyService:
-        """Accepts, shows and controls topologies."""
+        """Shows and controls topologies."""
         tasks = self.part(TaskServices)
         return TopologyService(
             topology_repository=self.definitions,
             reconciler=self.reconciler,
-            task_creator=tasks.creator,
             task_reader=tasks.reader,
             task_control=tasks.control,
             clock=self.runtime.clock,

@@ -164,15 +164,15 @@ SHORTEST_CHECK_INTERVAL = 5 * MINUTE
 """A topology that runs is watched for the first time at this age, and then whenever it is a quarter older."""
 LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two such checks."""
-RERUN_PAUSE = MINUTE
+TOPOLOGY_RETRY_PAUSE = MINUTE
 """How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
 NODE_MARGIN = 2 * DAY
 """How long nodes are kept beyond their topology's own task. TTL removes within two days (Source: DynamoDB Developer
-Guide, "Using time to live"): whoever sees the topology sees its nodes, and a rerun of the last moment finds them."""
+Guide, "Using time to live"): whoever sees the topology sees its nodes, and a retry of the last moment finds them."""
 RUN_STATE_LIFE = 400 * DAY
 """How long it is kept how far a topology has come, from the last change of it once its run has ended."""
 TOPOLOGY_MARGIN = 15 * MINUTE
-"""How much longer than its `deadline_seconds` a topology may take to have what runs end, and to end itself."""
+"""How much longer than its `timeout_seconds` a topology may take to have what runs end, and to end itself."""
 
 MAX_EVENT_AHEAD = 5 * MINUTE
 """An event that tasks are made of may be so much ahead of the clock: its sender's may differ."""

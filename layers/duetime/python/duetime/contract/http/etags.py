@@ -1,4 +1,8 @@
-"""Entity tags: a task's version, quoted, as RFC 9110 wants it."""
+"""Entity tags, quoted, as RFC 9110 wants them: a task's version, or a version and a hash.
+
+What is made of many records has no version of its own. Its tag is that of its main record, and a hash of all that is
+answered: it changes whenever the answer does. Where only the main record is changed, its version is what counts.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,10 @@ from duetime.contract.http.request_errors import ParametersInvalid
 NO_VERSION = 0
 """Stands for a tag that no task ever has: versions begin at 1."""
 _MOST_DIGITS = 15
-_SHOWN = 8
-_SHOWN_PART = re.compile(rf"-[0-9a-f]{{{_SHOWN}}}\Z")
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<text>[!#-~\x80-\xff]*)"')
 _LONGEST = 1_024
-
-
-def shown_etag(version: int, text: str) -> str:
-    """The tag of what is shown of something at a version, where that changes between versions: `"7-1f3a5c7e"`."""
-    return f'"{version}-{hashlib.sha256(text.encode()).hexdigest()[:_SHOWN]}"'
+_HASH_BYTES = 8
+_VERSION_OF = re.compile(rf"(?P<version>[0-9]{{1,{_MOST_DIGITS}}})(-[0-9a-f]{{{2 * _HASH_BYTES}}})?")
 
 
 def etag_of(version: int) -> str:
@@ -26,8 +25,13 @@ def etag_of(version: int) -> str:
     return f'"{version}"'
 
 
+def content_etag(version: int, text: str) -> str:
+    """The tag of an answer that has more to it than the record at this version: `"7-5f0c2a9be1d34c77"`."""
+    return f'"{version}-{hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()}"'
+
+
 def version_wanted(if_match: str | None) -> int | None:
-    """The version that `If-Match` asks for; `None` if any will do.
+    """The version that `If-Match` asks for, of a tag with a hash too; `None` if any will do.
 
     Raises:
         ParametersInvalid: it is malformed, or names several tags.
@@ -39,8 +43,9 @@ def version_wanted(if_match: str | None) -> int | None:
         raise ParametersInvalid.of("If-Match", "names more than one version")
     weak, text = tags[0]
     # A weak tag says "about the same", which is not enough to change something by (RFC 9110, 13.1.1).
-    # How that version was shown, as `shown_etag` says, is of no concern to a change.
-    return NO_VERSION if weak else _version(_SHOWN_PART.sub("", text))
+    # How that version was shown, as `content_etag` says, is of no concern to a change.
+    match = _VERSION_OF.fullmatch(text)
+    return NO_VERSION if weak or match is None else int(match["version"])
 
 
 def is_known(if_none_match: str | None, version: int) -> bool:
@@ -49,20 +54,7 @@ def is_known(if_none_match: str | None, version: int) -> bool:
     Raises:
         ParametersInvalid: it is malformed.
     """
-    return is_known_tag(if_none_match, str(version))
-
-
-def is_known_tag(if_none_match: str | None, known: str) -> bool:
-    """Whether `If-None-Match` names a tag, given by the text between its quotes.
-
-    Raises:
-        ParametersInvalid: it is malformed.
-    """
-    if if_none_match is None:
-        return False
-    if if_none_match.strip() == "*":
-        return True
-    return any(text == known for _, text in _tags("If-None-Match", if_none_match))
+    return is_known_tag(if_none_match, etag_of(version))
 
 
 def is_known_tag(if_none_match: str | None, tag: str) -> bool:
@@ -84,8 +76,3 @@ def _tags(header: str, value: str) -> list[tuple[bool, str]]:
     if len(tags) != len(matches) or len(value) > _LONGEST:
         raise ParametersInvalid.of(header, 'should be an entity tag such as "7"')
     return tags
-
-
-def _version(text: str) -> int:
-    is_version = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
-    return int(text) if is_version else NO_VERSION

@@ -58,6 +58,7 @@ _OF_A_BODY = (
 )
 _NOT_FOUND: Mapping[str, type[Exception]] = {
     "/{task_id}": errors.TaskNotFound,
+    "/{topology_id}": errors.TaskNotFound,
     "/bulk-operations/{operation_id}": errors.BulkNotFound,
     "/leases/{lease_id}": errors.LeaseNotFound,
     "/locks/{key}": errors.LockNotFound,

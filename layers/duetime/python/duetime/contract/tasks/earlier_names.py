@@ -40,10 +40,3 @@ def filter_action(value: object) -> object:
     if "change" in body:
         body["update"] = task_fields(body.pop("change"))
     return body
-
-
-def graph(value: object) -> object:
-    """The graph of a topology, in a stored payload."""
-    if not isinstance(value, dict) or not isinstance(value.get("nodes"), dict):
-        return value
-    return {**value, "nodes": {key: task_fields(node) for key, node in value["nodes"].items()}}

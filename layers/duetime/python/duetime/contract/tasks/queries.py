@@ -120,10 +120,10 @@ class Parameters(Body):
         return ()
 
 
-class TaskListQuery(Parameters):
-    """Parameters of `GET /v1/tasks`; several filters narrow the list together."""
+class ListedQuery(Parameters):
+    """Parameters of every list of tasks; several filters narrow the list together."""
 
-    repeatable: ClassVar[frozenset[str]] = frozenset({"ids", "state", "tag"})
+    repeatable: ClassVar[frozenset[str]] = frozenset({"state", "tag"})
 
     state: Annotated[
         tuple[State, ...],
@@ -139,16 +139,6 @@ class TaskListQuery(Parameters):
         WithJsonSchema(_TAGS_SCHEMA),
         Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
     ] = Field(default_factory=dict)
-    error_type: Annotated[
-        ErrorType | None, Field(description="Only tasks whose last failed attempt ended with an error of this type.")
-    ] = None
-    schedule: Annotated[ScheduleName | None, Field(description="Only runs of this schedule.")] = None
-    parent: Annotated[
-        TaskId | None,
-        BeforeValidator(_id),
-        WithJsonSchema({"type": "string"}),
-        Field(description="Only nodes of this topology, of all its runs."),
-    ] = None
     due_after: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
     due_before: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
     created_after: Annotated[_InstantText, Field(description="Only tasks created at this time or later.")] = None
@@ -160,6 +150,40 @@ class TaskListQuery(Parameters):
     next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
         None
     )
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet."""
+        return TaskFilter(
+            states=self.state,
+            type=self.type,
+            name=self.name,
+            tags=self.tag,
+            due=Range(self.due_after, self.due_before),
+            created=Range(self.created_after, self.created_before),
+            finished=Range(self.finished_after, self.finished_before),
+        )
+
+    def scope(self, owner: str) -> str:
+        """Which list this is, whatever the page: what a token must have been handed out for."""
+        return repr((owner, self.order, self.filter))
+
+
+class TaskListQuery(ListedQuery):
+    """Parameters of `GET /v1/tasks`."""
+
+    repeatable: ClassVar[frozenset[str]] = frozenset({"ids", "state", "tag"})
+
+    error_type: Annotated[
+        ErrorType | None, Field(description="Only tasks whose last failed attempt ended with an error of this type.")
+    ] = None
+    schedule: Annotated[ScheduleName | None, Field(description="Only runs of this schedule.")] = None
+    parent: Annotated[
+        TaskId | None,
+        BeforeValidator(_id),
+        WithJsonSchema({"type": "string"}),
+        Field(description="Only nodes of this topology, of all its runs."),
+    ] = None
     ids: Annotated[
         tuple[TaskId, ...],
         BeforeValidator(_ids),
@@ -170,22 +194,7 @@ class TaskListQuery(Parameters):
     @property
     def filter(self) -> TaskFilter:
         """The conditions that the listed tasks meet."""
-        return TaskFilter(
-            states=self.state,
-            type=self.type,
-            name=self.name,
-            tags=self.tag,
-            error_type=self.error_type,
-            schedule=self.schedule,
-            parent=self.parent,
-            due=Range(self.due_after, self.due_before),
-            created=Range(self.created_after, self.created_before),
-            finished=Range(self.finished_after, self.finished_before),
-        )
-
-    def scope(self, owner: str) -> str:
-        """Which list this is, whatever the page: what a token must have been handed out for."""
-        return repr((owner, self.order, self.filter))
+        return replace(super().filter, error_type=self.error_type, schedule=self.schedule, parent=self.parent)
 
     def contradictions(self) -> Sequence[Fault]:
         """Tasks that are named by their ids are not filtered too."""

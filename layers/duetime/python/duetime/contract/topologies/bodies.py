@@ -1,8 +1,9 @@
-"""The bodies of requests that describe topologies."""
+"""What requests say of topologies: their bodies, and the query of the list."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -12,21 +13,33 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
     DelaySeconds,
     TaskType,
 )
+from duetime.contract.tasks.queries import ListedQuery
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.filters import TaskFilter
 
 TYPE = "topology"
 _NODE_EXAMPLE = {"fetch": {"type": "fetch"}, "report": {"type": "report", "depends_on": ["fetch"], "inputs": ["fetch"]}}
 
 
+def _as_node(schema: dict[str, Any]) -> None:
+    """A node has no due time: one that is given is refused with the reason."""
+    for name in ("at", "due_at"):
+        schema["properties"].pop(name, None)
+
+
 class TopologyNode(TaskCreate):
     """A node: a task without a due time, and what it waits for."""
 
+    model_config = ConfigDict(json_schema_extra=_as_node)
+
     depends_on: Annotated[list[str], Field(default_factory=list, description="The nodes that it waits for.")]
-    rule: Annotated[TriggerRule, Field(strict=False, description="How those must have ended for it to run.")] = (
-        TriggerRule.ALL_SUCCESS
-    )
+    trigger_rule: Annotated[
+        TriggerRule, Field(strict=False, description="How those must have ended for it to run.")
+    ] = TriggerRule.ALL_SUCCESS
     inputs: Annotated[
         list[str], Field(default_factory=list, description="Those of them whose results its target is given.")
     ]
@@ -48,7 +61,7 @@ class TopologyGraph(Body):
             "also undo what has run, in reverse order (`rollback`).",
         ),
     ] = OnFailure.STOP
-    deadline_seconds: Annotated[
+    timeout_seconds: Annotated[
         int | None,
         Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the run may take; null for as long as it needs."),
     ] = None
@@ -67,3 +80,12 @@ class TopologyCreate(TaskLabels, TopologyGraph):
     type: TaskType = TYPE
     due_at: Annotated[At, Field(description="When it is due. Excludes `delay_seconds`.")] = None
     delay_seconds: DelaySeconds = 0
+
+
+class TopologyListQuery(ListedQuery):
+    """Parameters of `GET /v1/topologies`: those of a list of tasks."""
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet: that they are topologies, in any case."""
+        return replace(super().filter, is_topology=True)

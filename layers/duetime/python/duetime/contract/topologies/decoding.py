@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.validation_errors import read_body, validated
-from duetime.contract.tasks import earlier_names
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.field_decoding import compact, fields_spec
 from duetime.domain.errors import FieldInvalid
@@ -18,12 +17,14 @@ from duetime.domain.topologies.graph import Graph, Node
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.task import TaskSpec
 
 from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode
 
-_OF_THE_GRAPH = ("nodes", "on_failure", "deadline_seconds")
+_OF_THE_GRAPH = ("nodes", "on_failure", "timeout_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,29 @@ def topology_request(document: Document) -> TopologyRequest:
 
 
 def read_graph(payload: bytes) -> Graph:
-    """The graph that the payload of a topology's task holds.
+    """The graph that a payload holds which is to become a topology's.
 
     Raises:
         FieldInvalid: it holds none.
     """
+    return _read(payload, lambda value: value)
+
+
+def read_stored_graph(payload: bytes) -> Graph:
+    """The graph that the payload of a topology's task holds, which was accepted before: perhaps in former words.
+
+    Raises:
+        FieldInvalid: it holds none.
+    """
+    # Imported when it is needed: requests are in present words.
+    from duetime.contract.topologies.former_words import in_present_words  # noqa: PLC0415 - see the line above
+
+    return _read(payload, in_present_words)
+
+
+def _read(payload: bytes, prepared: Callable[[object], object]) -> Graph:
     try:
-        return graph_of(earlier_names.graph(json.loads(payload)))
+        return graph_of(prepared(json.loads(payload)))
     except ValueError:
         raise FieldInvalid("payload", "should be a graph") from None
     except FieldsInvalid as refusal:
@@ -79,7 +96,7 @@ def graph_of(value: object) -> Graph:
 
 def _graph(body: TopologyGraph) -> Graph:
     nodes = [_node(key, node) for key, node in body.nodes.items()]
-    return checked(nodes, body.on_failure, body.deadline_seconds)
+    return checked(nodes, body.on_failure, body.timeout_seconds)
 
 
 def _node(key: str, body: TopologyNode) -> Node:
@@ -90,7 +107,7 @@ def _node(key: str, body: TopologyNode) -> Node:
         key=key,
         spec=spec,
         depends_on=tuple(body.depends_on),
-        rule=body.rule,
+        trigger_rule=body.trigger_rule,
         inputs=tuple(body.inputs),
         expected_seconds=body.expected_seconds,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, KEY, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation, Returns
 from duetime.contract.tasks.operations import CHANGED, TASK
 from duetime.contract.tasks.report_bodies import NoFields
-from duetime.contract.topologies.bodies import TopologyCreate
-from duetime.contract.topologies.responses import TopologyResponse
+from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery
+from duetime.contract.topologies.responses import TopologyPage, TopologyResponse
 from duetime.domain import errors
+from duetime.domain.limits import MAX_EXAMINED
 
 CREATE = Operation(
     "createTopology",
@@ -23,11 +24,24 @@ CREATE = Operation(
     headers=(KEY,),
     errors=(errors.KeyReused,),
 )
+LIST = Operation(
+    "listTopologies",
+    "GET /v1/topologies",
+    "List one's topologies",
+    Returns(TopologyPage, "A page of the list."),
+    description=f"The tasks that are topologies, as the list of tasks has them. A page examines at most {MAX_EXAMINED} "
+    "tasks, so it may be shorter than its `limit`, or empty, and still have a successor: go on until `next_token` is "
+    "null.",
+    query=TopologyListQuery,
+)
 READ = Operation(
     "getTopology",
-    "GET /v1/topologies/{task_id}",
+    "GET /v1/topologies/{topology_id}",
     "See where a topology and its nodes stand",
-    Returns(TopologyResponse, "The topology."),
+    Returns(TopologyResponse, "The topology.", {"ETag": "The version of its task, and a hash of this answer."}),
+    description="The ETag changes whenever the answer does, also by a node. Requests that change the topology take it "
+    "as `If-Match`, and compare the version of its task alone: what its nodes did since does not matter.",
+    headers=(IF_NONE_MATCH,),
     errors=(errors.ContentExpired,),
 )
 
@@ -45,7 +59,7 @@ def _action(
         description += " What is asked holds for the run at once; with many nodes, a bulk operation has them heed it."
     return Operation(
         f"{name}Topology",
-        f"POST /v1/topologies/{{task_id}}/{name}",
+        f"POST /v1/topologies/{{topology_id}}/{name}",
         summary,
         done,
         description=description,
@@ -56,10 +70,11 @@ def _action(
     )
 
 
-RERUN = _action(
-    "rerun",
-    "Run a failed topology again",
-    "What succeeded is kept with its results; what failed, and what waited for that, runs again as new tasks.",
+RETRY = _action(
+    "retry",
+    "Retry a failed topology",
+    "What succeeded is kept with its results; what failed, and what waited for that, runs again as new tasks. Asking "
+    "again once it was retried changes nothing, unless it has failed since.",
     also=(errors.ContentExpired,),
 )
 CANCEL = _action(
@@ -72,4 +87,9 @@ CANCEL = _action(
 PAUSE = _action(
     "pause", "Hold a topology", "Nothing more starts; what runs goes on to its end.", "It has begun, and holds."
 )
-RESUME = _action("resume", "Let a paused topology go on", "With all its nodes.", "Its nodes are being resumed.")
+RESUME = _action(
+    "resume",
+    "Let a paused topology go on",
+    "With all its nodes. One that goes on already stays as it is.",
+    "Its nodes are being resumed.",
+)

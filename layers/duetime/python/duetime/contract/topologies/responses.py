@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when a class is made
+from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when a class is made
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -20,6 +20,7 @@ from duetime.domain.topologies.trigger_rules import TriggerRule  # noqa: TC001 -
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Node
     from duetime.domain.topologies.node_status import NodeStatus
@@ -35,11 +36,16 @@ class NodeResponse(TypedDict):
     reason: Annotated[str | None, Field(description="Why it was cancelled: `skipped`, `upstream_failed`, `stopped`.")]
     percent: int
     depends_on: list[str]
-    rule: TriggerRule
+    trigger_rule: TriggerRule
     expected_seconds: float | None
     started_at: Instant | None
-    ended_at: Annotated[Instant | None, Field(description="When its last attempt ended; its children may start then.")]
-    finished_at: Annotated[Instant | None, Field(description="When all that followed was done, its children included.")]
+    finished_at: Annotated[
+        Instant | None,
+        Field(
+            description="As of any task: when its outcome and all that follows it were done. Its children may have "
+            "started before, at the end of its last attempt, which its attempts tell."
+        ),
+    ]
 
 
 class PathResponse(TypedDict):
@@ -49,8 +55,8 @@ class PathResponse(TypedDict):
     seconds: float
 
 
-class TopologyResponse(TypedDict):
-    """A topology: its task, and its graph with where each node stands."""
+class TopologyEntry(TypedDict):
+    """A topology as lists show it: its task."""
 
     id: str
     state: State
@@ -64,9 +70,21 @@ class TopologyResponse(TypedDict):
     requested_action: RequestedAction | None
     error: ErrorResponse | None
     version: int
+
+
+class TopologyPage(TypedDict):
+    """Some of an owner's topologies."""
+
+    topologies: Sequence[TopologyEntry]
+    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
+
+
+class TopologyResponse(TopologyEntry):
+    """A topology: its task, and its graph with where each node stands."""
+
     run: Annotated[int, Field(description="Counts its runs; 0 before the first.")]
     on_failure: OnFailure
-    deadline_seconds: int | None
+    timeout_seconds: int | None
     percent: Annotated[int, Field(description="How far it has come, each node by how long it is expected to run.")]
     counts: Annotated[Mapping[str, int], Field(description="How many nodes stand where.")]
     critical_path: PathResponse
@@ -77,11 +95,9 @@ class TopologyResponse(TypedDict):
     nodes: Mapping[str, NodeResponse]
 
 
-def topology_response(view: View, now: Millis) -> TopologyResponse:
-    """A topology as it stands now."""
-    task, graph, run_state, statuses = view.task, view.graph, view.run_state, view.statuses
-    path = critical_path(graph, durations(graph, statuses, now))
-    return TopologyResponse(
+def topology_entry(task: Task) -> TopologyEntry:
+    """A topology as lists show it."""
+    return TopologyEntry(
         id=task.id.text,
         state=task.state,
         type=task.type,
@@ -94,9 +110,18 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
         requested_action=task.requested_action,
         error=error_response(task.error),
         version=task.version,
+    )
+
+
+def topology_response(view: View, now: Millis) -> TopologyResponse:
+    """A topology as it stands now."""
+    task, graph, run_state, statuses = view.task, view.graph, view.run_state, view.statuses
+    path = critical_path(graph, durations(graph, statuses, now))
+    return TopologyResponse(
+        **topology_entry(task),
         run=run_state.number if run_state else 0,
         on_failure=graph.on_failure,
-        deadline_seconds=graph.deadline_seconds,
+        timeout_seconds=graph.timeout_seconds,
         percent=percent(graph, statuses),
         counts=counted(statuses),
         critical_path=PathResponse(nodes=list(path.nodes), seconds=path.seconds),
@@ -116,9 +141,8 @@ def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> No
         reason=status.reason,
         percent=status.percent,
         depends_on=list(node.depends_on),
-        rule=node.rule,
+        trigger_rule=node.trigger_rule,
         expected_seconds=node.expected_seconds,
         started_at=instant(status.started_at),
-        ended_at=instant(status.ended_at),
         finished_at=instant(status.finished_at),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.targets import TopologyTarget
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -43,6 +45,7 @@ class TaskFilter:
         error_type: of the error that the last failed attempt ended with.
         schedule: the name of the schedule that it is a run of.
         parent: the topology that it is a node of.
+        is_topology: it is a topology; if this is left out, it may be any task.
     """
 
     states: tuple[State, ...] = ()
@@ -55,6 +58,7 @@ class TaskFilter:
     due: Range = Range()
     created: Range = Range()
     finished: Range = Range()
+    is_topology: bool = False
 
     def matches(self, task: Task) -> bool:
         """Whether a task meets every condition."""
@@ -63,6 +67,7 @@ class TaskFilter:
             and self.type in (None, task.type)
             and self.name in (None, task.name)
             and all(task.tags.get(key) == value for key, value in self.tags.items())
+            and (not self.is_topology or isinstance(task.target, TopologyTarget))
             and self._matches_references(task)
             and self._matches_times(task)
         )

@@ -39,7 +39,7 @@ class Node:
         key: its name in the graph.
         spec: the template of its task; it is due when its rule holds, or so much later as its `delay` says.
         depends_on: the names of its parents; their places in this order are the numbers of its edges.
-        rule: what it asks of its parents.
+        trigger_rule: what it asks of its parents.
         inputs: the parents whose results it is given.
         expected_seconds: how long it is expected to run; `None` if nobody knows.
     """
@@ -47,7 +47,7 @@ class Node:
     key: str
     spec: TaskSpec
     depends_on: tuple[str, ...] = ()
-    rule: TriggerRule = TriggerRule.ALL_SUCCESS
+    trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
     inputs: tuple[str, ...] = ()
     expected_seconds: float | None = None
 
@@ -70,17 +70,17 @@ class Graph:
     """Nodes without a cycle among them; made by `checking.checked`.
 
     Attributes:
-        deadline_seconds: how long after its start the run may take; `None` for as long as it needs.
+        timeout_seconds: how long after its start the run may take; `None` for as long as it needs.
     """
 
     nodes: tuple[Node, ...]
     on_failure: OnFailure = OnFailure.STOP
-    deadline_seconds: int | None = None
+    timeout_seconds: int | None = None
 
     @property
     def lasts_seconds(self) -> int:
         """How long the attempt at its topology's task lasts: as long as the run may take."""
-        return self.deadline_seconds or MAX_DEADLINE_SECONDS
+        return self.timeout_seconds or MAX_DEADLINE_SECONDS
 
     @cached_property
     def by_key(self) -> Mapping[str, Node]:

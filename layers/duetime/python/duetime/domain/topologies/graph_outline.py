@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+FORMER_NAMES = {"timeout_seconds": "deadline_seconds", "trigger_rule": "rule"}
+"""What fields of a graph are called in payloads that were stored before API 1.0, which are never rewritten."""
+_ALL_SUCCESS = TriggerRule.ALL_SUCCESS
 _KNOWN = 8
 """Graphs that a process remembers: each node of a running topology asks for the run, again and again."""
 
@@ -29,7 +32,8 @@ def outline_of(payload: bytes) -> Graph:
     """The graph of a topology that has begun; of its nodes' templates only the type and the delay."""
     body = json.loads(payload)
     nodes = tuple(_node(key, node) for key, node in body["nodes"].items())
-    return Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), body.get("deadline_seconds"))
+    timeout = body.get("timeout_seconds", body.get(FORMER_NAMES["timeout_seconds"]))
+    return Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout)
 
 
 def _node(key: str, body: Mapping[str, Any]) -> Node:
@@ -38,7 +42,7 @@ def _node(key: str, body: Mapping[str, Any]) -> Node:
         key=key,
         spec=TaskSpec(body["type"], delay=delay or None),
         depends_on=tuple(body.get("depends_on", ())),
-        rule=TriggerRule(body.get("rule", TriggerRule.ALL_SUCCESS)),
+        trigger_rule=TriggerRule(body.get("trigger_rule", body.get(FORMER_NAMES["trigger_rule"], _ALL_SUCCESS))),
         inputs=tuple(body.get("inputs", ())),
         expected_seconds=body.get("expected_seconds"),
     )

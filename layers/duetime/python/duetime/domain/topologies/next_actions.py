@@ -87,7 +87,7 @@ def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
         key
         for key in graph.order
         if statuses[key].is_failure
-        and all(graph.by_key[edge.child].rule in WHATEVER_HAPPENED for edge in graph.edges_out[key])
+        and all(graph.by_key[edge.child].trigger_rule in WHATEVER_HAPPENED for edge in graph.edges_out[key])
     )
 
 

@@ -127,5 +127,5 @@ def decided(graph: Graph, statuses: Statuses) -> Mapping[str, Verdict]:
     It is read from the states alone, so it finds what a crash left uncounted: this is what a recovery scan asks.
     """
     blocked = (node for node in graph.nodes if statuses[node.key].state is State.BLOCKED)
-    verdicts = {node.key: verdict(node.rule, counts_for(node, statuses)) for node in blocked}
+    verdicts = {node.key: verdict(node.trigger_rule, counts_for(node, statuses)) for node in blocked}
     return {key: found for key, found in verdicts.items() if found is not Verdict.WAIT}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a topology: its first, or a rerun.
+    """One run of a topology: its first, or a retry.
 
     Attributes:
         topology: the id of the topology's task.
@@ -56,7 +56,7 @@ def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[
 
     Args:
         graph: the topology's.
-        again: the nodes that a rerun runs again; all, if it is left out.
+        again: the nodes that a retry runs again; all, if it is left out.
     """
     return tuple(key for key in reversed(graph.order) if again is None or key in again)
 
@@ -66,18 +66,18 @@ def opening(
 ) -> Mapping[str, Verdict]:
     """What is decided as soon as all nodes are created, parents before children: those that nothing postpones.
 
-    In a first run these are the nodes that are ready. In a rerun there may be others, which no parent that is still to
+    In a first run these are the nodes that are ready. In a retry there may be others, which no parent that is still to
     run would ever decide: one under `one_failed` whose parents have all been kept is skipped.
 
     Args:
         graph: the topology's.
-        again: the nodes that a rerun runs again; all, if it is left out.
-        statuses: how the nodes that a rerun keeps have ended.
+        again: the nodes that a retry runs again; all, if it is left out.
+        statuses: how the nodes that a retry keeps have ended.
     """
     wanted = graph.by_key.keys() if again is None else set(again)
     kept = graph.by_key.keys() - wanted
     verdicts = {
-        key: verdict(graph.by_key[key].rule, counts_for(graph.by_key[key], statuses or {}, kept))
+        key: verdict(graph.by_key[key].trigger_rule, counts_for(graph.by_key[key], statuses or {}, kept))
         for key in graph.order
         if key in wanted
     }
@@ -85,7 +85,7 @@ def opening(
 
 
 def arrivals(graph: Graph, again: Collection[str], statuses: Statuses) -> Iterator[Arrival]:
-    """The edges from kept nodes to those that run again: a rerun counts them before it starts any node."""
+    """The edges from kept nodes to those that run again: a retry counts them before it starts any node."""
     running = set(again)
     for key in creation_order(graph, running):
         for position, parent in enumerate(graph.by_key[key].depends_on):

@@ -86,7 +86,7 @@ def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> C
 
 def _binding(node: Node, ends: Mapping[str, float]) -> str | None:
     """The parent whose end lets a node start."""
-    match node.rule:
+    match node.trigger_rule:
         case TriggerRule.ALWAYS:
             return None
         case TriggerRule.ONE_SUCCESS | TriggerRule.ONE_FAILED:

@@ -39,7 +39,7 @@ def run_result(state: State, graph: Graph, statuses: Statuses, *, number: int, i
     if state is State.ROLLED_BACK:
         return failure("RolledBack", f"rolled back after {why}", retriable=False)
     if is_overdue:
-        return failure("DeadlineExceeded", f"not done within {graph.deadline_seconds} s", retriable=False)
+        return failure("DeadlineExceeded", f"not done within {graph.timeout_seconds} s", retriable=False)
     return failure("NodesFailed", why, retriable=False)
 
 
@@ -48,7 +48,7 @@ def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:
     why = _named([key for key in graph.order if statuses[key].has_failed_itself], "failed")
     why = why or _named([key for key in graph.order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
     if not why and is_overdue:
-        why = f"it was not done within {graph.deadline_seconds} s"
+        why = f"it was not done within {graph.timeout_seconds} s"
     why = why or _named(unhandled(graph, statuses), "failed")
     stuck = [key for key in graph.order if statuses[key].rollback_failed]
     return "; ".join(filter(None, (why, _named(stuck, "could not be rolled back"))))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.planning import Run
@@ -92,6 +93,16 @@ def is_of_present_run(run_state: RunState, task: Task) -> bool:
         return run_state.fence > task.reopened_fence
     # Nobody wrote down that it was retried: a version that did not know of it, or it was not.
     return not (run_state.dissolved or (run_state.ended and task.attempt == 1))
+
+
+def goes_on(task: Task) -> bool:
+    """Whether a topology's task has not ended, and nobody holds or stops it: asked to go on, it stays as it is."""
+    return not task.is_terminal and task.state is not State.PAUSED and task.requested_action is None
+
+
+def was_retried(task: Task) -> bool:
+    """Whether a topology's task was retried and has not failed since: asked for that again, it stays as it is."""
+    return task.reopened_fence is not None and task.state not in {State.FAILED, State.CANCELLED}
 
 
 def status_of(task: Task | None) -> NodeStatus:

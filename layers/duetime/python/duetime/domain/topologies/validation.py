@@ -24,9 +24,7 @@ NODE_KEY_PATTERN = rf"[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_NODE_KEY_LENGTH - 1}}
 _KEY = re.compile(NODE_KEY_PATTERN)
 
 
-def checked(
-    nodes: Iterable[Node], on_failure: OnFailure = OnFailure.STOP, deadline_seconds: int | None = None
-) -> Graph:
+def checked(nodes: Iterable[Node], on_failure: OnFailure = OnFailure.STOP, timeout_seconds: int | None = None) -> Graph:
     """A graph of these nodes.
 
     Raises:
@@ -39,9 +37,9 @@ def checked(
     known = _names(given)
     for node in given:
         _reject_node(node, known)
-    if deadline_seconds is not None and not 1 <= deadline_seconds <= MAX_DEADLINE_SECONDS:
-        raise FieldInvalid("deadline_seconds", f"should be 1 to {MAX_DEADLINE_SECONDS}")
-    graph = Graph(given, on_failure, deadline_seconds)
+    if timeout_seconds is not None and not 1 <= timeout_seconds <= MAX_DEADLINE_SECONDS:
+        raise FieldInvalid("timeout_seconds", f"should be 1 to {MAX_DEADLINE_SECONDS}")
+    graph = Graph(given, on_failure, timeout_seconds)
     if cycle := cycle_in(graph):
         raise FieldInvalid("nodes", f"depend on each other in a cycle: {shown(cycle)}")
     return graph

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.ports.runtime import Clock
     from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer
+    from duetime.services.tasks.create import CreationRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class OccurrenceTasks:
     """Produces the tasks of occurrences.
 
     Attributes:
-        rules: what the settings let tasks call.
+        rules: what a task must be to be accepted.
     """
 
     contents: ContentStore
     enqueuer: Enqueuer
     clock: Clock
-    rules: TargetRules
+    rules: CreationRules
 
     def check(self, stored: StoredSchedule) -> None:
         """Reject a schedule whose tasks nobody could run.
@@ -56,13 +56,13 @@ class OccurrenceTasks:
         Raises:
             FieldInvalid: its task's target may not be called.
         """
-        _within_task(self.rules.target_of, stored.spec.task)
+        _within_task(self.rules.targets.target_of, stored.spec.task)
 
     def accept(self, task: TaskSpec) -> None:
         """Reject the task of a schedule as the same task by itself is rejected when it is requested.
 
         Raises:
-            FieldInvalid: its target may not be called, or no handler is known for its type.
+            FieldInvalid: its target may not be called, or no handler is known for its type; so for a topology's nodes.
         """
         _within_task(self.rules.accept, task)
 
@@ -92,7 +92,7 @@ class OccurrenceTasks:
         occurrence, now = due.occurrence, self.clock.now()
         task_id = stored.id_of(occurrence, due.purpose)
         spec = stored.spec.task
-        spec = replace(spec, target=self.rules.target_of(spec))
+        spec = replace(spec, target=self.rules.targets.target_of(spec))
         expiry = unless_referenced(occurrence.due_at)
         content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)

@@ -19,15 +19,14 @@ from duetime.services.tasks.create import PAYLOAD
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import TaskChange
-    from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.ports.topologies import GraphReader
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
+    from duetime.services.tasks.create import CreationRules
 
 _TRIES = 5
 """How often a change is made again when somebody else's write comes between its read and its write."""
@@ -39,8 +38,7 @@ class TaskUpdater:
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
-        rules: what the settings let tasks call.
-        read_graph: makes a graph of a topology's new payload, or rejects it.
+        rules: what a task must be to be accepted.
     """
 
     stores: Stores
@@ -48,8 +46,7 @@ class TaskUpdater:
     runtime: Runtime
     retention: Millis
     lock_manager: LockManager
-    rules: TargetRules
-    read_graph: GraphReader
+    rules: CreationRules
 
     def update(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
         """Change a task that has not started.
@@ -155,11 +152,7 @@ class TaskUpdater:
         if not is_topology:
             return {}
         payload = wanted.payload if wanted.payload is not None else self._payload_of(task)
-        try:
-            return {"notify_within_seconds": self.read_graph(payload).lasts_seconds}
-        except FieldInvalid as refusal:
-            at = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
-            raise FieldInvalid(at, refusal.reason) from None
+        return {"notify_within_seconds": self.rules.graph_of(payload).lasts_seconds}
 
     def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
         """Reject what does not fit the task, before anything of it is kept."""
@@ -167,7 +160,7 @@ class TaskUpdater:
         rollback = fields.get("rollback_on_failure", task.rollback_on_failure)
         if not fields.keys().isdisjoint({"target", "rollback_on_failure", "callback_url"}):
             callback_url = fields.get("callback_url", task.callback_url)
-            self.rules.target_of(
+            self.rules.targets.target_of(
                 TaskSpec(task.type, target=target, rollback_on_failure=rollback, callback_url=callback_url)
             )
             if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:

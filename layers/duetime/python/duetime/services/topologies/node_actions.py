@@ -59,7 +59,7 @@ class NodeActions:
         before, after = self.stores.topologies.add_edge(task_id, edges, position, outcome, expires)
         if chunks_for(edges) == 1:
             return after.counts
-        if reports(node.rule, edges, before, after):
+        if reports(node.trigger_rule, edges, before, after):
             return self.stores.topologies.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
         return self.stores.topologies.read_join_count(task_id, edges).counts
 

@@ -94,7 +94,8 @@ class NodeFinished:
     def _tell(self, topology_run: TopologyRun, edge: Edge, outcome: Outcome) -> None:
         """Count an edge at a child, and do what the child's rule says then."""
         counts = self.nodes.count(topology_run, edge.child, edge.position, outcome)
-        self.nodes.act(topology_run, edge.child, verdict(topology_run.graph.by_key[edge.child].rule, counts))
+        child = topology_run.graph.by_key[edge.child]
+        self.nodes.act(topology_run, edge.child, verdict(child.trigger_rule, counts))
 
 
 def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:

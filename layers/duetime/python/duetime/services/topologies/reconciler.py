@@ -149,7 +149,7 @@ class TopologyReconciler:
         """Steer, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
         found, statuses = self.steer(topology_run)
         if not topology_run.task.is_terminal:
-            # Of another version of the code, or kept by a rerun whose plan was cut off.
+            # Of another version of the code, or kept by a retry whose plan was cut off.
             self.retention.keep(topology_run, statuses)
         self.do(self._repairs(topology_run, found, statuses))
         return found, statuses

@@ -50,7 +50,7 @@ class TopologyRun:
     @property
     def overdue_at(self) -> Millis | None:
         """When its time is over; `None` if it has as much as it needs."""
-        seconds = self.graph.deadline_seconds
+        seconds = self.graph.timeout_seconds
         return None if seconds is None else self.run_state.begun_at + seconds * SECOND
 
 

@@ -2,7 +2,7 @@
 
 A node that has ended has no expiry while its topology may still need it: as the parent of a node that is given its
 result, in the state of the run, or to be rolled back. The end of the run gives all its nodes their expiry, and a
-rerun takes it from those that it keeps.
+retry takes it from those that it keeps.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Retention:
     period: Millis
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
-        """Keep the nodes of a run that goes on, if any of them would expire: those that a rerun keeps do."""
+        """Keep the nodes of a run that goes on, if any of them would expire: those that a retry keeps do."""
         ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             self._set(ids, None)

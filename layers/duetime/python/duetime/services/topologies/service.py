@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.errors import FieldInvalid, TaskNotFound
+from duetime.domain.errors import StateConflict, TaskNotFound
 from duetime.domain.limits import BULK_INLINE
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.topologies.run_state import goes_on, was_retried
 from duetime.domain.topologies.view import View, shown_statuses
 
 if TYPE_CHECKING:
@@ -20,11 +21,9 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.graph import Graph
     from duetime.ports.runtime import Clock
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
-    from duetime.services.tasks.create import Order, TaskCreator
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
@@ -48,31 +47,17 @@ class ControlResult:
 
 @dataclass(frozen=True, slots=True)
 class TopologyService:
-    """Accepts, shows and steers topologies; each method raises `TaskNotFound` for what is no topology of the owner's.
+    """Shows and controls topologies; each method raises `TaskNotFound` for what is no topology of the owner's.
 
     What is steered at a version is steered only if the topology's task is still at it.
     """
 
     topology_repository: TopologyRepository
     reconciler: TopologyReconciler
-    task_creator: TaskCreator
     task_reader: TaskReader
     task_control: TaskControl
     clock: Clock
     bulk_operations: BulkOperations
-
-    def create(self, owner: str, order: Order, graph: Graph) -> Task:
-        """Accept a topology: an ordinary task, whose payload is the graph.
-
-        Raises:
-            FieldInvalid: the target of a node may not be called, or no handler is known for its type.
-        """
-        for node in graph.nodes:
-            try:
-                self.task_creator.rules.accept(node.spec)
-            except FieldInvalid as refusal:
-                raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
-        return self.task_creator.create(owner, order)
 
     def get(self, owner: str, topology: TaskId) -> View:
         """Read a topology with all its nodes."""
@@ -91,10 +76,15 @@ class TopologyService:
             operation,
         )
 
-    def rerun(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
-        """Run a failed topology again: what succeeded is kept."""
+    def retry(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
+        """Run a failed topology again: what succeeded is kept. One that was retried and has not failed since stays."""
         self._task(owner, topology)
-        return self.task_control.retry(owner, topology, version)
+        try:
+            return self.task_control.retry(owner, topology, version)
+        except StateConflict as refusal:
+            if not was_retried(refusal.task):
+                raise
+            return refusal.task
 
     def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Take back what has not started, and ask what runs to stop."""
@@ -107,9 +97,15 @@ class TopologyService:
         return self.apply_gate(self.task_control.pause(owner, topology, version))
 
     def resume(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
-        """Let a paused topology go on, with all its nodes."""
+        """Let a paused topology go on, with all its nodes; one that goes on already may have nodes that do not yet."""
         self._task(owner, topology)
-        return self.apply_gate(self.task_control.resume(owner, topology, version))
+        try:
+            task = self.task_control.resume(owner, topology, version)
+        except StateConflict as refusal:
+            if not goes_on(refusal.task):
+                raise
+            task = refusal.task
+        return self.apply_gate(task)
 
     def apply_gate(self, task: Task) -> ControlResult:
         """Have the nodes of a topology heed what was just asked of its task; any other task has none.

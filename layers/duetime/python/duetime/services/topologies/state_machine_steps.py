@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
-from duetime.domain.limits import LONGEST_CHECK_INTERVAL, MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
+from duetime.domain.limits import LONGEST_CHECK_INTERVAL, MAX_DEADLINE_SECONDS, TOPOLOGY_RETRY_PAUSE, WAITS_AT_ONCE
 from duetime.domain.tasks.attempt_results import Postponed, Stopped, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.planning import arrivals, opening
-from duetime.domain.topologies.rerun import rerun
+from duetime.domain.topologies.retry_plan import retry_plan
 from duetime.domain.topologies.run_result import run_result
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
 from duetime.domain.topologies.watchdog_times import pause_before_check
@@ -179,7 +179,9 @@ class StateMachineSteps:
         run_state = self._head(task, graph)
         if run_state is None:
             # No attempt is spent, and whoever checks is told what it waits for.
-            self.attempt_reports.outcome_writer.postpone(task, Postponed(self.runtime.now() + RERUN_PAUSE, _LAST_RUN))
+            self.attempt_reports.outcome_writer.postpone(
+                task, Postponed(self.runtime.now() + TOPOLOGY_RETRY_PAUSE, _LAST_RUN)
+            )
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
@@ -207,7 +209,7 @@ class StateMachineSteps:
         statuses = self.topology_repository.statuses(TopologyRun(task, graph, run_state))
         if any(status.is_open for status in statuses.values()):
             return None
-        ran = {key: run_state.number_of(key) for key in _kept_by_rerun(graph, statuses)}
+        ran = {key: run_state.number_of(key) for key in _kept_by_retry(graph, statuses)}
         further = RunState(task.id, (*run_state.runs, begun), task.fence, ran)
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
@@ -239,9 +241,9 @@ class StateMachineSteps:
             self.attempt_reports.notify(task.owner, task.id, task.fence, ending)
 
 
-def _kept_by_rerun(graph: Graph, statuses: Statuses) -> Collection[str]:
+def _kept_by_retry(graph: Graph, statuses: Statuses) -> Collection[str]:
     try:
-        return rerun(graph, statuses).kept
+        return retry_plan(graph, statuses).kept
     except FieldInvalid:
         # Everything has succeeded, by what was done by hand, or the task did not get to hear of it.
         return graph.order

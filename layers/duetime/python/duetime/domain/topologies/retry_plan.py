@@ -20,8 +20,8 @@ _MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
 
 
 @dataclass(frozen=True, slots=True)
-class Rerun:
-    """What a rerun does, parents before children.
+class RetryPlan:
+    """What a retry does, parents before children.
 
     Attributes:
         again: nodes that run again, each as a new task.
@@ -32,7 +32,7 @@ class Rerun:
     kept: tuple[str, ...]
 
 
-def rerun(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -> Rerun:
+def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -> RetryPlan:
     """What runs again when all nodes have ended.
 
     Kept is a node that succeeded or was skipped, and whose rule says the same when only kept parents count. So
@@ -59,9 +59,9 @@ def rerun(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -> Rer
     again = tuple(key for key in graph.order if key not in kept)
     if not again:
         raise FieldInvalid("nodes", "have all succeeded; name those that shall run again")
-    return Rerun(again, tuple(key for key in graph.order if key in kept))
+    return RetryPlan(again, tuple(key for key in graph.order if key in kept))
 
 
 def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
     outcome = statuses[node.key].outcome
-    return outcome in _MADE_BY and verdict(node.rule, counts_for(node, statuses, kept)) is _MADE_BY[outcome]
+    return outcome in _MADE_BY and verdict(node.trigger_rule, counts_for(node, statuses, kept)) is _MADE_BY[outcome]

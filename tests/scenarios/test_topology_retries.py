@@ -1,4 +1,4 @@
-"""A rerun of a topology that was answered 200 runs, whatever happens between its acceptance and its plan."""
+"""A retry of a topology that was answered 200 runs, whatever happens between its acceptance and its plan."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def failed(graphs: Graphs, nodes: dict[str, dict[str, Any]] = NODES) -> None:
     graphs.ran.clear()
 
 
-def rerun(graphs: Graphs) -> None:
-    """Ask for a rerun, which is accepted."""
-    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200
+def retry(graphs: Graphs) -> None:
+    """Ask for a retry, which is accepted."""
+    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200
 
 
 def starts(call: Call) -> bool:
@@ -94,27 +94,52 @@ def not_started(graphs: Graphs) -> None:
     [died_before, not_started, slowed, *(refused(times) for times in (1, 9, 12, 13, 40))],
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12, 13, 40))],
 )
-def test_an_accepted_rerun_runs_whatever_happens_before_its_plan(fault: Callable[[Graphs], None]) -> None:
+def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable[[Graphs], None]) -> None:
     """The last run's end is not taken for this one's: what had failed runs again, and the run succeeds."""
     with Graphs() as graphs:
         failed(graphs)
         fault(graphs)
-        rerun(graphs)
+        retry(graphs)
         ended = graphs.run_until_ended(6 * HOUR)
         graphs.run(10 * MINUTE)
         assert (ended.state, graphs.ran) == ("succeeded", ["a", "b"])
 
 
-@pytest.mark.slow
+def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
+    """After a lost answer: whether it has begun, runs or has succeeded meanwhile; one that fails again is retried."""
+    with Graphs() as graphs:
+        failed(graphs)
+        retry(graphs)
+        retry(graphs)
+        graphs.run(SECOND)
+        retry(graphs)
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(MINUTE)
+        retry(graphs)
+        graphs.run(MINUTE)
+        assert (graphs.whole().state, graphs.ran) == ("succeeded", ["a", "b"])
+        assert graphs.ask("GET", f"{PATH}/{graphs.topology}").body["run"] == 2
+
+
+def test_a_topology_that_never_failed_is_not_retried() -> None:
+    """Neither before it runs nor after it has succeeded: there is nothing to retry."""
+    with Graphs() as graphs:
+        graphs.submit(NODES)
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 409
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(MINUTE)
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 409
+
+
 @pytest.mark.parametrize("minutes", [3, 10, 240])
-def test_a_rerun_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
+def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
     """However long that takes: the run begins when the node has ended, keeps it, and no attempt is spent."""
     with Graphs() as graphs:
         failed(graphs, {**NODES, "a": {**NODES["a"], "notify_within_seconds": 5 * 3600}})
         graphs.target = lambda _phase, _context: Accepted()
         assert graphs.ask("POST", f"/v1/tasks/{graphs.node('a').id}/retry").status == 200
         assert graphs.run_until(lambda: graphs.node("a").awaiting_notification)
-        rerun(graphs)
+        retry(graphs)
         failing(graphs)
         graphs.run(minutes * MINUTE)
         assert (graphs.whole().finished_at, graphs.ran) == (None, ["a"])
@@ -133,17 +158,17 @@ def end_by_hand(graphs: Graphs) -> None:
     assert answer.status == 200, answer.body
 
 
-def rerun_when_it_may(graphs: Graphs) -> None:
-    """Ask for a rerun until it is accepted."""
+def retry_when_it_may(graphs: Graphs) -> None:
+    """Ask for a retry until it is accepted."""
     for _ in range(100):
-        if graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200:
+        if graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200:
             return
         graphs.run(10 * SECOND)
-    pytest.fail("no rerun was accepted")
+    pytest.fail("no retry was accepted")
 
 
 def check_all_ran(graphs: Graphs) -> None:
-    """The rerun has come to its end, every node with it, and nothing of the first run is left."""
+    """The retry has come to its end, every node with it, and nothing of the first run is left."""
     ended = graphs.run_until_ended(6 * HOUR)
     graphs.run(10 * MINUTE)
     assert ended.state == "succeeded", ended.error
@@ -190,7 +215,7 @@ def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
                 return
             graphs.run(SECOND)
             end_by_hand(graphs)
-            rerun_when_it_may(graphs)
+            retry_when_it_may(graphs)
             check_all_ran(graphs)
 
 
@@ -209,7 +234,7 @@ def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
             graphs.run(30 * SECOND)
             assert graphs.run_until(lambda: graphs.whole().finished_at is not None)
             graphs.target = lambda _phase, _context: graphs.take(10 * MINUTE)
-            rerun_when_it_may(graphs)
+            retry_when_it_may(graphs)
             check_all_ran(graphs)
             if len(calls) < number:
                 return
@@ -224,7 +249,7 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
             failing(graphs, "a")
             nodes = {
                 **NODES,
-                "after": {"type": PLAIN, "depends_on": ["a"], "rule": "one_failed", "timeout_seconds": 840},
+                "after": {"type": PLAIN, "depends_on": ["a"], "trigger_rule": "one_failed", "timeout_seconds": 840},
             }
             graphs.submit(nodes, on_failure="continue")
             assert graphs.run_until(lambda: "after" in graphs.ran or graphs.whole().finished_at is not None)
@@ -236,7 +261,7 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
             slow = follow_up(graphs, ended)
             graphs.run(SECOND)
             graphs.target = lambda _phase, _context: graphs.take(14 * MINUTE)
-            rerun_when_it_may(graphs)
+            retry_when_it_may(graphs)
             # Who runs before whom is checked at each call of a target.
             graphs.run_until_ended(6 * HOUR)
             graphs.run(10 * MINUTE)
@@ -247,15 +272,15 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
 
 @pytest.mark.parametrize("by", ["hand", "filter"])
 def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topology_goes_on(by: str) -> None:
-    """Its children keep what its first end decided; the topology waits for it, and a rerun runs what was skipped."""
+    """Its children keep what its first end decided; the topology waits for it, and a retry runs what was skipped."""
     once = {"max_attempts": 1}
     nodes: dict[str, dict[str, Any]] = {
         "a": {"type": PLAIN, "retry": once},
         "beside": {"type": PLAIN, "timeout_seconds": 600},
-        "handler": {"type": PLAIN, "depends_on": ["a"], "rule": "one_failed", "timeout_seconds": 600},
+        "handler": {"type": PLAIN, "depends_on": ["a"], "trigger_rule": "one_failed", "timeout_seconds": 600},
         "next": {"type": PLAIN, "depends_on": ["a"]},
-        "last": {"type": PLAIN, "depends_on": ["a", "beside"], "rule": "all_done"},
-        "unless": {"type": PLAIN, "depends_on": ["a", "beside"], "rule": "none_failed"},
+        "last": {"type": PLAIN, "depends_on": ["a", "beside"], "trigger_rule": "all_done"},
+        "unless": {"type": PLAIN, "depends_on": ["a", "beside"], "trigger_rule": "none_failed"},
     }
     with Graphs() as graphs:
 
@@ -285,6 +310,6 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
         graphs.ran.clear()
         # What runs now begins long after its parents have ended.
         graphs.topologies.steered.add(graphs.topology)
-        rerun(graphs)
+        retry(graphs)
         assert graphs.run_until_ended().state == "succeeded"
         assert sorted(graphs.ran) == ["next", "unless"]
