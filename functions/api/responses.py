@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from duetime.composition.api import composed
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
 from duetime.contract.http.operation import MERGE_PATCH
@@ -60,6 +61,8 @@ def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
     headers = {**response.headers, "Request-Id": request_id(event)}
     if response.status in _RETRY_AFTER:
         headers.setdefault("Retry-After", _RETRY_AFTER[response.status])
+    if rate := composed().settings.requests_per_second:
+        headers["RateLimit-Policy"] = f'"stage";q={rate};w=1'
     trace = header_of(event, "traceparent")
     if trace is not None and _TRACE.fullmatch(trace):
         headers["traceparent"] = trace

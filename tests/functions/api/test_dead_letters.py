@@ -152,5 +152,5 @@ def test_a_bad_list_is_refused_by_name(api: Gateway, query: str) -> None:
 
 def test_other_methods_are_not_supported(api: Gateway) -> None:
     """Each path has one."""
-    assert api.send("POST", LETTERS, {}).headers["Allow"] == "GET, HEAD"
-    assert api.send("GET", REDRIVE).headers["Allow"] == "POST"
+    assert api.send("POST", LETTERS, {}).headers["Allow"] == "GET, HEAD, OPTIONS"
+    assert api.send("GET", REDRIVE).headers["Allow"] == "POST, OPTIONS"

@@ -10,6 +10,7 @@ import pytest
 from duetime.contract.http.operation import IF_MATCH, KEY
 from duetime.contract.http.routes import OPERATIONS
 from duetime.domain.tasks.attempt_results import Succeeded
+from duetime.settings import Variable
 from tests.functions.api.world import closed_by_a_worker, ended_by_a_worker
 
 if TYPE_CHECKING:
@@ -55,14 +56,28 @@ def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
 def test_head_is_refused_where_there_is_no_get(api: Gateway) -> None:
     """A path that takes POST only answers HEAD with a 405."""
     answer = api.send("HEAD", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/pause")
-    assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")
 
 
 def test_a_wrong_method_is_told_the_right_ones_in_words(api: Gateway) -> None:
     """The methods are listed as a sentence lists them."""
     answer = api.send("PUT", "/v1/schedules/nightly")
     assert answer.problem["detail"] == "this path takes GET, PATCH and DELETE"
-    assert answer.headers["Allow"] == "GET, HEAD, PATCH, DELETE"
+    assert answer.headers["Allow"] == "GET, HEAD, PATCH, DELETE, OPTIONS"
+
+
+def test_options_lists_the_methods_of_a_path(api: Gateway) -> None:
+    """Without credentials and without a body: a browser asks so before it sends either."""
+    answer = api.send("OPTIONS", "/v1/tasks")
+    assert (answer.status, answer.text, answer.headers["Allow"]) == (204, "", "GET, HEAD, POST, OPTIONS")
+    assert api.send("OPTIONS", "/v1/nothing").status == 404
+
+
+def test_the_rate_of_the_gateway_is_told(api: Gateway, environ: dict[str, str]) -> None:
+    """If the function knows it; the policy is that of the IETF draft: so many requests a second, of all callers."""
+    assert "RateLimit-Policy" not in api.send("GET", "/v1/tasks").headers
+    environ[Variable.REQUESTS_PER_SECOND] = "500"
+    assert api.send("GET", "/v1/tasks").headers["RateLimit-Policy"] == '"stage";q=500;w=1'
 
 
 def test_a_trailing_slash_is_taken(api: Gateway) -> None:

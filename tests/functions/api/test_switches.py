@@ -160,6 +160,6 @@ def test_a_bad_query_is_refused_by_name(ops: Gateway, query: str, field: str) ->
 def test_other_methods_are_not_supported(ops: Gateway) -> None:
     """The answer says which are; parameters of a list there are none."""
     posted = ops.send("POST", PATH, STOP)
-    assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD, PUT, DELETE")
+    assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD, PUT, DELETE, OPTIONS")
     assert list(ops.send("GET", PATH, query="limit=1").faults) == ["limit"]
     assert list(ops.send("PUT", PATH, STOP, query="force=true").faults) == ["force"]
