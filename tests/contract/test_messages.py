@@ -226,7 +226,7 @@ def test_a_plus_that_became_a_space_is_explained() -> None:
 )
 def test_what_is_wrong_with_a_time_is_said(text: object, said: str) -> None:
     """Beside the form that is wanted."""
-    with pytest.raises(ValueError, match="should be an RFC 3339 time|needs an offset") as refused:
+    with pytest.raises(ValueError, match=r"should be an RFC 3339 time|needs an offset") as refused:
         instant_of(text)
     assert said in str(refused.value)
 
