@@ -151,6 +151,24 @@ def test_a_replayed_batch_says_so(api: Gateway) -> None:
     assert ["Idempotent-Replayed" in answer.headers for answer in sent] == [False, True, False, True, False]
 
 
+def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
+    """Topologies and actions by filter, too, whether they go on or are done."""
+    bodies = {
+        "/v1/tasks": GOOD,
+        "/v1/tasks/batch": {"tasks": [GOOD]},
+        "/v1/topologies": {"nodes": {"a": {"type": "report"}}},
+        "/v1/tasks/cancel": {"filter": {"type": "none"}},
+    }
+    taking = {one.path for one in OPERATIONS if KEY in one.headers}
+    assert bodies.keys() <= taking
+    for number, (path, body) in enumerate(bodies.items()):
+        key = {"Idempotency-Key": f"key-{number}"}
+        first, again = api.send("POST", path, body, key), api.send("POST", path, body, key)
+        assert (first.status, again.status) == (first.status, first.status), first.text
+        assert first.status < 300, first.text
+        assert ["Idempotent-Replayed" in answer.headers for answer in (first, again)] == [False, True], path
+
+
 def test_every_answer_names_its_request(api: Gateway) -> None:
     """`Request-Id` is on answers and on problems, where it is what `instance` ends in."""
     good, bad = api.send("GET", "/v1/health"), api.send("GET", "/v1/nothing")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
-    from duetime.services.tasks.create import Order, TaskCreator
+    from duetime.services.tasks.create import Creation, Order, TaskCreator
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
@@ -61,8 +61,8 @@ class TopologyService:
     clock: Clock
     bulk_operations: BulkOperations
 
-    def create(self, owner: str, order: Order, graph: Graph) -> Task:
-        """Accept a topology: an ordinary task, whose payload is the graph.
+    def create(self, owner: str, order: Order, graph: Graph) -> Creation:
+        """Accept a topology: an ordinary task, whose payload is the graph; says whether it was accepted before.
 
         Raises:
             FieldInvalid: the target of a node may not be called, or no handler is known for its type.
@@ -72,7 +72,7 @@ class TopologyService:
                 self.task_creator.rules.accept(node.spec)
             except FieldInvalid as refusal:
                 raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
-        return self.task_creator.create(owner, order)
+        return self.task_creator.create_once(owner, order)
 
     def get(self, owner: str, topology: TaskId) -> View:
         """Read a topology with all its nodes."""
