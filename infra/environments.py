@@ -30,6 +30,7 @@ _LEAST_UNRESERVED = 100
 concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _OWNER = re.compile(OWNER_PATTERN)
+_ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
 
 class UnknownEnvironment(LookupError):
@@ -147,6 +148,8 @@ class Environment:
     as `123456789012:role/Workers`; `*` is any caller of the API. They are handed the tasks of all owners."""
     operators: tuple[str, ...] = ()
     """Who may use switches for all owners: identities as owners are named, such as `123456789012:role/Operations`."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose pages may call the API from a browser, such as `https://console.example.org`. Empty: none may."""
     requests_per_second: int = 500
     """Steady rate of API requests above which callers get 429."""
     request_burst: int = 1000
@@ -219,6 +222,12 @@ class Environment:
             raise UnsafeEnvironment(f"environment {self.name!r} would let anyone call its API; use `iam` or `jwt`")
         if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
             raise UnsafeEnvironment(f"environment {self.name!r}: `jwt` needs issuer and audience, and only `jwt` does")
+        for origin in self.cors_origins:
+            if _ORIGIN.fullmatch(origin) is None:
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: {origin!r} is no origin such as https://console.example.org; without"
+                    " encryption only http://localhost and http://127.0.0.1 are"
+                )
         if any(not name or set(name) & set(" \t\n#") for name in self.operators):
             raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
         if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
@@ -293,6 +302,8 @@ _LOCAL = replace(
     # The owner of requests that name none.
     intake_owner="local",
     pulled_types={"pulled": ("*",)},
+    # Where a console that is being worked on is served.
+    cors_origins=("http://localhost:5173", "http://127.0.0.1:5173"),
     # The demo's receiver listens on this machine.
     http_allow=("127.0.0.1",),
     requests_per_second=10_000,

@@ -1,4 +1,4 @@
-"""The HTTP API: one route to the api function, behind the environment's authorizer."""
+"""The HTTP API: all paths lead to the api function, behind the environment's authorizer unless they are public."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import jsii
+from aws_cdk import Acknowledgment, Duration, Validations
 from aws_cdk import aws_apigateway as access_log
 from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
@@ -13,14 +14,31 @@ from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from duetime.contract import health
 from duetime.settings import Authentication
 from infra.removal_policies import removal_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aws_cdk import aws_lambda as lambda_
 
     from infra.environments import Environment
 
+EVERYTHING = "/v1/{proxy+}"
+PUBLIC = tuple(operation.path for operation in (health.INDEX, health.HEALTH, health.OPENAPI))
+READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
+PREFLIGHT_LIFE = Duration.hours(1)
+ALLOWED_HEADERS = (
+    *("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"),
+    *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Idempotency-Key", "traceparent"),
+)
+"""What a script of another origin may send."""
+EXPOSED_HEADERS = (
+    *("ETag", "Location", "Request-Id", "Retry-After", "Idempotent-Replayed", "traceparent", "RateLimit-Policy"),
+    *("Allow", "Accept-Patch", "Deprecation", "Sunset", "Link"),
+)
+"""What it may read of an answer."""
 ACCESS_LOG_FIELDS = {
     "requestId": "$context.requestId",
     "time": "$context.requestTime",
@@ -39,13 +57,26 @@ class HttpApi(Construct):
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: lambda_.Function) -> None:
         super().__init__(scope, id_)
-        self.api = apigateway.HttpApi(self, "Api", api_name=f"duetime-{environment.name}", create_default_stage=False)
+        self.api = apigateway.HttpApi(
+            self,
+            "Api",
+            api_name=f"duetime-{environment.name}",
+            create_default_stage=False,
+            cors_preflight=_cors(environment.cors_origins) if environment.cors_origins else None,
+        )
+        integration = integrations.HttpLambdaIntegration("Function", function)
         self.api.add_routes(
-            path="/v1/{proxy+}",
+            path=EVERYTHING,
             methods=[apigateway.HttpMethod.ANY],
-            integration=integrations.HttpLambdaIntegration("Function", function),
+            integration=integration,
             authorizer=_authorizer(environment),
         )
+        for path in PUBLIC:
+            self._open(path, READING, integration)
+        if environment.cors_origins:
+            # Browsers send no credentials with a preflight, and the route above would ask for them (Source: API Gateway
+            # Developer Guide, "Configure CORS for HTTP APIs in API Gateway").
+            self._open(EVERYTHING, (apigateway.HttpMethod.OPTIONS,), integration)
         log_group = logs.LogGroup(
             self,
             "AccessLog",
@@ -64,6 +95,18 @@ class HttpApi(Construct):
             access_log_settings=_AccessLog(log_group),
         )
 
+    def _open(
+        self, path: str, methods: Sequence[apigateway.HttpMethod], integration: integrations.HttpLambdaIntegration
+    ) -> None:
+        """A route that asks for no credentials."""
+        routes = self.api.add_routes(
+            path=path, methods=list(methods), integration=integration, authorizer=apigateway.HttpNoneAuthorizer()
+        )
+        for route in routes:
+            Validations.of(route).acknowledge(
+                Acknowledgment(id="AwsSolutions-APIG4", reason="It says nothing of tasks, and is public on purpose.")
+            )
+
 
 @jsii.implements(apigateway.IAccessLogSettings)
 class _AccessLog:
@@ -79,6 +122,18 @@ class _AccessLog:
     @property
     def format(self) -> access_log.AccessLogFormat:
         return access_log.AccessLogFormat.custom(json.dumps(ACCESS_LOG_FIELDS))
+
+
+def _cors(origins: Sequence[str]) -> apigateway.CorsPreflightOptions:
+    """What the gateway answers browsers; it takes the function's own CORS headers away."""
+    methods = apigateway.CorsHttpMethod
+    return apigateway.CorsPreflightOptions(
+        allow_origins=list(origins),
+        allow_methods=[methods.GET, methods.HEAD, methods.POST, methods.PUT, methods.PATCH, methods.DELETE],
+        allow_headers=list(ALLOWED_HEADERS),
+        expose_headers=list(EXPOSED_HEADERS),
+        max_age=PREFLIGHT_LIFE,
+    )
 
 
 def _authorizer(environment: Environment) -> apigateway.IHttpRouteAuthorizer:

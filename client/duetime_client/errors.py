@@ -42,6 +42,8 @@ class InvalidField:
 
     field: str
     reason: str
+    code: str = ""
+    """What kind of fault it is: `required`, `unknown_field`, `out_of_range` and so on; empty if the API did not say."""
 
 
 @dataclass(frozen=True, slots=True)

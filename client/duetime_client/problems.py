@@ -100,7 +100,7 @@ def invalid_fields(errors: object) -> list[InvalidField]:
     """The rejected fields of a problem."""
     entries = errors if isinstance(errors, list) else []
     return [
-        InvalidField(text_of(entry.get("field")), text_of(entry.get("reason")))
+        InvalidField(text_of(entry.get("field")), text_of(entry.get("reason")), text_of(entry.get("code")))
         for entry in entries
         if isinstance(entry, Mapping)
     ]

@@ -24,7 +24,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.services.tasks.create import IdempotencyKey
 
 from .requests import body_hash
-from .responses import Response, answer
+from .responses import Response, answer, replayed
 from .routing import route
 
 if TYPE_CHECKING:
@@ -66,10 +66,12 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
         return answer(json_text(filter_action_response(done, scope)))
     # Of two kinds of requests with equal bodies, each is another.
     key = IdempotencyKey(request.key, body_hash([wanted.kind, document.value])) if request.key else None
-    operation = composed().bulk_requests.take(request.owner, wanted, key)
+    taken = composed().bulk_requests.take(request.owner, wanted, key)
+    operation = taken.operation
     if operation.is_running:
-        return answer(json_text(bulk_response(operation)), HTTPStatus.ACCEPTED, location(operation))
-    return answer(json_text(done_response(operation)))
+        headers = replayed(location(operation), is_replay=taken.is_replay)
+        return answer(json_text(bulk_response(operation)), HTTPStatus.ACCEPTED, headers)
+    return answer(json_text(done_response(operation)), headers=replayed({}, is_replay=taken.is_replay))
 
 
 def location(operation: BulkOperation) -> dict[str, str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from duetime.composition.api import composed
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
 from duetime.contract.http.operation import MERGE_PATCH
@@ -35,8 +36,8 @@ _RETRY_AFTER: Mapping[int, str] = {
 """Seconds after which it is worth to ask again, by status."""
 _LEAST_PACKED = 1_024
 """Bodies of more bytes are packed for clients that accept it; below, the headers outweigh what is saved."""
-_GZIP = re.compile(r"(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)", re.IGNORECASE)
-_TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_GZIP = r"(?i)(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)"
+_TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
 
@@ -60,8 +61,10 @@ def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
     headers = {**response.headers, "Request-Id": request_id(event)}
     if response.status in _RETRY_AFTER:
         headers.setdefault("Retry-After", _RETRY_AFTER[response.status])
+    if rate := composed().settings.requests_per_second:
+        headers["RateLimit-Policy"] = f'"stage";q={rate};w=1'
     trace = header_of(event, "traceparent")
-    if trace is not None and _TRACE.fullmatch(trace):
+    if trace is not None and re.fullmatch(_TRACE, trace):
         headers["traceparent"] = trace
     body, is_base64 = response.text, False
     if len(body) > _LEAST_PACKED:
@@ -69,7 +72,7 @@ def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
         if _accepts_gzip(header_of(event, "Accept-Encoding") or ""):
             headers["Content-Encoding"] = "gzip"
             body, is_base64 = _packed(body), True
-    if event["requestContext"]["http"]["method"].upper() == "HEAD":
+    if event.get("requestContext", {}).get("http", {}).get("method", "").upper() == "HEAD":
         body, is_base64 = "", False
     return {"statusCode": response.status, "headers": headers, "body": body, "isBase64Encoded": is_base64}
 
@@ -134,7 +137,7 @@ def unless_known(response: Response, event: Mapping[str, Any]) -> Response:
 
 def _accepts_gzip(accepted: str) -> bool:
     """Whether `Accept-Encoding` allows gzip: it names it, or anything, with a weight above 0."""
-    found = _GZIP.search(accepted)
+    found = re.search(_GZIP, accepted)
     return found is not None and (found["q"] is None or found["q"].strip("0.") != "")
 
 

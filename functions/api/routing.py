@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.routes import OPERATIONS, operation_at
+from duetime.contract.http.request_errors import allowed
+from duetime.contract.http.routes import OPERATIONS, methods_at, operation_at
 
 from . import requests
+from .responses import Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,7 +17,6 @@ if TYPE_CHECKING:
     from duetime.contract.http.operation import Operation
 
     from .requests import Q, Request
-    from .responses import Response
 
 _HANDLERS: dict[Operation[Any], Callable[[Request[Any]], Response]] = {}
 
@@ -54,6 +56,9 @@ def require_all_bound() -> None:
 def respond(event: Mapping[str, Any]) -> Response:
     """Carry out what a request asks for."""
     method = event["requestContext"]["http"]["method"].upper()
+    if method == "OPTIONS":
+        # Where browsers may call, the gateway adds what they ask for.
+        return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
     # Its body is left out when it leaves.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
     return _HANDLERS[operation](requests.read(event, operation, parameters))

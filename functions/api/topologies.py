@@ -18,7 +18,7 @@ from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
 from .requests import body_hash
-from .responses import Response, answer, task_response
+from .responses import Response, answer, replayed, task_response
 from .routing import route
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ def create_topology(request: Request) -> Response:
     document = request.document()
     wanted = topology_request(document)
     key = IdempotencyKey(request.key, body_hash(document.value)) if request.key else None
-    task = composed().task_creator.create(request.owner, Order(wanted.spec, key, graph=wanted.graph))
-    headers = {"Location": operations.READ.url(topology_id=task.id)}
-    return task_response(composed().task_reader.with_contents(task), HTTPStatus.CREATED, headers)
+    creation = composed().task_creator.create_once(request.owner, Order(wanted.spec, key, graph=wanted.graph))
+    headers = replayed({"Location": operations.READ.url(topology_id=creation.task.id)}, is_replay=creation.is_replay)
+    return task_response(composed().task_reader.with_contents(creation.task), HTTPStatus.CREATED, headers)
 
 
 @route(operations.LIST)

@@ -3,7 +3,8 @@
 After the deploy (`complete_deployment`), because its CloudFormation accepts these properties and drops them:
 
 * time to live and point-in-time recovery of a table;
-* `ReservedConcurrentExecutions` and `RecursiveLoop` of a function.
+* `ReservedConcurrentExecutions` and `RecursiveLoop` of a function;
+* the CORS settings of an HTTP API, which it keeps under names that it does not look for.
 
 After the deploy, too, because every invocation at once is a process of its own, of 110 MB and a second of a core:
 
@@ -20,8 +21,6 @@ Around the server, because every request at once is a process of its own (`http_
 
 * few requests of HTTP APIs are executed at a time; others wait for their turn, and are answered 503 if it comes too
   late. In AWS they are executed at once, up to the account's concurrency.
-
-It also keeps an HTTP API's CORS settings without answering by them; our stack has none so far.
 
 By settings of the `local` environment (`infra/`), because nothing else would work:
 
@@ -103,6 +102,11 @@ def _complete_function(emulator: Emulator, name: str, properties: Properties) ->
         functions.put_function_recursion_config(FunctionName=name, RecursiveLoop=properties["RecursiveLoop"])
 
 
+def _complete_http_api(emulator: Emulator, api_id: str, properties: Properties) -> None:
+    if "CorsConfiguration" in properties:
+        emulator.client("apigatewayv2").update_api(ApiId=api_id, CorsConfiguration=properties["CorsConfiguration"])
+
+
 def _complete_machine(emulator: Emulator, arn: str, _properties: Properties) -> None:
     machines = emulator.client("stepfunctions")
     whole = json.loads(machines.describe_state_machine(stateMachineArn=arn)["definition"])
@@ -125,6 +129,7 @@ def _gentle_state(state: Mapping[str, Any]) -> dict[str, Any]:
 _COMPLETIONS: Mapping[str, Callable[[Emulator, str, Properties], None]] = {
     "AWS::DynamoDB::Table": _complete_table,
     "AWS::DynamoDB::GlobalTable": _complete_table,
+    "AWS::ApiGatewayV2::Api": _complete_http_api,
     "AWS::Lambda::Function": _complete_function,
     "AWS::StepFunctions::StateMachine": _complete_machine,
 }

@@ -10,7 +10,7 @@ import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, overload
+from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
 import boto3
 import botocore.session
@@ -76,6 +76,8 @@ class Emulator:
         }
 
     @overload
+    def client(self, service: Literal["apigatewayv2"]) -> Any: ...  # noqa: ANN401 - it has no stubs here
+    @overload
     def client(self, service: Literal["cloudformation"]) -> CloudFormationClient: ...
     @overload
     def client(self, service: Literal["dynamodb"]) -> DynamoDBClient: ...
@@ -94,7 +96,15 @@ class Emulator:
     def client(
         self,
         service: Literal[
-            "cloudformation", "dynamodb", "events", "lambda", "s3", "secretsmanager", "sqs", "stepfunctions"
+            "apigatewayv2",
+            "cloudformation",
+            "dynamodb",
+            "events",
+            "lambda",
+            "s3",
+            "secretsmanager",
+            "sqs",
+            "stepfunctions",
         ],
     ) -> object:
         """Return a boto3 client of `service` that talks to this emulator."""

@@ -49,12 +49,12 @@ def test_a_problem_becomes_the_error_of_its_status(
 
 
 def test_an_invalid_request_names_its_fields(client: Client, deployment: Deployment) -> None:
-    """Every refused field comes with its reason."""
-    refused = {"field": "retry.max_attempts", "reason": "at most 100"}
+    """Every refused field comes with its reason, and with the code of its fault."""
+    refused = {"field": "retry.max_attempts", "reason": "at most 100", "code": "out_of_range"}
     deployment.scripted.append(problem(400, "invalid_request", "one field is wrong", refused))
     with pytest.raises(InvalidRequest) as caught:
         client.create_task("report")
-    assert caught.value.errors == (InvalidField("retry.max_attempts", "at most 100"),)
+    assert caught.value.errors == (InvalidField("retry.max_attempts", "at most 100", "out_of_range"),)
 
 
 @pytest.mark.parametrize("document", [None, [], {"errors": "none", "detail": 7}, {"errors": [1, {"field": 2}]}])

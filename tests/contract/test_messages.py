@@ -10,6 +10,7 @@ from pydantic import Field
 from duetime.contract.http.json_paths import shown
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.suggestions import suggestion
+from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body, Retry, TaskCreate
 from duetime.contract.tasks.queries import TaskListQuery, no_query, read_query
@@ -207,6 +208,27 @@ def test_a_plus_that_became_a_space_is_explained() -> None:
         read_query(TaskListQuery, "due_after=2026-12-01T00:00:00+09:00")
     (fault,) = refused.value.faults
     assert "%2B" in fault.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2026-12-01", "no time of day"),
+        ("2026-12-01 09:00:00Z", "a T stands"),
+        ("2026-12-01T09:00Z", "no seconds"),
+        ("2026-12-01T09:00:00+0100", "needs a colon"),
+        ("2026-12-01T09:00:00", "needs an offset"),
+        ("1796083200", "not a number of seconds"),
+        (1796083200, "not a number of seconds"),
+        ("2026-12-01T09:00:00.5 09:00", "%2B"),
+        ("tomorrow", "such as 2026-12-01T09:00:00.250+09:00"),
+    ],
+)
+def test_what_is_wrong_with_a_time_is_said(text: object, said: str) -> None:
+    """Beside the form that is wanted."""
+    with pytest.raises(ValueError, match=r"should be an RFC 3339 time|needs an offset") as refused:
+        instant_of(text)
+    assert said in str(refused.value)
 
 
 def test_a_parameter_that_is_repeated_is_told_that_it_takes_one_value() -> None:

@@ -36,14 +36,14 @@ def test_a_fixed_path_comes_before_a_pattern() -> None:
     assert operation_at("GET", "/v1/tasks/batch") == (tasks.READ, {"task_id": "batch"})
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("PUT", "/v1/tasks/batch")
-    assert refused.value.allowed == ("POST",)
+    assert refused.value.allowed == ("POST", "OPTIONS")
 
 
 def test_a_method_that_a_path_does_not_take_is_told_those_it_does() -> None:
     """The allowed methods are those declared for the path, in the usual order."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("POST", "/v1/calendars/uk")
-    assert refused.value.allowed == ("GET", "HEAD", "PUT", "DELETE")
+    assert refused.value.allowed == ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")
 
 
 @pytest.mark.parametrize("path", ["", "/", "/v1//", "/v1/tasks//", "/v1/tasks//pause", "/v1/tasks/a/b", "v1/tasks"])

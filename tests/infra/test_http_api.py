@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from duetime.contract.http.routes import OPERATIONS
 from duetime.settings import Authentication, Variable
 from infra.environments import UnsafeEnvironment, environment_named
 from tests.infra.synthesis import Synthesis
@@ -16,17 +17,65 @@ if TYPE_CHECKING:
     from layers.build import Layers
 
 
+MAIN = "ANY /v1/{proxy+}"
+ORIGINS = ("https://console.example.org", "https://console.example.org:8443")
+
+
+def routes_of(synthesis: Synthesis) -> dict[str, str]:
+    """What each route asks for, by its key."""
+    routes = synthesis.properties("AWS::ApiGatewayV2::Route").values()
+    return {route["RouteKey"]: route["AuthorizationType"] for route in routes}
+
+
 def test_cloud_api_wants_signed_requests(cloud: Synthesis) -> None:
-    """Without an identity provider, every route asks for a signature by IAM."""
-    routes = cloud.properties("AWS::ApiGatewayV2::Route").values()
-    assert [route["AuthorizationType"] for route in routes] == ["AWS_IAM"]
+    """Without an identity provider, every request asks for a signature by IAM, but those that are public."""
+    routes = routes_of(cloud)
+    assert routes.pop(MAIN) == "AWS_IAM"
+    assert set(routes.values()) == {"NONE"}
+
+
+def test_what_is_public_needs_no_credentials(every: Synthesis) -> None:
+    """Exactly the public operations have routes of their own without an authorizer, for GET and HEAD."""
+    public = {f"{method} {one.path}" for one in OPERATIONS if one.is_public for method in ("GET", "HEAD")}
+    preflight = {"OPTIONS /v1/{proxy+}"} if every.environment.cors_origins else set()
+    assert routes_of(every).keys() == {MAIN} | public | preflight
 
 
 def test_local_api_is_open(every: Synthesis) -> None:
     """Only the API of the local environment has no authorizer."""
-    routes = every.properties("AWS::ApiGatewayV2::Route").values()
-    is_open = [route["AuthorizationType"] == "NONE" for route in routes]
-    assert is_open == [every.environment.name == "local"]
+    assert (routes_of(every)[MAIN] == "NONE") == (every.environment.name == "local")
+
+
+def test_no_origin_is_allowed_unless_it_is_listed(cloud: Synthesis) -> None:
+    """An environment without a list has no CORS at all."""
+    (api,) = cloud.properties("AWS::ApiGatewayV2::Api").values()
+    assert "CorsConfiguration" not in api
+
+
+def test_listed_origins_may_call_from_a_browser(layers: Layers, tmp_path: Path) -> None:
+    """Preflights of the listed origins are answered, without credentials, and scripts may read our headers."""
+    synthesis = Synthesis(replace(environment_named("prod"), cors_origins=ORIGINS), layers, tmp_path)
+    (api,) = synthesis.properties("AWS::ApiGatewayV2::Api").values()
+    cors = api["CorsConfiguration"]
+    assert cors["AllowOrigins"] == list(ORIGINS)
+    assert set(cors["AllowMethods"]) == {one.method for one in OPERATIONS} | {"HEAD"}
+    taken = {header.name.lower() for one in OPERATIONS for header in one.headers}
+    assert taken | {"authorization", "content-type", "traceparent"} <= {each.lower() for each in cors["AllowHeaders"]}
+    told = {name.lower() for one in OPERATIONS for success in one.successes for name in success.headers}
+    ours = {"request-id", "retry-after", "idempotent-replayed", "traceparent", "ratelimit-policy"}
+    assert (told | ours) - {"cache-control"} <= {each.lower() for each in cors["ExposeHeaders"]}
+    assert "AllowCredentials" not in cors
+    assert routes_of(synthesis)["OPTIONS /v1/{proxy+}"] == "NONE"
+
+
+@pytest.mark.parametrize(
+    "origin", ["*", "https://*", "http://example.org", "https://example.org/", "example.org", "", "null", "https://a b"]
+)
+def test_an_origin_that_is_none_is_refused(origin: str) -> None:
+    """An origin is a scheme, a host and perhaps a port; without encryption only this machine's own."""
+    with pytest.raises(UnsafeEnvironment, match="origin"):
+        replace(environment_named("prod"), cors_origins=(origin,))
+    replace(environment_named("dev"), cors_origins=("http://localhost:5173", "https://example.org"))
 
 
 def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path: Path) -> None:
@@ -38,9 +87,8 @@ def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path
         jwt_audience=("duetime",),
     )
     synthesis = Synthesis(environment, layers, tmp_path)
-    (route,) = synthesis.properties("AWS::ApiGatewayV2::Route").values()
     (authorizer,) = synthesis.properties("AWS::ApiGatewayV2::Authorizer").values()
-    assert route["AuthorizationType"] == "JWT"
+    assert routes_of(synthesis)[MAIN] == "JWT"
     assert authorizer["JwtConfiguration"] == {"Audience": ["duetime"], "Issuer": "https://id.example.org"}
     assert synthesis.functions()["api"]["Environment"]["Variables"][Variable.AUTHENTICATION.value] == "jwt"
 
@@ -73,8 +121,7 @@ def test_api_is_throttled_and_logged(every: Synthesis) -> None:
 
 def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
     """One route takes every path under /v1 with every method, so that the function's own routes are the API."""
-    (route,) = every.properties("AWS::ApiGatewayV2::Route").values()
     (integration,) = every.properties("AWS::ApiGatewayV2::Integration").values()
-    assert route["RouteKey"] == "ANY /v1/{proxy+}"
+    assert MAIN in routes_of(every)
     assert every.function_named(integration["IntegrationUri"]) == "api"
     assert integration["PayloadFormatVersion"] == "2.0"

@@ -300,6 +300,28 @@ def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine:
     assert settings() == ("ENABLED", "ENABLED")
 
 
+def test_listed_origins_are_answered_as_by_the_gateway(engine: Emulator) -> None:
+    """Its CloudFormation loses the CORS settings of an HTTP API; after the deploy a preflight is answered by them."""
+    origin, cloudformation = "http://localhost:5173", engine.client("cloudformation")
+    properties = {"Name": "probe", "ProtocolType": "HTTP", "CorsConfiguration": {"AllowOrigins": [origin]}}
+    template = {"Resources": {"Api": {"Type": "AWS::ApiGatewayV2::Api", "Properties": properties}}}
+    stack = f"probe-{uuid4()}"
+    cloudformation.create_stack(StackName=stack, TemplateBody=json.dumps(template))
+    cloudformation.get_waiter("stack_create_complete").wait(StackName=stack, WaiterConfig={"Delay": 1})
+    (resource,) = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
+    api = resource["PhysicalResourceId"]
+
+    def preflight(asker: str) -> httpx.Response:
+        headers = {"Origin": asker, "Access-Control-Request-Method": "POST"}
+        return httpx.options(f"{api_url(engine, api)}/v1/tasks", headers=headers, trust_env=False)
+
+    assert preflight(origin).status_code == 403
+    complete_deployment(engine, template, {"Api": api})
+    answer = preflight(origin)
+    assert (answer.status_code, answer.headers["Access-Control-Allow-Origin"]) == (204, origin)
+    assert preflight("https://example.org").status_code == 403
+
+
 def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator) -> None:
     """After the deploy the maps of the very definition have a limit, and nothing else of it has changed."""
     machines = engine.client("stepfunctions")

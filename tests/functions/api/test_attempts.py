@@ -99,4 +99,4 @@ def test_the_attempts_of_anothers_task_do_not_exist(api: Gateway) -> None:
     asked = api.send("GET", f"/v1/tasks/{task['id']}/attempts", query="limit=1")
     assert (asked.status, list(asked.faults)) == (400, ["limit"])
     posted = api.send("POST", f"/v1/tasks/{task['id']}/attempts")
-    assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD")
+    assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD, OPTIONS")

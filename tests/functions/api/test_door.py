@@ -41,13 +41,13 @@ def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/v1/tasks", "GET, HEAD, POST"),
-        ("DELETE", "/v1/tasks", "GET, HEAD, POST"),
-        ("POST", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX", "GET, HEAD, PATCH"),
-        ("PUT", "/v1/tasks/batch", "POST"),
-        ("POST", "/v1/health", "GET, HEAD"),
-        ("OPTIONS", "/v1/openapi.json", "GET, HEAD"),
-        ("BREW", "/v1/tasks", "GET, HEAD, POST"),
+        ("PUT", "/v1/tasks", "GET, HEAD, POST, OPTIONS"),
+        ("DELETE", "/v1/tasks", "GET, HEAD, POST, OPTIONS"),
+        ("POST", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX", "GET, HEAD, PATCH, OPTIONS"),
+        ("PUT", "/v1/tasks/batch", "POST, OPTIONS"),
+        ("POST", "/v1/health", "GET, HEAD, OPTIONS"),
+        ("TRACE", "/v1/openapi.json", "GET, HEAD, OPTIONS"),
+        ("BREW", "/v1/tasks", "GET, HEAD, POST, OPTIONS"),
     ],
 )
 def test_a_method_that_a_path_does_not_take_names_those_it_does(

@@ -10,6 +10,7 @@ import pytest
 from duetime.contract.http.operation import IF_MATCH, KEY
 from duetime.contract.http.routes import OPERATIONS
 from duetime.domain.tasks.attempt_results import Succeeded
+from duetime.settings import Variable
 from tests.functions.api.world import closed_by_a_worker, ended_by_a_worker
 
 if TYPE_CHECKING:
@@ -55,14 +56,28 @@ def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
 def test_head_is_refused_where_there_is_no_get(api: Gateway) -> None:
     """A path that takes POST only answers HEAD with a 405."""
     answer = api.send("HEAD", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/pause")
-    assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")
 
 
 def test_a_wrong_method_is_told_the_right_ones_in_words(api: Gateway) -> None:
     """The methods are listed as a sentence lists them."""
     answer = api.send("PUT", "/v1/schedules/nightly")
     assert answer.problem["detail"] == "this path takes GET, PATCH and DELETE"
-    assert answer.headers["Allow"] == "GET, HEAD, PATCH, DELETE"
+    assert answer.headers["Allow"] == "GET, HEAD, PATCH, DELETE, OPTIONS"
+
+
+def test_options_lists_the_methods_of_a_path(api: Gateway) -> None:
+    """Without credentials and without a body: a browser asks so before it sends either."""
+    answer = api.send("OPTIONS", "/v1/tasks")
+    assert (answer.status, answer.text, answer.headers["Allow"]) == (204, "", "GET, HEAD, POST, OPTIONS")
+    assert api.send("OPTIONS", "/v1/nothing").status == 404
+
+
+def test_the_rate_of_the_gateway_is_told(api: Gateway, environ: dict[str, str]) -> None:
+    """If the function knows it; the policy is that of the IETF draft: so many requests a second, of all callers."""
+    assert "RateLimit-Policy" not in api.send("GET", "/v1/tasks").headers
+    environ[Variable.REQUESTS_PER_SECOND] = "500"
+    assert api.send("GET", "/v1/tasks").headers["RateLimit-Policy"] == '"stage";q=500;w=1'
 
 
 def test_a_trailing_slash_is_taken(api: Gateway) -> None:
@@ -134,6 +149,24 @@ def test_a_replayed_batch_says_so(api: Gateway) -> None:
         for tasks in ([GOOD], [GOOD], [GOOD, GOOD], [GOOD, GOOD], [{"type": 5}])
     ]
     assert ["Idempotent-Replayed" in answer.headers for answer in sent] == [False, True, False, True, False]
+
+
+def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
+    """Topologies and actions by filter, too, whether they go on or are done."""
+    bodies = {
+        "/v1/tasks": GOOD,
+        "/v1/tasks/batch": {"tasks": [GOOD]},
+        "/v1/topologies": {"nodes": {"a": {"type": "report"}}},
+        "/v1/tasks/cancel": {"filter": {"type": "none"}},
+    }
+    taking = {one.path for one in OPERATIONS if KEY in one.headers}
+    assert bodies.keys() <= taking
+    for number, (path, body) in enumerate(bodies.items()):
+        key = {"Idempotency-Key": f"key-{number}"}
+        first, again = api.send("POST", path, body, key), api.send("POST", path, body, key)
+        assert (first.status, again.status) == (first.status, first.status), first.text
+        assert first.status < 300, first.text
+        assert ["Idempotent-Replayed" in answer.headers for answer in (first, again)] == [False, True], path
 
 
 def test_every_answer_names_its_request(api: Gateway) -> None:

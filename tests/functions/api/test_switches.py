@@ -185,6 +185,6 @@ def test_a_path_that_names_no_switch_is_refused_by_name(ops: Gateway, key: str, 
 def test_other_methods_are_not_supported(ops: Gateway) -> None:
     """The answer says which are; parameters of a list there are none."""
     posted = ops.send("POST", REPORTS, STOP)
-    assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD, PUT, DELETE")
+    assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD, PUT, DELETE, OPTIONS")
     assert list(ops.send("GET", PATH, query="limit=1").faults) == ["limit"]
     assert list(ops.send("PUT", REPORTS, STOP, query="force=true").faults) == ["force"]

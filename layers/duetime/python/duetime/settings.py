@@ -72,6 +72,8 @@ class Variable(StrEnum):
     """JSON object: who may pull each pulled type, a list of identities as owners are named; `*` is any caller."""
     LONG_POLLS = "DUETIME_LONG_POLLS"
     """How many requests of the API may wait for something at once; 0 for any number."""
+    REQUESTS_PER_SECOND = "DUETIME_REQUESTS_PER_SECOND"
+    """Steady rate that the gateway keeps all callers together to, which answers tell; 0 if it is not known."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
     """ARN of the state machine that runs topologies; empty in functions that start none."""
     SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
@@ -220,6 +222,11 @@ class Settings:
     def long_polls(self) -> int:
         """How many requests may wait at once; 0 for any number."""
         return int(self.environ.get(Variable.LONG_POLLS, "0"))
+
+    @property
+    def requests_per_second(self) -> int:
+        """Steady rate that the gateway keeps all callers together to; 0 if it is not known."""
+        return int(self.environ.get(Variable.REQUESTS_PER_SECOND, "0"))
 
     @property
     def topology_machine(self) -> str:

@@ -8,7 +8,7 @@ from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, E
 
 _GZIP = 16 + zlib.MAX_WBITS
 _QUICK = 1
-"""Level 1 makes a page of tasks a tenth of its size in a third of the time of the usual level."""
+"""Level 1 takes a third of the time of the usual level 6, and makes a page of tasks hardly larger."""
 
 
 def unpack(data: bytes, encoding: str, limit: int) -> bytes:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.bodies import Body
     from duetime.contract.tasks.queries import Parameters
 
+ACCEPTED = 202
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 Q = TypeVar("Q", bound="Parameters", default=Any)
@@ -152,8 +153,16 @@ class Operation(Generic[Q]):
 
     @property
     def successes(self) -> tuple[Returns, ...]:
-        """All ways in which it succeeds."""
-        return (self.returns,) if self.accepted is None else (self.returns, self.accepted)
+        """All ways in which it succeeds, with the headers that every such answer has."""
+        declared = (self.returns,) if self.accepted is None else (self.returns, self.accepted)
+        return tuple(replace(each, headers={**each.headers, **self._derived(each)}) for each in declared)
+
+    def _derived(self, success: Returns) -> Mapping[str, str]:
+        return {
+            "Request-Id": "Names this request in the log of the gateway.",
+            **({"Retry-After": "Seconds until it is worth to ask again."} if success.status == ACCEPTED else {}),
+            **({"Idempotent-Replayed": "`true` if the key came before."} if KEY in self.headers else {}),
+        }
 
     @property
     def all_headers(self) -> tuple[Header, ...]:

@@ -109,9 +109,10 @@ class PathNotFound(RequestError):
         super().__init__("there is nothing at this path; GET /v1 says where the API is described")
 
 
-def _with_head(method: str) -> tuple[str, ...]:
-    """Whatever answers GET answers HEAD (RFC 9110, section 9.1)."""
-    return ("GET", "HEAD") if method == "GET" else (method,)
+def allowed(declared: Sequence[str]) -> tuple[str, ...]:
+    """The methods of a path with those that follow from them: whatever answers GET answers HEAD (RFC 9110, 9.1)."""
+    found = [each for method in declared for each in (("GET", "HEAD") if method == "GET" else (method,))]
+    return (*found, "OPTIONS")
 
 
 class MethodUnsupported(RequestError):
@@ -124,7 +125,7 @@ class MethodUnsupported(RequestError):
     def __init__(self, declared: Sequence[str]) -> None:
         *others, last = declared
         super().__init__(f"this path takes {', '.join(others)} and {last}" if others else f"this path takes {last}")
-        self.allowed = tuple(each for method in declared for each in _with_head(method))
+        self.allowed = allowed(declared)
 
 
 class CallerUnknown(RequestError):

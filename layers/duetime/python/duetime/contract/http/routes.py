@@ -45,14 +45,21 @@ def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, s
         PathNotFound: there is nothing at the path.
         MethodUnsupported: the path does not take the method.
     """
-    matches = list(_matches(path))
-    for operations, parameters in matches:
+    for operations, parameters in _matches(path):
         if method in operations:
             return operations[method], parameters
-    if not matches:
-        raise PathNotFound
-    operations, _ = matches[0]
-    raise MethodUnsupported(sorted(operations, key=_ALLOW_ORDER.index))
+    raise MethodUnsupported(methods_at(path))
+
+
+def methods_at(path: str) -> Sequence[str]:
+    """The methods that are declared for a path, in the usual order.
+
+    Raises:
+        PathNotFound: there is nothing at the path.
+    """
+    for operations, _ in _matches(path):
+        return sorted(operations, key=_ALLOW_ORDER.index)
+    raise PathNotFound
 
 
 def _matches(path: str) -> Iterator[tuple[Mapping[str, Operation[Any]], Mapping[str, str]]]:

@@ -12,8 +12,18 @@ _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<minute>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})"
     r"(?:\.(?P<fraction>[0-9]+))?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
-_SPACE_FOR_PLUS = re.compile(r"[0-9T:.-]{16,32} [0-9]{2}:[0-9]{2}")
-"""A `+` in a query means a space (Source: the URL standard, application/x-www-form-urlencoded)."""
+_DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
+_OFFSET = "([Zz]|[+-][0-9]{2}:?[0-9]{2})?"
+_NEARLY = (
+    # Source: the URL standard, application/x-www-form-urlencoded.
+    (f"{_DATE}[Tt]{_TIME} [0-9]{{2}}:[0-9]{{2}}", "in a query a + means a space: write the + of its offset as %2B"),
+    (_DATE, "it has no time of day"),
+    (f"{_DATE} {_TIME}{_OFFSET}", "a T stands between date and time"),
+    (f"{_DATE}[Tt ][0-9]{{2}}:[0-9]{{2}}{_OFFSET}", "it has no seconds"),
+    (f"{_DATE}[Tt]{_TIME}[+-][0-9]{{4}}", "its offset needs a colon"),
+    ("[0-9]+([.][0-9]+)?", "it is not a number of seconds"),
+)
+"""What is often written instead, and what is wrong with it; compiled only when something is wrong."""
 _LEAP = 60
 _LAST_MINUTE_OF_DAY = 23 * 60 + 59
 _MINUTES_A_DAY = 24 * 60
@@ -26,10 +36,8 @@ def instant_of(text: object) -> Millis:
         ValueError: it is not RFC 3339 with an offset, or there is no such instant; says why.
     """
     match = _RFC_3339.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST else None
-    if match is None and isinstance(text, str) and _SPACE_FOR_PLUS.fullmatch(text):
-        raise ValueError("has a space where the + of its offset should be: in a query, write + as %2B")
     if match is None:
-        raise ValueError("should be an RFC 3339 time such as 2026-12-01T09:00:00.250+09:00")
+        raise ValueError(f"should be an RFC 3339 time such as 2026-12-01T09:00:00.250+09:00{_hint(text)}")
     if match["offset"] is None:
         raise ValueError("needs an offset from UTC, such as Z or +09:00")
     second = int(match["second"])
@@ -39,6 +47,15 @@ def instant_of(text: object) -> Millis:
             raise ValueError("has a leap second that does not end a day of UTC")
         at += SECOND
     return _representable(at + _milliseconds_up(match["fraction"] or "0"))
+
+
+def _hint(text: object) -> str:
+    """What is probably wrong with what is not RFC 3339."""
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        return ": it is not a number of seconds"
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        return ""
+    return next((f": {hint}" for pattern, hint in _NEARLY if re.fullmatch(pattern, text)), "")
 
 
 def _whole_seconds(match: re.Match[str], second: int) -> Millis:

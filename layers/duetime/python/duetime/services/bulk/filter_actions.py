@@ -27,6 +27,18 @@ REQUEST = "request"
 
 
 @dataclass(frozen=True, slots=True)
+class TakenRequest:
+    """What came of a request.
+
+    Attributes:
+        is_replay: it was taken before, under the same key: nothing was done for it now.
+    """
+
+    operation: BulkOperation
+    is_replay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BulkRequests:
     """Takes requests, and does what is left of them later.
 
@@ -44,11 +56,11 @@ class BulkRequests:
         """Do one piece of it, and nothing later."""
         return self._piece(owner, request, replace(request.action, budget=BULK_INLINE))
 
-    def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> BulkOperation:
+    def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> TakenRequest:
         """Do what is requested, if that is soon done; else begin an operation.
 
         Returns:
-            The operation: it has ended, or goes on. Without a key, one that has ended is stored nowhere.
+            With the operation: it has ended, or goes on. Without a key, one that has ended is stored nowhere.
 
         Raises:
             FieldInvalid: the first of the tasks cannot be changed so; none was.
@@ -60,18 +72,19 @@ class BulkRequests:
         if key is not None:
             operation, known = self._remembered(operation, key)
             if known is not None:
-                return known
+                return TakenRequest(known, is_replay=True)
         progress = self._done_at_once(operation, request)
         operation = replace(operation, progress=progress)
         if not progress.is_complete:
             # Never taken away: no operation goes on for so long.
             expiry = unless_referenced(self.runtime.now())
             content = self.stores.contents.keep(operation.id, REQUEST, request.text, expiry)
-            return self.operations.start(replace(operation, request=content))
+            return TakenRequest(self.operations.start(replace(operation, request=content)))
         operation = operation.ended(BulkState.SUCCEEDED, self.runtime.now())
         if key is None or self.stores.bulk.save(operation, self.runtime.nonce()):
-            return operation
-        return self.stores.bulk.read(operation.id) or operation
+            return TakenRequest(operation)
+        # Somebody else is repeating the same request just now, and stored its end first.
+        return TakenRequest(self.stores.bulk.read(operation.id) or operation, is_replay=True)
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
         """Do one more step of an operation."""
