@@ -57,8 +57,9 @@ def test_every_parameter_narrows_the_list() -> None:
 
 
 def test_ids_are_given_as_one_list() -> None:
-    """Several ids are separated by commas, and exclude every other parameter."""
+    """Several ids are repeated or separated by commas, and exclude every other parameter."""
     assert read_query(TaskListQuery, f"ids={ID},{ID}").ids == (ID, ID)
+    assert read_query(TaskListQuery, f"ids={ID}&ids={ID},{ID}").ids == (ID, ID, ID)
     assert named(f"ids={ID}&state=failed") == ["ids"]
 
 

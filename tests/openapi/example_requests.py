@@ -216,7 +216,7 @@ def _schedules(account: Recorder) -> None:
 
 def _topologies(account: Recorder) -> None:
     topologies = "/v1/topologies"
-    nodes = {
+    nodes: dict[str, dict[str, object]] = {
         "extract": {"type": PLAIN},
         "load": {"type": PLAIN, "depends_on": ["extract"]},
     }

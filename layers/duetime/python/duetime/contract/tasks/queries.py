@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 P = TypeVar("P", bound="Parameters")
-_REPEATABLE = frozenset({"tag"})
+_REPEATABLE = frozenset({"tag", "ids"})
 _MOST_PARAMETERS = 100
 _WHOLE = re.compile(r"[0-9]{1,3}")
 
@@ -58,8 +58,8 @@ def _truth(text: object) -> bool:
     return text == "true"
 
 
-def _ids(text: object) -> tuple[TaskId, ...]:
-    texts = str(text).split(",")
+def _ids(given: object) -> tuple[TaskId, ...]:
+    texts = [part for text in given for part in str(text).split(",")] if isinstance(given, list) else []
     if len(texts) > MAX_BATCH:
         raise ValueError(f"names more than {MAX_BATCH} tasks")
     try:
@@ -141,7 +141,9 @@ class TaskListQuery(ListedQuery):
         tuple[TaskId, ...],
         BeforeValidator(_ids),
         WithJsonSchema(_IDS_SCHEMA),
-        Field(description="These tasks, separated by commas; unknown ones are left out. Excludes all else."),
+        Field(
+            description="These tasks; commas between ids will do, too. Unknown ones are left out. Excludes all else."
+        ),
     ] = ()
 
     @property
