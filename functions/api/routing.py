@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.routes import OPERATIONS, operation_at
@@ -54,7 +55,9 @@ def require_all_bound() -> None:
 def respond(event: Mapping[str, Any]) -> Response:
     """Carry out what a request asks for."""
     operation, parameters = operation_at(event["requestContext"]["http"]["method"].upper(), _path(event))
-    return _HANDLERS[operation](requests.read(event, operation, parameters))
+    response = _HANDLERS[operation](requests.read(event, operation, parameters))
+    ends = operation.deprecation_headers
+    return replace(response, headers={**response.headers, **ends}) if ends else response
 
 
 def _path(event: Mapping[str, Any]) -> str:
