@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 EMULATOR := .venv-emulator
+OPENAPI := .venv-openapi
 SAY = @printf '\033[1m==>\033[0m %s\n'
-SOURCES := $(shell find layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' \) 2>/dev/null)
+SOURCES := $(shell find layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
 # Storms walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.
 PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 # Three processes for two processors: the one with the deployed stack waits for most of its time.
@@ -18,7 +19,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-slow test-deployed flaky docs simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
+.PHONY: help setup run demo check format test test-slow test-deployed flaky docs openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +37,7 @@ test: setup check ## check the code and run the tests
 	$(SAY) 'Running the tests'
 	@$(PYTEST) $(SPREAD) --durations=10
 
-test-slow: setup ## run the tests that take long, and each property with ten times as many examples
+test-slow: setup openapi-tools ## run the tests that take long, and each property with ten times as many examples
 	@$(PYTEST) $(SPREAD) -m 'slow and not hypothesis' --durations=10
 	@$(PYTEST) $(SPREAD) -m hypothesis --hypothesis-profile=thorough --durations=10
 
@@ -59,8 +60,16 @@ test-deployed: setup ## run only the tests on the deployed stack
 flaky: setup ## repeat the whole suite under different conditions (RUNS=20 FIRST=0 ONLY=tests/scenarios)
 	@$(BIN)/python -m tests.flakiness --runs $(or $(RUNS),20) --first $(or $(FIRST),0) $(ONLY)
 
-docs: setup ## generate the tables of the reference pages from the code
+docs: setup ## generate the tables of the reference pages and the examples of the OpenAPI document from the code
+	@$(BIN)/python -m tests.openapi.recording
 	@$(BIN)/python docs/generate.py
+
+openapi: setup ## write the OpenAPI document to build/openapi.json, to generate clients from
+	@mkdir -p build
+	@$(BIN)/python -m docs.openapi > build/openapi.json
+
+openapi-tools: tests/openapi/node_modules/.installed $(OPENAPI)/.installed ## install linters of the OpenAPI document and generators of clients, for the tests
+	@:
 
 simulate: setup ## simulate random faults in virtual time (FIRST=0 SEEDS=100 RATE=0.03)
 	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100) $(if $(RATE),--rate $(RATE))
@@ -96,10 +105,10 @@ lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: n
 
 clean: ## remove build results
 	@rm -rf build cdk.out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -prune -exec rm -rf {} +
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -not -path './$(OPENAPI)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## also remove installed tools
-	@rm -rf $(VENV) $(EMULATOR) node_modules .duetime
+	@rm -rf $(VENV) $(EMULATOR) $(OPENAPI) node_modules tests/openapi/node_modules .duetime
 
 # The stamps: each is newer than what it was made from.
 
@@ -127,6 +136,16 @@ node_modules/.installed: package.json package-lock.json
 		|| { echo "duetime needs Node.js 20 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
 	$(SAY) 'Installing the Node packages'
 	@npm ci
+	@touch $@
+
+tests/openapi/node_modules/.installed: tests/openapi/package.json tests/openapi/package-lock.json
+	$(SAY) 'Installing linters and generators of the OpenAPI document'
+	@npm ci --prefix tests/openapi
+	@touch $@
+
+$(OPENAPI)/.installed: $(VENV)/.uv tests/openapi/requirements.txt
+	@test -x $(OPENAPI)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(OPENAPI)
+	@VIRTUAL_ENV=$(CURDIR)/$(OPENAPI) $(BIN)/uv pip install --quiet --no-deps -r tests/openapi/requirements.txt
 	@touch $@
 
 build/.layers: $(VENV)/.installed node_modules/.installed constraints.txt $(SOURCES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,9 @@ def respond(event: Mapping[str, Any]) -> Response:
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
     # Its body is left out when it leaves.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
-    return _HANDLERS[operation](requests.read(event, operation, parameters))
+    response = _HANDLERS[operation](requests.read(event, operation, parameters))
+    ends = operation.deprecation_headers
+    return replace(response, headers={**response.headers, **ends}) if ends else response
 
 
 def _path(event: Mapping[str, Any]) -> str:

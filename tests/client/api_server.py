@@ -21,8 +21,8 @@ class ApiServer(ThreadingHTTPServer):
     # Tests that wait for a connection to end would wait for its keep-alive.
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Door)
+    def __init__(self, door: type[Door] | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), door or Door)
         self.dead = False
         # One composition serves all requests, as in a function that has one at a time.
         self.one_at_a_time = Lock()
@@ -33,13 +33,16 @@ class ApiServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
-class _Door(BaseHTTPRequestHandler):
+class Door(BaseHTTPRequestHandler):
+    """Hands each request to the function, as the gateway does."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
 
-    def _response(self) -> None:
+    def answer(self) -> None:
+        """Answer a request."""
         server = self.server
         assert isinstance(server, ApiServer)
         length = int(self.headers.get("Content-Length") or 0)
@@ -61,4 +64,4 @@ class _Door(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = _response  # noqa: N815 - the base class's names
+    do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815 - the base class's names

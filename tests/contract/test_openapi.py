@@ -181,6 +181,19 @@ def test_descriptions_speak_to_users() -> None:
     assert SCHEMAS["State"]["description"].endswith("Later versions may add values.")
 
 
+def test_every_field_says_what_it_is() -> None:
+    """No field of a request or a response is left without a description, its own or that of what it refers to."""
+    bare = [
+        (model, name)
+        for model, schema in SCHEMAS.items()
+        for name, field in schema.get("properties", {}).items()
+        if not field.get("description") and "$ref" not in field
+    ]
+    assert bare == []
+    named = [schema["description"] for schema in SCHEMAS.values() if "description" in schema]
+    assert len(named) == len(SCHEMAS)
+
+
 def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
     """Its credentials, the owner's header only where nobody is authenticated, and the address it was read from."""
     for authentication, scheme in (("iam", "sigv4"), ("jwt", "bearer"), ("none", None)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar  # with a default, before Python 3.13
@@ -114,6 +115,8 @@ class Operation(Generic[Q]):
         errors: that it may answer, besides those that follow from its body, its path and its caller.
         is_public: it answers callers without an identity.
         is_question: it changes nothing, although its method is not GET.
+        deprecated: the day since which another operation should be used instead, which its description names.
+        sunset: the day on which it goes.
     """
 
     id: str
@@ -130,6 +133,8 @@ class Operation(Generic[Q]):
     errors: tuple[type[Exception], ...] = ()
     is_public: bool = False
     is_question: bool = False
+    deprecated: date | None = None
+    sunset: date | None = None
 
     @property
     def method(self) -> str:
@@ -181,6 +186,20 @@ class Operation(Generic[Q]):
             *self.errors,
         )
 
+    @property
+    def deprecation_headers(self) -> Mapping[str, str]:
+        """What each of its responses says of its end, if that is near (Source: RFC 9745, RFC 8594)."""
+        found: dict[str, str] = {}
+        if self.deprecated is not None:
+            found["Deprecation"] = f"@{int(_beginning(self.deprecated).timestamp())}"
+        if self.sunset is not None:
+            found["Sunset"] = _beginning(self.sunset).strftime("%a, %d %b %Y %H:%M:%S GMT")
+        return found
+
     def url(self, **parameters: object) -> str:
         """Its path with values for its parameters."""
         return self.path.format(**parameters)
+
+
+def _beginning(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

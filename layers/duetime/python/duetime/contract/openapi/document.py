@@ -77,6 +77,8 @@ def _operation(operation: Operation, authentication: str, examples: Mapping[str,
         described["requestBody"] = {"required": operation.body is not NoFields, "content": content}
     if operation.is_public:
         described["security"] = []
+    if operation.deprecated is not None:
+        described["deprecated"] = True
     add_examples(described, examples.get(operation.id, {}))
     return described
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.operation import OWNER
@@ -92,4 +93,7 @@ def _query_parameter(name: str, schema: Schema, *, is_required: bool) -> Schema:
 def _header(header: Header) -> Schema:
     described_by = portable({"type": "string", **header.schema, "description": header.description})
     description = described_by.pop("description")
+    if "const" in described_by:
+        # openapi-python-client leaves out an operation whose header has one value only.
+        described_by["pattern"] = f"^{re.escape(described_by.pop('const'))}$"
     return {"name": header.name, "in": "header", "description": description, "schema": described_by}

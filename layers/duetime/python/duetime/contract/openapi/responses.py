@@ -27,6 +27,10 @@ _OF_THE_GATEWAY = {
 }
 """Statuses that the gateway answers by itself, too: see `Refusal`."""
 _OF_A_CALLER = ("401", "403")
+_OF_ITS_END = {
+    "Deprecation": "Since when another operation should be used instead.",
+    "Sunset": "When this operation goes.",
+}
 _RETRY_AFTER: Schema = {
     "Retry-After": {"description": "Seconds to wait before the request is repeated.", "schema": {"type": "string"}}
 }
@@ -52,7 +56,8 @@ def responses(operation: Operation) -> dict[str, Schema]:
 
 
 def _successes(operation: Operation) -> dict[str, Schema]:
-    found = {str(success.status): _success(success) for success in operation.successes}
+    ends = {name: _OF_ITS_END[name] for name in operation.deprecation_headers}
+    found = {str(success.status): _success(success, ends) for success in operation.successes}
     if IF_NONE_MATCH in operation.headers:
         found["304"] = {
             "description": "It has not changed since the caller's copy, which `If-None-Match` names.",
@@ -61,10 +66,11 @@ def _successes(operation: Operation) -> dict[str, Schema]:
     return found
 
 
-def _success(success: Returns) -> Schema:
+def _success(success: Returns, more_headers: Mapping[str, str]) -> Schema:
     schema: Schema = {"type": "object"} if success.model is dict else reference(success.model)
     described: Schema = {"description": success.description, "content": {"application/json": {"schema": schema}}}
-    return described | ({"headers": _described(success.headers)} if success.headers else {})
+    headers = {**success.headers, **more_headers}
+    return described | ({"headers": _described(headers)} if headers else {})
 
 
 def _described(headers: Mapping[str, str]) -> Schema:

@@ -12,6 +12,7 @@ from duetime.contract.http import problems
 from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.openapi import webhook_bodies
 from duetime.contract.openapi.descriptions import GROWS, described
+from duetime.contract.openapi.field_descriptions import describe_fields
 from duetime.contract.openapi.portable import DEFAULT, portable, with_sentence
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def schemas() -> dict[str, Schema]:
     for schema in found.values():
         _describe_references(schema, found)
     _name_codes(found)
+    describe_fields(found, _reachable(found, {model.__name__ for model, mode in models if mode == "validation"}))
     found |= {"GatewayMessage": _GATEWAY_MESSAGE, "Refusal": _REFUSAL}
     for name in _reachable(found, {model.__name__ for model, mode in models if mode == "serialization"}):
         if "enum" in found[name]:

@@ -1,0 +1,30 @@
+"""Operations that are to go say so: in each response, and in the document."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.openapi import document
+from duetime.contract.openapi.responses import responses
+
+GOING = Operation(
+    "getOld", "GET /v1/old", "Read", Returns(dict, "It."), deprecated=date(2027, 3, 1), sunset=date(2028, 3, 1)
+)
+STAYING = Operation("getNew", "GET /v1/new", "Read", Returns(dict, "It."))
+
+
+def test_a_response_says_when_its_operation_goes() -> None:
+    """`Deprecation` is a structured date, `Sunset` an HTTP date; others say neither."""
+    assert GOING.deprecation_headers == {"Deprecation": "@1803859200", "Sunset": "Wed, 01 Mar 2028 00:00:00 GMT"}
+    assert STAYING.deprecation_headers == {}
+
+
+def test_the_document_says_which_operations_go() -> None:
+    """They are marked, and their headers are described."""
+    examples: dict[str, object] = {}
+    going, staying = (document._operation(one, "none", examples) for one in (GOING, STAYING))
+    assert going["deprecated"] is True
+    assert "deprecated" not in staying
+    assert set(responses(GOING)["200"]["headers"]) == {"Deprecation", "Sunset"}
+    assert "headers" not in responses(STAYING)["200"]

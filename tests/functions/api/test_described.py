@@ -1,0 +1,47 @@
+"""What the function says of itself: the document of this deployment, and operations that are to go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.contract import health
+from duetime.settings import Variable
+from functions.api import health_and_openapi, routing
+from tests.functions.api.gateway import Gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ARN = "arn:aws:sts::123456789012:assumed-role/Reports/i-0abc"
+CALLERS = {"none": {}, "iam": {"iam": {"userArn": ARN}}, "jwt": {"jwt": {"claims": {"sub": "ann"}}}}
+
+
+@pytest.mark.parametrize(
+    ("authentication", "security"), [("none", []), ("iam", [{"sigv4": []}]), ("jwt", [{"bearer": []}])]
+)
+def test_the_document_says_who_may_call_this_deployment(
+    environ: dict[str, str], compose: Callable[[], None], authentication: str, security: object
+) -> None:
+    """Its own way to authenticate, and no other; clients find the API from where they found the document."""
+    environ[Variable.AUTHENTICATION] = authentication
+    compose()
+    health_and_openapi._document.cache_clear()
+    document = Gateway(authorizer=CALLERS[authentication]).send("GET", "/v1/openapi.json").body
+    health_and_openapi._document.cache_clear()
+    assert (document["security"], document["servers"][0]["url"]) == (security, "..")
+
+
+def test_a_deprecated_operation_says_so_in_its_answers(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The headers of its end are on what it answers, and on nothing else."""
+    going = replace(health.HEALTH, deprecated=date(2027, 3, 1), sunset=date(2028, 3, 1))
+    monkeypatch.setitem(routing._HANDLERS, going, routing._HANDLERS[health.HEALTH])
+    monkeypatch.setattr(routing, "operation_at", lambda _method, _path: (going, {}))
+    answer = api.send("GET", "/v1/health")
+    assert answer.headers["Deprecation"] == "@1803859200"
+    assert answer.headers["Sunset"] == "Wed, 01 Mar 2028 00:00:00 GMT"
+    monkeypatch.undo()
+    assert "Deprecation" not in api.send("GET", "/v1/health").headers

@@ -1,0 +1,82 @@
+"""Uses the client that openapi-python-client makes, as its users would; the first fault ends it."""
+
+import datetime as dt
+import sys
+
+from generated import Client
+from generated.api.calendars import get_calendar, put_calendar
+from generated.api.schedules import create_schedule, get_schedule, preview_schedule
+from generated.api.tasks import cancel_tasks, create_task, get_task, list_tasks
+from generated.models import (
+    CalendarFields,
+    CalendarFieldsWeekdaysItem,
+    CancelMany,
+    GatewayMessage,
+    OpenTaskFilter,
+    OpenTaskFilterTags,
+    PreviewRequest,
+    Problem,
+    ScheduleCreate,
+    TaskCreate,
+    TaskCreateTags,
+    TaskTemplate,
+)
+
+SOON = dt.datetime(2030, 1, 1, 9, tzinfo=dt.UTC)
+client = Client(base_url=sys.argv[1], headers={"X-Duetime-Owner": "ann"})
+
+
+def tags(**values: str) -> TaskCreateTags:
+    """Tags of a task."""
+    return TaskCreateTags.from_dict(values)
+
+
+# Creating with tags, at a time, and with nothing but a type.
+tagged = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="dba"), at=SOON))
+assert tagged.tags.to_dict() == {"team": "dba"}, tagged
+assert tagged.due_at == SOON, tagged
+plain = create_task.sync(client=client, body=TaskCreate(type_="echo"), idempotency_key="one", wait=1)
+again = create_task.sync(client=client, body=TaskCreate(type_="echo"), idempotency_key="one")
+assert again.id == plain.id, again
+
+# Waiting for the outcome.
+done = get_task.sync(plain.id, client=client)
+assert done.state == "succeeded", done
+
+# Listing by ids, and by tags.
+page = list_tasks.sync(client=client, ids=[tagged.id, plain.id])
+assert {task.id for task in page.tasks} == {tagged.id, plain.id}, page
+assert [task.id for task in list_tasks.sync(client=client, tag=["team:dba"]).tasks] == [tagged.id]
+
+# A schedule, its preview, a calendar.
+sundays = CalendarFields(timezone="Europe/London", weekdays=[CalendarFieldsWeekdaysItem.SUN])
+calendar = put_calendar.sync("holidays", client=client, body=sundays)
+assert calendar.timezone == "Europe/London", calendar
+assert get_calendar.sync("holidays", client=client).weekdays == ["sun"]
+timing = {"cron": "30 1 * * *", "timezone": "Europe/London", "calendars": ["holidays"]}
+preview = preview_schedule.sync(client=client, body=PreviewRequest(**timing, count=3))
+assert len(preview.occurrences) >= 3, preview
+schedule = create_schedule.sync(client=client, body=ScheduleCreate(name="n", task=TaskTemplate(type_="echo"), **timing))
+assert schedule.cron == timing["cron"], schedule
+assert get_schedule.sync("n", client=client).task.type_ == "echo"
+
+# A filtered cancel concerns what the filter names, and nothing else.
+other = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="web"), at=SOON))
+wanted = OpenTaskFilter(type_="echo", tags=OpenTaskFilterTags.from_dict({"team": "dba"}))
+counted = cancel_tasks.sync(client=client, body=CancelMany(filter_=wanted, dry_run=True))
+assert counted.matched == 1, counted
+cancel_tasks.sync(client=client, body=CancelMany(filter_=wanted))
+assert get_task.sync(tagged.id, client=client).state == "cancelled"
+assert get_task.sync(other.id, client=client).state == "scheduled"
+
+# Errors: the API's and the gateway's.
+refused = create_task.sync(client=client, body=TaskCreate(type_="not a type"))
+assert isinstance(refused, Problem), refused
+assert refused.code == "fields_invalid", refused
+assert refused.errors[0].field == "type", refused
+unknown = get_task.sync("01M7XZ8CGJ0013P2ZBN3YDT3DX", client=client)
+assert unknown.code == "task_unknown", unknown
+stranger = Client(base_url=sys.argv[1], headers={"X-Duetime-Owner": "stranger"})
+rejected = create_task.sync(client=stranger, body=TaskCreate(type_="echo"))
+assert isinstance(rejected, GatewayMessage), rejected
+assert rejected.message == "Forbidden", rejected

@@ -1,0 +1,29 @@
+"""What linters of OpenAPI documents find: nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.openapi.tools import FOLDER, node_program, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+def test_spectral_finds_nothing(openapi_json: Path) -> None:
+    """No error and no warning by the rules `spectral:oas`, which look into examples, too."""
+    rules = str(FOLDER / "spectral.yaml")
+    told = run(node_program("spectral"), "lint", "-r", rules, "-F", "hint", str(openapi_json), at=openapi_json.parent)
+    assert "No results with a severity of 'hint' or higher found" in told
+
+
+def test_redocly_finds_nothing(openapi_json: Path) -> None:
+    """No error and no warning by its recommended rules."""
+    rules = str(FOLDER / "redocly.yaml")
+    told = run(node_program("redocly"), "lint", "--config", rules, str(openapi_json), at=openapi_json.parent)
+    assert "Your API description is valid" in told
+    assert "warning" not in told.lower().replace("deprecation warning", ""), told
