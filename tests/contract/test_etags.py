@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.http.etags import NO_VERSION, etag_of, is_known, version_wanted
+from duetime.contract.http.etags import NO_VERSION, content_etag, etag_of, is_known, is_known_content, version_wanted
 from duetime.contract.http.request_errors import ParametersInvalid
 from tests.contract.properties import unhurried
 
@@ -64,3 +64,20 @@ def test_no_header_raises_anything_but_a_refusal(value: str) -> None:
     for read in (version_wanted, lambda header: is_known(header, 7)):
         with suppress(ParametersInvalid):
             read(value)
+
+
+def test_a_tag_with_a_hash_is_known_by_all_of_it_and_wanted_by_its_version() -> None:
+    """The same version with another answer is not known; a request that changes the record asks for its version."""
+    tag, other = content_etag(7, "one"), content_etag(7, "two")
+    assert tag != other
+    assert tag.startswith('"7-')
+    assert is_known_content(f'"1", W/{tag}', tag)
+    assert is_known_content("*", tag)
+    assert not is_known_content(other, tag)
+    assert not is_known_content('"7"', tag)
+    assert not is_known_content(None, tag)
+    assert version_wanted(tag) == 7
+    assert version_wanted(f"W/{tag}") == NO_VERSION
+    assert version_wanted('"7-what"') == NO_VERSION
+    with pytest.raises(ParametersInvalid):
+        is_known_content("7", tag)
