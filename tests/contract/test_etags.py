@@ -76,3 +76,20 @@ def test_no_header_raises_anything_but_a_refusal(value: str) -> None:
     for read in (version_wanted, lambda header: is_known(header, 7)):
         with suppress(ParametersInvalid):
             read(value)
+
+
+def test_a_tag_with_a_hash_is_known_by_all_of_it_and_wanted_by_its_version() -> None:
+    """The same version with another answer is not known; a request that changes the record asks for its version."""
+    tag, other = content_etag(7, "one"), content_etag(7, "two")
+    assert tag != other
+    assert tag.startswith('"7-')
+    assert is_known_tag(f'"1", W/{tag}', tag)
+    assert is_known_tag("*", tag)
+    assert not is_known_tag(other, tag)
+    assert not is_known_tag('"7"', tag)
+    assert not is_known_tag(None, tag)
+    assert version_wanted(tag) == 7
+    assert version_wanted(f"W/{tag}") == NO_VERSION
+    assert version_wanted('"7-what"') == NO_VERSION
+    with pytest.raises(ParametersInvalid):
+        is_known_tag("7", tag)

@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "a lock's hold ends without the margin for clocks",
         "domain/locks.py",
-        "if h.until + MAX_CLOCK_DIFFERENCE > now)",
-        "if h.until > now)",
+        "if h.expires_at + MAX_CLOCK_DIFFERENCE > now)",
+        "if h.expires_at > now)",
     ),
     Mutant(
         "a lock is removed by its TTL while it is held",
