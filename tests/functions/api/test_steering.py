@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.contract.http.timestamps import instant_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.times import MINUTE
@@ -84,6 +85,23 @@ def test_a_failed_task_is_tried_again(api: Gateway, clock: StandingClock) -> Non
     assert again.body | expected == again.body
 
 
+def test_what_a_lost_answer_told_is_told_again(api: Gateway, clock: StandingClock) -> None:
+    """Resume, run and retry, repeated: 200 with the task as it is by now, and nothing is done twice."""
+    resumed, started, failed = api.create(LATER), api.create(LATER), api.create()
+    act(api, resumed, "pause")
+    act(api, started, "run")
+    closed_by_a_worker(ended_by_a_worker(failed["id"], clock, BOOM), clock)
+    for task, action in ((resumed, "resume"), (failed, "retry")):
+        first, again = act(api, task, action), act(api, task, action)
+        assert (first.status, again.status, again.body) == (200, 200, first.body)
+    for task, action in ((resumed, "resume"), (started, "run"), (failed, "retry")):
+        clock.at = max(clock.at, instant_of(api.send("GET", f"/v1/tasks/{task['id']}").body["next_at"]))
+        claimed_by_a_worker(task["id"], clock)
+        before = api.send("GET", f"/v1/tasks/{task['id']}").body
+        again = act(api, task, action)
+        assert (again.status, again.body["state"], again.body) == (200, "running", before)
+
+
 def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> None:
     """A success of a target that can undo it is to be undone, 202; doing it twice is a conflict."""
     task = api.create({"type": "report", "target": UNDOABLE})
@@ -107,8 +125,8 @@ def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClo
     ("action", "state"),
     [
         *[(action, "succeeded") for action in ("pause", "resume", "run", "retry")],
-        *[(action, "scheduled") for action in ("resume", "retry", "rollback")],
-        *[(action, "running") for action in ("resume", "run", "retry", "rollback")],
+        *[(action, "scheduled") for action in ("retry", "rollback")],
+        *[(action, "running") for action in ("retry", "rollback")],
     ],
 )
 def test_what_the_state_does_not_allow_is_a_conflict_that_names_it(

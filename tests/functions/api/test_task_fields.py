@@ -94,3 +94,13 @@ def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -
     assert _among(created.body, LABELS) == LABELS
     (node,) = read_graph(json.dumps(created.body["payload"]).encode()).nodes
     assert node.spec == task_spec(request_json.read(json.dumps(FULL)))
+
+
+def test_a_task_without_a_name_is_written_back_as_it_was_read(api: Gateway) -> None:
+    """Answers show null where there is no name; a creation and an update take it, and it removes one."""
+    task = api.create({"type": "report", "name": None, "lock": None, "callback_url": None, "delay_seconds": 60})
+    assert (task["name"], task["lock"], task["callback_url"]) == (None, None, None)
+    path = f"/v1/tasks/{task['id']}"
+    assert api.send("PATCH", path, {"name": "monthly"}).body["name"] == "monthly"
+    removed = api.send("PATCH", path, {"name": None, "lock": None})
+    assert (removed.status, removed.body["name"]) == (200, None)

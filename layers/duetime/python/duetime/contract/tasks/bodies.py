@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duetime.contract.tasks.fields import (
     AllowUnknownType,
@@ -62,6 +62,11 @@ def _as_change(schema: dict[str, Any]) -> None:
     for field in schema["properties"].values():
         field.pop("default", None)
     schema |= {"minProperties": 1, **_ONE_DUE_TIME}
+
+
+def _or_empty(text: str | None) -> str:
+    """What answers show as null, written back, is no text."""
+    return text or ""
 
 
 class Body(BaseModel):
@@ -175,7 +180,9 @@ class TaskLabels(Body):
 
     priority: TaskPriority = Priority.NORMAL
     callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told.")] = None
-    name: TaskName = ""
+    name: Annotated[
+        TaskName | None, AfterValidator(_or_empty), Field(description="A name for people; need not be unique.")
+    ] = ""
     tags: Tags = {}
 
 

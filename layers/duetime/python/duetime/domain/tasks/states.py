@@ -49,6 +49,8 @@ TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CA
 
 _ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
 """States in which an attempt at the work itself holds a lease."""
+GOING_ON = STARTABLE | _ATTEMPTED
+"""States of a task that nobody and nothing holds: it waits for its time, or is worked on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from duetime.domain.errors import (
 )
 from duetime.domain.tasks.attempt_outcomes import reported_history
 from duetime.domain.tasks.payload_expiry import unless_referenced
-from duetime.domain.tasks.states import LEGAL, Move, State
+from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.services.content_retention import extend, retain_open
@@ -91,7 +91,8 @@ class TaskControl:
     def resume(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Let a paused task go on: at its due time if that is still ahead, else now.
 
-        What had waited for a lock has left its line, where nobody places it any more: it checks again at once.
+        What had waited for a lock has left its line, where nobody places it any more: it checks again at once. One that
+        goes on already is left as it is: the answer to the first request may have been lost.
         """
         task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
@@ -100,22 +101,29 @@ class TaskControl:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, _pause_taken_back, version)
+        # Of a topology the nodes would have to go on as well.
+        if task.state in GOING_ON and not isinstance(task.target, TopologyTarget):
+            return task
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
-        """Have a task that has not started run now."""
+        """Have a task that has not started run now; one that runs already is left as it is."""
         task = self._read(owner, task_id, version)
+        if task.state in GOING_ON - STARTABLE:
+            return task
         now = self.runtime.now()
         return self._placed(task, Move.EXPEDITE, lambda _task: now, _no_pause, version)
 
     def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
-        """Have a failed task tried again from its first attempt on.
+        """Have a failed task tried again from its first attempt on; one that is tried again already is left as it is.
 
         Raises:
             ContentExpired: also if its payload is gone.
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id, version)
+            if task.state in GOING_ON and task.attempt_history:
+                return task
             sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task)}
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
