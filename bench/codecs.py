@@ -26,7 +26,7 @@ BODY = json.dumps(
     {
         "type": "report",
         "payload": {"table": "public.orders", "action": "vacuum", "notify": ["dba@example.org"], "n": 17},
-        "at": "2026-12-01T09:00:00.250+09:00",
+        "due_at": "2026-12-01T09:00:00.250+09:00",
         "retry": {"max_attempts": 3},
         "tags": {"team": "dba"},
     }

@@ -107,7 +107,7 @@ class Alarms(Construct):
         return self._alarm(
             "HandlersUnavailable",
             _own_metric("handlers_unavailable", FunctionName.WORKER, "Sum"),
-            "The package of handlers cannot be imported: its tasks wait, and say why in `waits_for`",
+            "The package of handlers cannot be imported: its tasks wait, and say why in `waiting_for`",
             minutes=1,
         )
 

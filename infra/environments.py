@@ -285,7 +285,8 @@ _LOCAL = replace(
     target=Target.of_this_machine(),
     # The emulator's poller does not wake for an expired delay: only `exact` has every message there in time.
     precision=Precision.EXACT,
-    concurrency={Priority.HIGH: 10, Priority.NORMAL: 10, Priority.LOW: 10},
+    # Each is a process of its own on this machine; it works on ten tasks at once.
+    concurrency={Priority.HIGH: 4, Priority.NORMAL: 4, Priority.LOW: 4},
     authentication=Authentication.NONE,
     operators=("*",),
     long_polls=20,

@@ -95,7 +95,7 @@ def _fields(task: PlannedTask, start_ms: int, counter: Receiver, run_id: str) ->
     payload = {"job": task.job, "work_ms": task.work_ms, "fail_times": task.fail_times}
     fields = TaskFields(
         name=task.job,
-        at=datetime.fromtimestamp((start_ms + task.offset_ms) / 1000, UTC),
+        due_at=datetime.fromtimestamp((start_ms + task.offset_ms) / 1000, UTC),
         tags={"demo": run_id},
         payload=payload if task.over_http else {**payload, "report_url": counter.report_url},
     )

@@ -37,7 +37,7 @@ from duetime_client.schedule_models import (
     Occurrence,
     Schedule,
     ScheduleFields,
-    Skip,
+    SkippedRun,
     TimingFields,
 )
 from duetime_client.switches import Circuit, StopSwitches, Switch
@@ -100,7 +100,7 @@ __all__ = [
     "RetryPolicy",
     "Schedule",
     "ScheduleFields",
-    "Skip",
+    "SkippedRun",
     "StopSwitches",
     "Switch",
     "TargetReply",

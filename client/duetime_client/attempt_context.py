@@ -31,7 +31,7 @@ class LeaseLost(Exception):
 
 
 class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_asked` when a pause was requested. Do not catch it."""
+    """Raised by `Context.stop_if_requested` when a pause was requested. Do not catch it."""
 
     def __init__(self, checkpoint: object = None) -> None:
         super().__init__("a pause was requested")
@@ -39,7 +39,7 @@ class AttemptPaused(Exception):
 
 
 class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_asked` when a cancellation was requested. Do not catch it."""
+    """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
 
 
 @dataclass
@@ -62,14 +62,14 @@ class Context:
     checkpoint: Any
     _until: float
     inputs: Any = None
-    _asked: str | None = None
+    _requested_action: str | None = None
     _progress: tuple[int, str] | None = None
     _wake: Event = field(default_factory=Event)
 
     @property
-    def asked(self) -> str | None:
+    def requested_action(self) -> str | None:
         """What was requested of the attempt, as of the last heartbeat: `pause`, `cancel` or nothing."""
-        return self._asked
+        return self._requested_action
 
     @property
     def lost(self) -> bool:
@@ -89,7 +89,7 @@ class Context:
         """Renew the lease now, rather than when the worker does it next."""
         self._wake.set()
 
-    def stop_if_asked(self, checkpoint: object = None) -> None:
+    def stop_if_requested(self, checkpoint: object = None) -> None:
         """Stop here if it was requested, or if the lease is lost; call it where the work can be interrupted.
 
         Args:
@@ -102,9 +102,9 @@ class Context:
         """
         if self.lost:
             raise LeaseLost("the lease is over")
-        if self._asked == "pause":
+        if self._requested_action == "pause":
             raise AttemptPaused(checkpoint)
-        if self._asked == "cancel":
+        if self._requested_action == "cancel":
             raise AttemptCancelled
 
 
@@ -131,7 +131,7 @@ class Attempt:
         """Run the handler.
 
         Returns:
-            How it ended: `succeeded`, `postponed`, `failed`, `paused`, `cancelled`, or `lost`.
+            How it ended: `succeeded`, `waiting`, `failed`, `paused`, `cancelled`, or `lost`.
         """
         beats = Thread(target=self._beat, name=f"heartbeats of {self.context.task_id}", daemon=True)
         beats.start()
@@ -144,11 +144,11 @@ class Attempt:
 
     def release(self) -> str:
         """Release the task without having started it."""
-        return self._report(lambda: self._client.release_lease(self.leased.lease))
+        return self._report(lambda: self._client.release_lease(self.leased.id))
 
     def _outcome(self, handler: Callable[[Context, Any], object]) -> Callable[[], LeaseState]:
         """Call the handler; returns the request that reports its outcome."""
-        client, lease = self._client, self.leased.lease
+        client, lease = self._client, self.leased.id
         try:
             result = handler(self.context, self.leased.task.payload)
         except AttemptPaused as pause:
@@ -181,7 +181,7 @@ class Attempt:
         progress, context._progress = context._progress, None  # noqa: SLF001 - its maker
         requested_at = time.monotonic()
         try:
-            state = self._client.renew_lease(self.leased.lease, *(progress or ()))
+            state = self._client.renew_lease(self.leased.id, *(progress or ()))
         except (Conflict, TaskNotFound):
             # The attempt is over or another worker's; if the handler has ended meanwhile, its outcome says more.
             if not self._ended.is_set():
@@ -194,7 +194,7 @@ class Attempt:
         else:
             # Counted from the request: the API renewed the lease no earlier.
             context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
-            context._asked = state.asked  # noqa: SLF001 - its maker
+            context._requested_action = state.requested_action  # noqa: SLF001 - its maker
 
     def _report(self, send: Callable[[], LeaseState]) -> str:
         """Report the outcome, with retries while the lease lasts and the network fails."""

@@ -24,7 +24,7 @@ _LONGEST_PAUSE = 5.0
 
 
 class BulkOperation(ResponseModel):
-    """A bulk operation and its progress: tasks that were scanned, that match, and of those changed or rejected."""
+    """A bulk operation and its progress: tasks that were scanned, that match, and of those affected or rejected."""
 
     id: str
     kind: str
@@ -32,10 +32,10 @@ class BulkOperation(ResponseModel):
     topology_id: str | None = None
     created_at: datetime
     created_by: str | None = None
-    ended_at: datetime | None = None
+    finished_at: datetime | None = None
     examined: int = 0
     matched: int = 0
-    changed: int = 0
+    affected: int = 0
     refused: Mapping[str, int] = Field(default_factory=dict)
     reason: str | None = None
 
@@ -68,7 +68,7 @@ class BulkOperations:
         return read(_Page, response, document_of(response)).operations
 
     def cancel_bulk_operation(self, operation_id: str) -> BulkOperation:
-        """Stop a bulk operation; what it has changed stays changed."""
+        """Stop a bulk operation; what it has done stays done."""
         response = self._transport.request("POST", f"{_path_of(operation_id)}/cancel", repeatable=True)
         return read(BulkOperation, response, document_of(response))
 

@@ -42,17 +42,17 @@ class Calendars:
         return _calendar(self._transport.request("PUT", path_of(name), body=body_of(fields), repeatable=True))
 
     def put_icalendar(
-        self, name: str, data: bytes, *, kind: str | None = None, timezone: str | None = None
+        self, name: str, data: bytes, *, mode: str | None = None, timezone: str | None = None
     ) -> Calendar:
         """Create or replace a calendar with an iCalendar file (`.ics`).
 
         Args:
             name: The calendar's name.
             data: The file's bytes.
-            kind: `excludes` (default) or `includes`: whether tasks run outside the events, or during them only.
+            mode: `excludes` (default) or `includes`: whether tasks run outside the events, or during them only.
             timezone: The zone of its days; UTC by default.
         """
-        query = [(key, value) for key, value in (("kind", kind), ("timezone", timezone)) if value]
+        query = [(key, value) for key, value in (("mode", mode), ("timezone", timezone)) if value]
         response = self._transport.request(
             "PUT", path_of(name), query=query, body=data, headers={"Content-Type": ICALENDAR}, repeatable=True
         )

@@ -79,7 +79,7 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
         wait_seconds: int = 0,
         **fields: Unpack[TaskFields],
     ) -> Task:
-        """Create a task, which is due now unless `at` or `delay_seconds` says otherwise.
+        """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
 
         A retried request never creates a second task: it carries an idempotency key, by default a random one.
         With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
@@ -87,7 +87,7 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
         response = self._transport.request(
             "POST",
             TASKS,
-            query=[("wait", str(wait_seconds))] if wait_seconds else [],
+            query=[("wait_seconds", str(wait_seconds))] if wait_seconds else [],
             body={"type": task_type, **body_of(fields)},
             headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4())},
         )

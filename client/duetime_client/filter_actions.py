@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime_client.task_fields import BulkFilter, DeadLetterFilter, TaskFields
     from duetime_client.transport import Transport
 
-_COUNTS = ("examined", "matched", "changed")
+_COUNTS = ("examined", "matched", "affected")
 
 
 class FilterActionResult(ResponseModel):
@@ -34,7 +34,7 @@ class FilterActionResult(ResponseModel):
 
     examined: int = 0
     matched: int = 0
-    changed: int = 0
+    affected: int = 0
     refused: Mapping[str, int] = Field(default_factory=dict)
     next_token: str | None = None
     operation_id: str | None = None

@@ -24,13 +24,13 @@ LEASES = "/v1/leases"
 
 
 class LeasedTask(BaseModel):
-    """A task that was leased, until `ends_at` unless the lease is renewed."""
+    """A task that was leased, until `expires_at` unless the lease is renewed."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    lease: str
+    id: str
     """The lease's id, for all that is said of it."""
-    ends_at: datetime
+    expires_at: datetime
     checkpoint: object = None
     """What an attempt that was paused has left; nothing otherwise."""
     inputs: object = None
@@ -47,9 +47,9 @@ class LeaseState(BaseModel):
 
     task_id: str
     state: str
-    asked: str | None = None
+    requested_action: str | None = None
     """What was requested of the attempt: `pause`, `cancel` or nothing."""
-    ends_at: datetime | None = None
+    expires_at: datetime | None = None
     lasts: timedelta = timedelta(0)
 
 
@@ -62,7 +62,7 @@ class Leases:
         self,
         types: Iterable[str],
         *,
-        max: int = 1,  # noqa: A002 - the API's own name
+        max_tasks: int = 1,
         wait_seconds: int = 0,
         lease_seconds: int = 30,
         worker: str = "",
@@ -73,7 +73,7 @@ class Leases:
         """
         body = {
             "types": [*types],
-            "max": max,
+            "max_tasks": max_tasks,
             "wait_seconds": wait_seconds,
             "lease_seconds": lease_seconds,
             "worker": worker,
@@ -86,7 +86,7 @@ class Leases:
                 raise unexpected_response(response, "no leases in the response")
 
     def renew_lease(self, lease: str, percent: int | None = None, message: str = "") -> LeaseState:
-        """Renew a lease and report progress; `asked` of the response is what was requested meanwhile."""
+        """Renew a lease and report progress; `requested_action` of the response is what was requested meanwhile."""
         body: dict[str, object] = {} if percent is None else {"percent": percent, "message": message}
         return self._tell_lease(lease, "heartbeat", body)
 
@@ -96,7 +96,7 @@ class Leases:
 
     def fail_lease(self, lease: str, kind: str, message: str = "", *, retriable: bool = True) -> LeaseState:
         """Report a failure, and whether another attempt may succeed."""
-        return self._tell_lease(lease, "fail", {"error": {"class": kind, "message": message}, "retriable": retriable})
+        return self._tell_lease(lease, "fail", {"error": {"type": kind, "message": message}, "retriable": retriable})
 
     def release_lease(self, lease: str) -> LeaseState:
         """Release a task immediately; this does not count as an attempt."""
@@ -121,7 +121,7 @@ class Leases:
             state = LeaseState.model_validate(document)
         except ValidationError as error:
             raise unexpected_response(response, "the response's state of a lease is not valid") from error
-        return state.model_copy(update={"lasts": _lasts(response, state.ends_at)})
+        return state.model_copy(update={"lasts": _lasts(response, state.expires_at)})
 
 
 def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN401 - any JSON
@@ -129,15 +129,15 @@ def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN
         lease = LeasedTask.model_validate({**document, "task": Task.of_document(document["task"])})
     except (ValidationError, KeyError, TypeError) as error:
         raise unexpected_response(response, "a lease in the response is not valid") from error
-    return lease.model_copy(update={"lasts": _lasts(response, lease.ends_at)})
+    return lease.model_copy(update={"lasts": _lasts(response, lease.expires_at)})
 
 
-def _lasts(response: httpx.Response, ends_at: datetime | None) -> timedelta:
+def _lasts(response: httpx.Response, expires_at: datetime | None) -> timedelta:
     """How long a lease lasts from its response on: by the sender's clock, as this machine's may be wrong."""
-    if ends_at is None:
+    if expires_at is None:
         return timedelta(0)
     try:
         answered_at = parsedate_to_datetime(response.headers["Date"])
     except (KeyError, ValueError):
         answered_at = datetime.now(UTC)
-    return max(timedelta(0), ends_at - answered_at.replace(tzinfo=answered_at.tzinfo or UTC))
+    return max(timedelta(0), expires_at - answered_at.replace(tzinfo=answered_at.tzinfo or UTC))

@@ -27,7 +27,7 @@ class LockHolder(ResponseModel):
 
     task_id: str
     fence: int | None
-    until: datetime
+    expires_at: datetime
 
 
 class LockWaiter(ResponseModel):
@@ -70,7 +70,7 @@ class Locks:
         response = self._transport.request("GET", path_of(key))
         return read(Lock, response, document_of(response))
 
-    def free_lock(self, key: str) -> Lock:
+    def release_lock(self, key: str) -> Lock:
         """Take a lock from its holders by force; the first waiting task gets it."""
         response = self._transport.request("DELETE", path_of(key))
         return read(Lock, response, document_of(response))

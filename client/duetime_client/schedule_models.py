@@ -12,14 +12,20 @@ from duetime_client.task import ResponseModel
 from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
 
+class PermanentTiming(TypedDict):
+    """Again and again: the seconds from the end of one run to the start of the next."""
+
+    gap_seconds: int
+
+
 class TimingFields(TypedDict, total=False):
     """When tasks are due: exactly one of the first five, and how to read it."""
 
-    cron: str
-    rate: str
-    interval: str
-    dates: Sequence[str]
-    permanent: int
+    cron: str | None
+    rate: str | None
+    interval: str | None
+    dates: Sequence[str] | None
+    permanent: PermanentTiming | None
     dialect: Literal["cron", "eventbridge"]
     timezone: str
     dst_gap: Literal["skip", "shift_forward"]
@@ -61,7 +67,7 @@ class CalendarSpan(TypedDict):
 class CalendarFields(TypedDict, total=False):
     """The times of a calendar, outside (`excludes`) or inside (`includes`) of which tasks may run."""
 
-    kind: Literal["excludes", "includes"]
+    mode: Literal["excludes", "includes"]
     timezone: str
     dates: Mapping[str, str]
     except_dates: Sequence[str]
@@ -74,15 +80,15 @@ class Occurrence(ResponseModel):
     """An occurrence of a schedule.
 
     Attributes:
-        at: The time according to the timing.
-        local: The same in the schedule's zone, with its offset.
+        scheduled_at: The time according to the timing.
+        local_time: The same in the schedule's zone, with its offset.
         due_at: When its task is due, with jitter and moves; nothing if it does not run.
         note: The decision about DST, a calendar or the schedule's state, in words.
         task_id: Its task, if there is one already.
     """
 
-    at: datetime
-    local: str
+    scheduled_at: datetime
+    local_time: str
     runs: bool = True
     due_at: datetime | None = None
     note: str | None = None
@@ -90,33 +96,43 @@ class Occurrence(ResponseModel):
     state: str | None = None
 
 
-class Skip(ResponseModel):
+class SkippedRun(ResponseModel):
     """Why something did not run, or what else happened to a schedule: a run by hand, a pause."""
 
-    at: datetime
-    note: str
+    recorded_at: datetime
+    local_time: str | None = None
+    reason: str
+
+
+class LastRun(ResponseModel):
+    """The latest occurrence that has a task, which may still be to come."""
+
+    task_id: str
+    scheduled_at: datetime
 
 
 class Backfill(ResponseModel):
     """Occurrences of a past period that run at a pace.
 
     Attributes:
-        size: how many there are.
-        placed: how many of them have a task.
+        scheduled_after: The first moment of the period.
+        scheduled_before: The first moment after it.
+        occurrences: How many there are.
+        runs_started: How many of them have a task.
     """
 
     id: str
-    start: datetime = Field(alias="from")
-    until: datetime
-    size: int = 0
-    placed: int = 0
-    ended_at: datetime | None = None
+    scheduled_after: datetime
+    scheduled_before: datetime
+    per_minute: int = 0
+    occurrences: int = 0
+    runs_started: int = 0
+    finished_at: datetime | None = None
 
 
 class Schedule(ResponseModel):
-    """A recurring definition. In lists it has no upcoming occurrences and no skips."""
+    """A recurring definition. In lists it has no upcoming occurrences and no skipped runs."""
 
-    id: str
     name: str
     state: str
     created_at: datetime
@@ -125,22 +141,26 @@ class Schedule(ResponseModel):
     rate: str | None = None
     interval: str | None = None
     dates: Sequence[str] | None = None
-    permanent: int | None = None
+    permanent: Mapping[str, int] | None = None
     timezone: str = "UTC"
-    note: str | None = None
+    paused_reason: str | None = None
     start_at: datetime | None = None
     end_at: datetime | None = None
+    updated_at: datetime | None = None
     next_at: datetime | None = None
     remaining_runs: int | None = None
+    runs_started: int = 0
+    runs_skipped: int = 0
     revision: int = 0
     version: int = 0
+    last_run: LastRun | None = None
     upcoming: list[Occurrence] = Field(default_factory=list)
-    skips: list[Skip] = Field(default_factory=list)
+    skipped_runs: list[SkippedRun] = Field(default_factory=list)
     backfills: list[Backfill] = Field(default_factory=list)
 
     @property
     def etag(self) -> str:
-        """The version for `change_schedule(if_match=…)`."""
+        """The version for `update_schedule(if_match=…)`."""
         return f'"{self.version}"'
 
     @property
@@ -150,7 +170,7 @@ class Schedule(ResponseModel):
             if text := getattr(self, field):
                 return f"{text}" if field == "cron" else f"{field} {text}"
         if self.permanent is not None:
-            return f"permanent, pause {self.permanent} s"
+            return f"permanent, gap {self.permanent['gap_seconds']} s"
         return f"{len(self.dates or ())} dates"
 
 
@@ -158,7 +178,7 @@ class Calendar(ResponseModel):
     """A named set of times."""
 
     name: str
-    kind: str
+    mode: str
     timezone: str = "UTC"
     dates: Mapping[str, str] = Field(default_factory=dict)
     except_dates: Sequence[str] = ()

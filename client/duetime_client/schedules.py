@@ -9,7 +9,7 @@ from duetime_client.lock_admin import read
 from duetime_client.pages import pages
 from duetime_client.problems import document_of, unexpected_response
 from duetime_client.responses import task_of
-from duetime_client.schedule_models import Occurrence, Schedule
+from duetime_client.schedule_models import Backfill, Occurrence, Schedule
 from duetime_client.task_fields import body_of, encoded
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class Schedules:
         for response, entry in pages(self._transport, SCHEDULES, "schedules", query):
             yield read(Schedule, response, entry)
 
-    def change_schedule(
+    def update_schedule(
         self, name: str, /, *, if_match: str | None = None, **changes: Unpack[ScheduleFields]
     ) -> Schedule:
-        """Change a schedule; with `if_match`, only if it still has that `etag`.
+        """Update a schedule; with `if_match`, only if it still has that `etag`.
 
-        Each given field replaces the former value completely, also the task. Queued
-        occurrences are replaced.
+        The fields are merged, also those of the task: nothing (None) removes one, and another timing
+        replaces the one before. Queued occurrences are replaced.
         """
         headers = {"If-Match": if_match} if if_match else {}
         return _schedule(self._transport.request("PATCH", path_of(name), body=body_of(changes), headers=headers))
@@ -65,29 +65,45 @@ class Schedules:
         """Delete a schedule; its queued tasks will not run. Returns it as it was."""
         return _schedule(self._transport.request("DELETE", path_of(name)))
 
-    def pause_schedule(self, name: str, note: str = "") -> Schedule:
+    def pause_schedule(self, name: str, reason: str = "") -> Schedule:
         """Pause a schedule, with a reason; its queued tasks will not run."""
-        return self._steer_schedule(name, "pause", {"note": note})
+        return self._steer_schedule(name, "pause", {"reason": reason})
 
     def resume_schedule(self, name: str) -> Schedule:
         """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
         return self._steer_schedule(name, "resume")
 
-    def trigger_schedule(self, name: str) -> Task:
+    def run_schedule(self, name: str) -> Task:
         """Run a schedule's task once, now, regardless of its timing; returns the task."""
-        return task_of(self._transport.request("POST", f"{path_of(name)}/trigger"))
+        return task_of(self._transport.request("POST", f"{path_of(name)}/run"))
 
-    def backfill_schedule(
+    def create_backfill(
         self, name: str, start: datetime | str, end: datetime | str, *, per_minute: int | None = None
-    ) -> Schedule:
-        """Run the occurrences of a past period, a number of them per minute."""
+    ) -> Backfill:
+        """Run the occurrences of a past period, its end excluded, a number of them per minute."""
+        body = {"scheduled_after": encoded(start), "scheduled_before": encoded(end)}
         pace = {} if per_minute is None else {"per_minute": per_minute}
-        return self._steer_schedule(name, "backfill", {"from": encoded(start), "until": encoded(end), **pace})
+        response = self._transport.request("POST", f"{path_of(name)}/backfills", body={**body, **pace})
+        return read(Backfill, response, document_of(response))
 
-    def cancel_backfill(self, name: str, backfill_id: str) -> Schedule:
-        """Stop a backfill; tasks that it has created still run."""
-        address = f"{path_of(name)}/backfill/{quote(backfill_id, safe='', errors='replace')}"
-        return _schedule(self._transport.request("DELETE", address))
+    def list_backfills(self, name: str) -> list[Backfill]:
+        """The backfills of a schedule: those on their way, and the latest that have finished."""
+        response = self._transport.request("GET", f"{path_of(name)}/backfills")
+        match document_of(response):
+            case {"backfills": list() as found}:
+                return [read(Backfill, response, each) for each in found]
+            case _:
+                raise unexpected_response(response, "no backfills in the response")
+
+    def get_backfill(self, name: str, backfill_id: str) -> Backfill:
+        """One backfill of a schedule, as far as it has come."""
+        response = self._transport.request("GET", _backfill_path(name, backfill_id))
+        return read(Backfill, response, document_of(response))
+
+    def cancel_backfill(self, name: str, backfill_id: str) -> Backfill:
+        """Cancel a backfill; tasks that it has created still run."""
+        response = self._transport.request("DELETE", _backfill_path(name, backfill_id))
+        return read(Backfill, response, document_of(response))
 
     def list_occurrences(
         self,
@@ -97,8 +113,11 @@ class Schedules:
         end: datetime | str | None = None,
         limit: int | None = None,
     ) -> list[Occurrence]:
-        """Occurrences with their tasks, in order of time: past ones if `start` is past, and future ones."""
-        bounds = {"from": start, "to": end, "limit": limit}
+        """Occurrences with their tasks, in order of time: past ones if `start` is past, and future ones.
+
+        Those at `start` are included, those at `end` are not.
+        """
+        bounds = {"scheduled_after": start, "scheduled_before": end, "limit": limit}
         query = [(key, str(encoded(value))) for key, value in bounds.items() if value is not None]
         return _occurrences(self._transport.request("GET", f"{path_of(name)}/occurrences", query=query))
 
@@ -117,6 +136,10 @@ class Schedules:
 def path_of(name: str) -> str:
     """The path of a schedule; the name is one segment of it, whatever characters it has."""
     return f"{SCHEDULES}/{quote(name, safe='', errors='replace')}"
+
+
+def _backfill_path(name: str, backfill_id: str) -> str:
+    return f"{path_of(name)}/backfills/{quote(backfill_id, safe='', errors='replace')}"
 
 
 def _schedule(response: httpx.Response) -> Schedule:

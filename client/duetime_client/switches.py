@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
 
 from duetime_client.lock_admin import read
 from duetime_client.problems import document_of
@@ -13,19 +14,21 @@ if TYPE_CHECKING:
     from duetime_client.transport import Transport
 
 SWITCHES = "/v1/switches"
-Scope = Literal["everything", "type", "owner"]
+Scope = Literal["all", "type", "owner"]
+ALL = "all"
+"""The name of the switch for all tasks."""
 
 
 class Switch(ResponseModel):
-    """A stop or a concurrency limit for everything, one type or one owner."""
+    """A stop or a concurrency limit for all tasks, one type or one owner."""
 
     scope: str
-    name: str = ""
+    name: str
     stopped: bool = False
     max_concurrent: int | None = None
     reason: str = ""
-    changed_at: datetime
-    changed_by: str = ""
+    updated_at: datetime
+    updated_by: str = ""
 
 
 class Circuit(ResponseModel):
@@ -57,22 +60,30 @@ class Switches:
         response = self._transport.request("GET", SWITCHES)
         return read(StopSwitches, response, document_of(response))
 
+    def get_switch(self, scope: Scope, name: str = ALL) -> Switch:
+        """One switch."""
+        response = self._transport.request("GET", _path_of(scope, name))
+        return read(Switch, response, document_of(response))
+
     def put_switch(
         self,
         scope: Scope,
-        name: str = "",
+        name: str = ALL,
         *,
         stopped: bool = False,
         max_concurrent: int | None = None,
         reason: str = "",
     ) -> Switch:
         """Stop something or limit its concurrency; replaces the existing switch completely."""
-        body = {"scope": scope, "name": name, "stopped": stopped, "max_concurrent": max_concurrent, "reason": reason}
-        response = self._transport.request("PUT", SWITCHES, body=body, repeatable=True)
+        body = {"stopped": stopped, "max_concurrent": max_concurrent, "reason": reason}
+        response = self._transport.request("PUT", _path_of(scope, name), body=body, repeatable=True)
         return read(Switch, response, document_of(response))
 
-    def remove_switch(self, scope: Scope, name: str = "") -> Switch:
-        """Remove a switch; stopped tasks start by themselves. Returns the switch as it was."""
-        query = [("scope", scope), *([("name", name)] if name else [])]
-        response = self._transport.request("DELETE", SWITCHES, query=query)
+    def delete_switch(self, scope: Scope, name: str = ALL) -> Switch:
+        """Delete a switch; stopped tasks start by themselves. Returns the switch as it was."""
+        response = self._transport.request("DELETE", _path_of(scope, name))
         return read(Switch, response, document_of(response))
+
+
+def _path_of(scope: str, name: str) -> str:
+    return "/".join((SWITCHES, *(quote(part, safe="", errors="replace") for part in (scope, name))))

@@ -26,7 +26,7 @@ class Failure(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    kind: str = Field(default="", alias="class")
+    type: str = ""
     message: str = ""
 
 
@@ -35,8 +35,17 @@ class Lease(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    holder: str = ""
-    ends_at: datetime
+    worker: str = ""
+    expires_at: datetime
+
+
+class WaitingFor(BaseModel):
+    """What a task waits for besides its time: a code, and the same in words."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    reason: str = "other"
+    text: str = ""
 
 
 class ResponseModel(BaseModel):
@@ -69,7 +78,7 @@ class Attempt(ResponseModel):
     attempt: int
     fence: int
     outcome: str
-    holder: str | None = None
+    worker: str | None = None
     planned_at: datetime | None = None
     started_at: datetime | None = None
     lateness_ms: float | None = None
@@ -103,17 +112,18 @@ class Task(ResponseModel):
     payload: object = None
     retry: Mapping[str, object] | None = None
     timeout_seconds: float | None = None
-    deadline_seconds: float | None = None
-    rollback: bool = False
+    notify_within_seconds: float | None = None
+    rollback_on_failure: bool = False
     attempt: int = 0
     fence: int = 0
     version: int = 0
     lease: Lease | None = None
-    deferred: bool = False
-    asked: str | None = None
+    awaiting_notification: bool = False
+    requested_action: str | None = None
     lock: Mapping[str, object] | None = None
-    waits_for: str | None = None
+    waiting_for: WaitingFor | None = None
     schedule: Mapping[str, object] | None = None
+    topology: Mapping[str, object] | None = None
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None

@@ -54,7 +54,7 @@ class TaskControl:
 
     def notify_failure(self, task_id: str, fence: int, kind: str, message: str = "", *, retriable: bool = True) -> Task:
         """Report the failure of an attempt whose target accepted the work, and whether another attempt may succeed."""
-        error = {"class": kind, "message": message}
+        error = {"type": kind, "message": message}
         body = {"fence": fence, "outcome": "failed", "error": error, "retriable": retriable}
         return self._tell(task_id, "notify", body)
 

@@ -40,10 +40,10 @@ class HttpTarget(TypedDict):
 
 
 class LockSpec(TypedDict):
-    """A named resource that at most `limit` tasks hold while they run, in all phases (`task`) or in `run` only."""
+    """A named resource that at most `max_holders` tasks hold while they run: in all phases (`task`), or in `run`."""
 
     key: str
-    limit: NotRequired[int]
+    max_holders: NotRequired[int]
     scope: NotRequired[Literal["task", "run"]]
 
 
@@ -75,13 +75,13 @@ class TaskFields(TypedDict, total=False):
     """
 
     payload: object
-    at: datetime | str
+    due_at: datetime | str
     delay_seconds: float
     priority: Priority | str
     retry: RetryPolicy
     timeout_seconds: int
-    deadline_seconds: int
-    rollback: bool
+    notify_within_seconds: int
+    rollback_on_failure: bool
     lock: LockSpec | None
     target: Target
     callback_url: str | None
@@ -104,8 +104,8 @@ class TaskFilter(TypedDict, total=False):
     type: str
     name: str
     tags: Mapping[str, str]
-    due_from: datetime | str
-    due_to: datetime | str
+    due_after: datetime | str
+    due_before: datetime | str
     order: Literal["asc", "desc"]
     ids: Sequence[str]
 
@@ -117,8 +117,8 @@ class BulkFilter(TypedDict, total=False):
     type: str
     name: str
     tags: Mapping[str, str]
-    due_from: datetime | str
-    due_to: datetime | str
+    due_after: datetime | str
+    due_before: datetime | str
 
 
 class DeadLetterFilter(TypedDict, total=False):
@@ -127,8 +127,8 @@ class DeadLetterFilter(TypedDict, total=False):
     type: str
     name: str
     tags: Mapping[str, str]
-    due_from: datetime | str
-    due_to: datetime | str
+    due_after: datetime | str
+    due_before: datetime | str
     error: str
 
 

@@ -59,7 +59,7 @@ class Topology(ResponseModel):
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    asked: str | None = None
+    requested_action: str | None = None
     error: Failure | None = None
     run: int
     on_failure: str

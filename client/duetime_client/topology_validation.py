@@ -18,14 +18,14 @@ MAX_DEPENDENCIES = 50_000
 RULES = frozenset({"all_success", "all_done", "one_success", "one_failed", "none_failed", "always"})
 ON_FAILURE = frozenset({"stop", "continue", "rollback"})
 _OF_A_TASK = frozenset(NewTask.__annotations__)
-OF_A_NODE = (_OF_A_TASK - {"at"}) | {"depends_on", "rule", "inputs", "expected_seconds"}
+OF_A_NODE = (_OF_A_TASK - {"due_at"}) | {"depends_on", "rule", "inputs", "expected_seconds"}
 OF_A_TOPOLOGY = frozenset(
     {
         "nodes",
         "on_failure",
         "deadline_seconds",
         "type",
-        "at",
+        "due_at",
         "delay_seconds",
         "priority",
         "callback_url",

@@ -82,7 +82,7 @@ class WorkerEvent:
     """Something that a worker did, for its `on_event` callback.
 
     Attributes:
-        what: `leased`, how an attempt ended, `released`, `stopping`, or `waiting` (the API does not respond).
+        what: `leased`, how an attempt ended, `released`, `stopping`, or `unreachable` (the API does not respond).
         seconds: how long the attempt took, or how long it waits.
         why: the reason; never a payload or a result.
     """
@@ -190,7 +190,7 @@ class Worker:
                     if not may_pass(error):
                         self.stop()
                         raise
-                    self.on_event(WorkerEvent("waiting", seconds=pause, why=str(error)))
+                    self.on_event(WorkerEvent("unreachable", seconds=pause, why=str(error)))
                     self._stopping.wait(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
                     continue
@@ -220,7 +220,7 @@ class Worker:
             if free and not self._stopping.is_set():
                 leases = client.lease_tasks(
                     self.types,
-                    max=free,
+                    max_tasks=free,
                     wait_seconds=self.wait_seconds,
                     lease_seconds=self.lease_seconds,
                     worker=self.name,

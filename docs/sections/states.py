@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from docs.sections.markdown import code, documented, table
 from duetime.domain.tasks import states
-from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, TERMINAL, WAITING, State
+from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, STARTABLE, TERMINAL, State
 
-_GROUPS = ((WAITING, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
+_GROUPS = ((STARTABLE, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
 
 
 def reached() -> frozenset[State]:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
+from duetime.contract.http.etags import etag_of, is_known
+from duetime.contract.http.request_errors import ParametersInvalid
 from duetime.contract.schedules import operations
-from duetime.contract.schedules.calendars import (
-    CalendarPage,
-    calendar_name,
-    calendar_of,
-    calendar_response,
-    new_calendar_name,
-)
+from duetime.contract.schedules.calendar_responses import CalendarPage, calendar_response
+from duetime.contract.schedules.calendars import calendar_name, calendar_of, new_calendar_name
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.tasks.queries import no_query
+from duetime.domain.schedules.calendars import CalendarMode
 from duetime.domain.schedules.time_zones import zone_named
+from duetime.services.schedules.calendars import Precondition
 
 from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.contract.schedules.calendars import CalendarListQuery, ICalendarQuery
+    from duetime.services.schedules.calendars import VersionedCalendar
 
     from .requests import Request
 
@@ -40,29 +42,53 @@ def list_calendars(request: Request[CalendarListQuery]) -> Response:
 @route(operations.READ_CALENDAR)
 def get_calendar(request: Request) -> Response:
     """Read one calendar."""
-    calendar = composed().calendar_manager.get(request.owner, calendar_name(request.name))
-    return answer(json_text(calendar_response(calendar)))
+    found = composed().calendar_manager.get(request.owner, calendar_name(request.name))
+    if is_known(request.header("If-None-Match"), found.version):
+        return Response(
+            HTTPStatus.NOT_MODIFIED.value, "", {"ETag": etag_of(found.version), "Cache-Control": "no-store"}
+        )
+    return _response(found)
 
 
 @route(operations.PUT_CALENDAR)
 def put_calendar(request: Request[ICalendarQuery]) -> Response:
     """Create or replace one calendar."""
-    manager, name = composed().calendar_manager, new_calendar_name(request.name)
+    manager, name, condition = composed().calendar_manager, new_calendar_name(request.name), _condition(request)
     if request.is_icalendar:
-        zone = zone_named(request.query.timezone)
-        calendar = manager.put_ics(request.owner, name, request.text(), request.query.kind, zone)
+        zone, mode = zone_named(request.query.timezone or "UTC"), request.query.mode or CalendarMode.EXCLUDES
+        stored = manager.put_ics(request.owner, name, request.text(), mode, zone, condition)
     else:
-        # Its parameters are about a file only.
-        no_query(request.raw_query)
-        calendar = manager.put(request.owner, calendar_of(request.document(), name))
-    return answer(json_text(calendar_response(calendar)))
+        request.query.reject()
+        stored = manager.put(request.owner, calendar_of(request.document(), name), condition)
+    if not stored.is_new:
+        return _response(stored)
+    return _response(stored, HTTPStatus.CREATED, {"Location": operations.READ_CALENDAR.url(name=name)})
 
 
 @route(operations.DELETE_CALENDAR)
 def delete_calendar(request: Request) -> Response:
-    """Remove one calendar; answer it as it was."""
+    """Delete one calendar; answer it as it was."""
     request.reject_body()
     manager = composed().calendar_manager
     before = manager.get(request.owner, calendar_name(request.name))
-    manager.delete(request.owner, before.name)
-    return answer(json_text(calendar_response(before)))
+    manager.delete(request.owner, before.calendar.name, request.version)
+    return _response(before)
+
+
+def _condition(request: Request) -> Precondition:
+    """What must be so of a calendar that is put.
+
+    Raises:
+        ParametersInvalid: `If-None-Match` names a version, which says nothing about a write.
+    """
+    only_new = request.header(operations.ONLY_NEW.name)
+    if only_new is not None and only_new.strip() != "*":
+        raise ParametersInvalid.of(operations.ONLY_NEW.name, "should be *, which replaces no calendar")
+    return Precondition(request.version, absent=only_new is not None)
+
+
+def _response(
+    found: VersionedCalendar, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None
+) -> Response:
+    text = json_text(calendar_response(found.calendar))
+    return answer(text, status, {"ETag": etag_of(found.version), **(headers or {})})

@@ -25,7 +25,7 @@ from . import (  # noqa: F401 - importing them binds their handlers
     tasks,
     topologies,
 )
-from .responses import problem_response
+from .responses import delivered, problem_response, unless_known
 from .routing import require_all_bound, respond
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ require_all_bound()
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Answer one request; a line of metrics is written only if the request ended an attempt."""
     try:
-        return _response(event).event()
+        return delivered(_response(event), event)
     finally:
         composed().telemetry.flush()
 
 
 def _response(event: dict[str, Any]) -> Response:
     try:
-        return respond(event)
+        return unless_known(respond(event), event)
     except Exception as error:
         if kind_of(error) is INTERNAL:
             logger.exception("a request failed unexpectedly")

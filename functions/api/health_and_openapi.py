@@ -16,7 +16,16 @@ from .routing import route
 if TYPE_CHECKING:
     from .requests import Request
 
+_DOCUMENTATION = "docs/reference/api.md in the source of this deployment"
 _OPENAPI_CACHED = {"Cache-Control": "public, max-age=300"}
+
+
+@route(health.INDEX)
+def get_index(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
+    """Say where the API is described."""
+    links = health.ApiLinks(openapi=health.OPENAPI.path, health=health.HEALTH.path)
+    index = health.ApiIndex(name="duetime", version=CONTRACT_VERSION, documentation=_DOCUMENTATION, links=links)
+    return answer(json_text(index))
 
 
 @route(health.HEALTH)

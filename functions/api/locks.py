@@ -32,11 +32,11 @@ def get_lock(request: Request) -> Response:
     return answer(json_text(locks.lock_response(*composed().lock_admin.get(request.owner, _key(request)))))
 
 
-@route(locks.FREE)
-def free_lock(request: Request) -> Response:
-    """Free one lock by force."""
+@route(locks.RELEASE)
+def release_lock(request: Request) -> Response:
+    """Release one lock by force."""
     request.reject_body()
-    return answer(json_text(locks.lock_entry(composed().lock_admin.free(request.owner, _key(request)))))
+    return answer(json_text(locks.lock_entry(composed().lock_admin.release(request.owner, _key(request)))))
 
 
 def _key(request: Request) -> str:

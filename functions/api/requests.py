@@ -14,7 +14,7 @@ from duetime.composition import composed
 from duetime.contract.http import operation as declared
 from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
-from duetime.contract.http.request_errors import BodyUnreadable, MediaTypeUnsupported, ParametersInvalid
+from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCode, ParametersInvalid
 from duetime.contract.tasks.queries import no_query, read_query
 from duetime.contract.tasks.report_bodies import NoFields
 from duetime.contract.tasks.report_decoding import reject_fields
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 ICALENDAR = "text/calendar"
 Q = TypeVar("Q", bound="Parameters", default=Any)
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
-_JSON = re.compile(r'application/([\w.-]+\+)?json\s*(;\s*charset="?utf-8"?\s*)?', re.ASCII | re.IGNORECASE)
+_ULIDS = ("task_id", "topology_id", "operation_id")
+"""Parameters of paths whose letters have no case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +99,18 @@ class Request(Generic[Q]):
         return (self.header("Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR
 
     def header(self, name: str) -> str | None:
-        """A header; the gateway hands on names in lower case."""
-        return _header(self.event, name)
+        """A header, if the request has it."""
+        return header_of(self.event, name)
 
     def document(self) -> Document:
         """The body's JSON, made safe."""
         media_type = self.header("Content-Type")
-        if media_type is not None and _JSON.fullmatch(media_type.strip()) is None:
-            raise MediaTypeUnsupported
-        depth = MAX_JSON_DEPTH + self.operation.nesting
-        return request_json.read(self.event.get("body"), is_base64=self._is_base64, depth=depth)
+        if media_type is not None and media_type != declared.JSON:
+            # Most clients say just that.
+            from duetime.contract.http.media_types import reject_unless_json  # noqa: PLC0415 - see the line above
+
+            reject_unless_json(media_type, self.operation.media_types)
+        return request_json.document_of(self._text(), MAX_JSON_DEPTH + self.operation.nesting)
 
     def reject_body(self) -> None:
         """Reject a body that says anything; none at all and an empty object are the same."""
@@ -120,15 +123,18 @@ class Request(Generic[Q]):
         Raises:
             BodyUnreadable: it is no UTF-8.
         """
-        text = request_json.text_of(self.event.get("body") or "", is_base64=self._is_base64)
         try:
-            return text.encode()
+            return self._text().encode()
         except UnicodeEncodeError as error:
             raise BodyUnreadable(f"contains a lone surrogate at character {error.start}") from None
 
-    @property
-    def _is_base64(self) -> bool:
-        return bool(self.event.get("isBase64Encoded"))
+    def _text(self) -> str:
+        return request_json.text_of(
+            self.event.get("body") or "",
+            is_base64=bool(self.event.get("isBase64Encoded")),
+            encoding=(self.header("Content-Encoding") or "").strip().lower().removeprefix("identity"),
+            length=self.header("Content-Length"),
+        )
 
 
 def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[str, str]) -> Request[Q]:
@@ -138,6 +144,7 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
         RequestError: the caller, the query or a header cannot be accepted, or there is a body that says anything
             where the operation takes no fields.
     """
+    _reject_ignored_conditions(event, operation)
     owner = "" if operation.is_public else owner_of(event, composed().settings.authentication)
     query: Any = None
     raw_query = _raw_query(event)
@@ -148,16 +155,21 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     key = _idempotency_key(event) if declared.KEY in operation.headers else None
     version = None
     if declared.IF_MATCH in operation.headers:
-        version = version_wanted(_header(event, declared.IF_MATCH.name))
-    request = Request(event, operation, parameters, owner, query, version, key)
-    if operation.body is NoFields:
+        version = version_wanted(header_of(event, declared.IF_MATCH.name))
+    request = Request(event, operation, _with_capitals(parameters), owner, query, version, key)
+    if operation.body is NoFields or (operation.body is None and operation.method != "GET"):
         request.reject_body()
     return request
 
 
+def request_id(event: Mapping[str, Any]) -> str:
+    """The id of a request, by which its lines are found in the log of the gateway."""
+    return str(event.get("requestContext", {}).get("requestId", "unnamed"))
+
+
 def instance(event: Mapping[str, Any]) -> str:
-    """The name of a request, by which its lines are found in the log of the gateway."""
-    return f"urn:duetime:request:{event.get('requestContext', {}).get('requestId', 'unnamed')}"
+    """The name of a request: its id as a URN."""
+    return f"urn:duetime:request:{request_id(event)}"
 
 
 def body_hash(value: object) -> str:
@@ -166,18 +178,35 @@ def body_hash(value: object) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _raw_query(event: Mapping[str, Any]) -> str:
-    return event.get("rawQueryString") or ""
-
-
-def _header(event: Mapping[str, Any], name: str) -> str | None:
+def header_of(event: Mapping[str, Any], name: str) -> str | None:
+    """A header of a request; the gateway hands on names in lower case."""
     value = (event.get("headers") or {}).get(name.lower())
     return value if isinstance(value, str) else None
 
 
+def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[Any]) -> None:
+    """Refuse a condition that the operation does not check: whoever sends it relies on it."""
+    if operation.is_safe:
+        return
+    honoured = {header.name for header in operation.headers}
+    ignored = [name for name in declared.CONDITIONS if name not in honoured and header_of(event, name) is not None]
+    if ignored:
+        reason = f"is not supported by {operation.id}: it would not be checked, so the request was not carried out"
+        raise ParametersInvalid(Fault(name, reason, FaultCode.UNSUPPORTED) for name in ignored)
+
+
+def _with_capitals(parameters: Mapping[str, str]) -> Mapping[str, str]:
+    """The parameters of a path, ids of tasks and the like in capitals."""
+    return {name: text.upper() if name in _ULIDS and text.isascii() else text for name, text in parameters.items()}
+
+
+def _raw_query(event: Mapping[str, Any]) -> str:
+    return event.get("rawQueryString") or ""
+
+
 def _idempotency_key(event: Mapping[str, Any]) -> str | None:
     name = declared.KEY.name
-    key = _header(event, name)
+    key = header_of(event, name)
     if key is not None and _KEY.fullmatch(key) is None:
         reason = f"should be 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters"
         raise ParametersInvalid.of(name, reason)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http import problems
-from duetime.contract.http.etags import etag_of
-from duetime.contract.http.request_errors import MethodUnsupported
+from duetime.contract.http.etags import etag_of, is_known_tag
+from duetime.contract.http.operation import MERGE_PATCH
+from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
 from duetime.contract.tasks import responses
 from duetime.contract.tasks.encoding import entry, json_text, task_text
-from duetime.domain.errors import Unavailable
+
+from .requests import header_of, request_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,9 +25,20 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 _NO_STORE = {"Cache-Control": "no-store"}
-# An outcome stays as it is, but a later release may reopen it: caches ask again by ETag before long.
-_CACHEABLE = {"Cache-Control": "private, max-age=60"}
-_RETRY_AFTER_SECONDS = "1"
+# An outcome stays as it is until somebody retries it: caches ask by the ETag each time.
+_CACHEABLE = {"Cache-Control": "private, no-cache"}
+_RETRY_AFTER: Mapping[int, str] = {
+    HTTPStatus.ACCEPTED: "2",
+    HTTPStatus.TOO_MANY_REQUESTS: "1",
+    HTTPStatus.SERVICE_UNAVAILABLE: "1",
+}
+"""Seconds after which it is worth to ask again, by status."""
+_LEAST_PACKED = 1_024
+"""Bodies of more bytes are packed for clients that accept it; below, the headers outweigh what is saved."""
+_GZIP = re.compile(r"(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)", re.IGNORECASE)
+_TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+"""Source: W3C Trace Context, "traceparent"."""
+_ETAG_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +49,34 @@ class Response:
     text: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def event(self) -> dict[str, Any]:
-        """The response as the gateway takes it."""
-        return {
-            "statusCode": self.status,
-            "headers": dict(self.headers),
-            "body": self.text,
-            "isBase64Encoded": False,
-        }
+
+def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
+    """A response as the gateway takes it, with what every answer to a request has.
+
+    Args:
+        response: what is answered.
+        event: the request.
+    """
+    headers = {**response.headers, "Request-Id": request_id(event)}
+    if response.status in _RETRY_AFTER:
+        headers.setdefault("Retry-After", _RETRY_AFTER[response.status])
+    trace = header_of(event, "traceparent")
+    if trace is not None and _TRACE.fullmatch(trace):
+        headers["traceparent"] = trace
+    body, is_base64 = response.text, False
+    if len(body) > _LEAST_PACKED:
+        headers["Vary"] = "Accept-Encoding"
+        if _accepts_gzip(header_of(event, "Accept-Encoding") or ""):
+            headers["Content-Encoding"] = "gzip"
+            body, is_base64 = _packed(body), True
+    if event["requestContext"]["http"]["method"].upper() == "HEAD":
+        body, is_base64 = "", False
+    return {"statusCode": response.status, "headers": headers, "body": body, "isBase64Encoded": is_base64}
+
+
+def replayed(headers: Mapping[str, str], *, is_replay: bool) -> dict[str, str]:
+    """Headers of an answer to a request with an idempotency key, which say whether it was answered before."""
+    return {**headers, "Idempotent-Replayed": "true"} if is_replay else {**headers}
 
 
 def answer(text: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
@@ -69,11 +105,41 @@ def problem_response(error: Exception, instance: str) -> Response:
     headers = {**_NO_STORE, "Content-Type": problems.MEDIA_TYPE}
     if isinstance(error, MethodUnsupported):
         headers["Allow"] = ", ".join(error.allowed)
-    if isinstance(error, Unavailable):
-        headers["Retry-After"] = _RETRY_AFTER_SECONDS
+    if isinstance(error, MediaTypeUnsupported) and MERGE_PATCH in error.accepted:
+        headers["Accept-Patch"] = ", ".join(error.accepted)
+    if isinstance(error, EncodingUnsupported):
+        headers["Accept-Encoding"] = "gzip"
     return Response(problem["status"], json.dumps(problem), headers)
 
 
 def caching(task: Task) -> dict[str, str]:
     """How long what was read of a task may be kept."""
     return _CACHEABLE if task.is_terminal and task.finished_at is not None else _NO_STORE
+
+
+def unless_known(response: Response, event: Mapping[str, Any]) -> Response:
+    """A response that anybody may keep gets an ETag of its text; whoever has that already is answered 304.
+
+    Raises:
+        ParametersInvalid: `If-None-Match` is malformed.
+    """
+    if not response.headers.get("Cache-Control", "").startswith("public"):
+        return response
+    tag = hashlib.blake2b(response.text.encode(), digest_size=_ETAG_BYTES).hexdigest()
+    headers = {**response.headers, "ETag": f'"{tag}"'}
+    if is_known_tag(header_of(event, "If-None-Match"), tag):
+        return Response(HTTPStatus.NOT_MODIFIED.value, "", headers)
+    return replace(response, headers=headers)
+
+
+def _accepts_gzip(accepted: str) -> bool:
+    """Whether `Accept-Encoding` allows gzip: it names it, or anything, with a weight above 0."""
+    found = _GZIP.search(accepted)
+    return found is not None and (found["q"] is None or found["q"].strip("0.") != "")
+
+
+def _packed(text: str) -> str:
+    # Only clients that accept it wait for the import.
+    from duetime.contract.http.compression import pack  # noqa: PLC0415 - see the line above
+
+    return base64.b64encode(pack(text.encode())).decode()

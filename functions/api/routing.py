@@ -54,7 +54,9 @@ def require_all_bound() -> None:
 
 def respond(event: Mapping[str, Any]) -> Response:
     """Carry out what a request asks for."""
-    operation, parameters = operation_at(event["requestContext"]["http"]["method"].upper(), _path(event))
+    method = event["requestContext"]["http"]["method"].upper()
+    # Its body is left out when it leaves.
+    operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
     response = _HANDLERS[operation](requests.read(event, operation, parameters))
     ends = operation.deprecation_headers
     return replace(response, headers={**response.headers, **ends}) if ends else response

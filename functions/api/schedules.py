@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
-from duetime.contract.schedules import decoding, operations
+from duetime.contract.schedules import decoding, operations, updates
 from duetime.contract.schedules.encoding import (
     UPCOMING,
+    backfill_response,
     occurrence_response,
     previewed,
     schedule_entry,
     schedule_response,
 )
-from duetime.contract.schedules.responses import OccurrencesResponse, PreviewResponse, SchedulePage
+from duetime.contract.schedules.responses import BackfillPage, OccurrencesResponse, PreviewResponse, SchedulePage
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
 
@@ -69,17 +70,17 @@ def get_schedule(request: Request) -> Response:
     return _response(request, composed().schedule_manager.get(request.owner, _name(request)))
 
 
-@route(operations.CHANGE)
-def change_schedule(request: Request) -> Response:
-    """Change one schedule."""
-    change = decoding.schedule_change(request.document())
-    changed = composed().schedule_manager.change(request.owner, _name(request), change, request.version)
-    return _response(request, changed)
+@route(operations.UPDATE)
+def update_schedule(request: Request) -> Response:
+    """Update one schedule."""
+    name = _name(request)
+    update = updates.schedule_update(request.document(), name)
+    return _response(request, composed().schedule_manager.update(request.owner, name, update, request.version))
 
 
 @route(operations.DELETE)
 def delete_schedule(request: Request) -> Response:
-    """Remove one schedule; answer it as it was."""
+    """Delete one schedule; answer it as it was."""
     request.reject_body()
     manager = composed().schedule_manager
     before = manager.get(request.owner, _name(request))
@@ -90,43 +91,58 @@ def delete_schedule(request: Request) -> Response:
 
 @route(operations.PAUSE)
 def pause_schedule(request: Request) -> Response:
-    """Hold one schedule."""
+    """Pause one schedule."""
     # Nobody has to say why.
-    note = decoding.pause_note(request.document()) if request.has_body else ""
-    paused = composed().schedule_manager.pause(request.owner, _name(request), note, request.version)
+    reason = decoding.pause_reason(request.document()) if request.has_body else ""
+    paused = composed().schedule_manager.pause(request.owner, _name(request), reason, request.version)
     return _response(request, paused)
 
 
 @route(operations.RESUME)
 def resume_schedule(request: Request) -> Response:
-    """Let one schedule go on."""
+    """Resume one schedule."""
     return _response(request, composed().schedule_manager.resume(request.owner, _name(request), request.version))
 
 
-@route(operations.TRIGGER)
-def trigger_schedule(request: Request) -> Response:
+@route(operations.RUN)
+def run_schedule(request: Request) -> Response:
     """Run a schedule's task now."""
     inside = composed()
-    task = inside.task_reader.with_contents(inside.manual_runs.trigger(request.owner, _name(request)))
+    task = inside.task_reader.with_contents(inside.manual_runs.run(request.owner, _name(request)))
     return task_response(task, request.operation.returns.status, {"Location": tasks.READ.url(task_id=task.id)})
 
 
-@route(operations.BACKFILL)
-def backfill_schedule(request: Request) -> Response:
+@route(operations.CREATE_BACKFILL)
+def create_backfill(request: Request) -> Response:
     """Run the occurrences of a past period."""
-    wanted = decoding.backfill_request(request.document())
-    begun = composed().manual_runs.backfill(
-        request.owner, _name(request), wanted.start, wanted.until, wanted.per_minute
-    )
-    return _response(request, begun)
+    wanted, name = decoding.backfill_request(request.document()), _name(request)
+    # The last moment of a period is the one before the first that it does not have.
+    period = wanted.scheduled_after, wanted.scheduled_before - 1
+    run = composed().manual_runs.backfill(request.owner, name, *period, wanted.per_minute)
+    location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=run.id)}
+    return answer(json_text(backfill_response(run)), request.operation.returns.status, location)
+
+
+@route(operations.LIST_BACKFILLS)
+def list_backfills(request: Request) -> Response:
+    """Read the backfills of one schedule."""
+    found = composed().manual_runs.backfills(request.owner, _name(request))
+    return answer(json_text(BackfillPage(backfills=[backfill_response(each) for each in found])))
+
+
+@route(operations.GET_BACKFILL)
+def get_backfill(request: Request) -> Response:
+    """Read one backfill."""
+    run = composed().manual_runs.get_backfill(request.owner, _name(request), request.parameters["backfill_id"])
+    return answer(json_text(backfill_response(run)))
 
 
 @route(operations.CANCEL_BACKFILL)
 def cancel_backfill(request: Request) -> Response:
-    """End a backfill before it is done."""
+    """Cancel one backfill."""
     request.reject_body()
-    backfill = request.parameters["backfill_id"]
-    return _response(request, composed().manual_runs.cancel_backfill(request.owner, _name(request), backfill))
+    run = composed().manual_runs.cancel_backfill(request.owner, _name(request), request.parameters["backfill_id"])
+    return answer(json_text(backfill_response(run)))
 
 
 @route(operations.LIST_OCCURRENCES)

@@ -21,16 +21,24 @@ def list_switches(request: Request) -> Response:
     return answer(json_text(switches.switches_response(*composed().switch_admin.list(request.owner))))
 
 
-@route(switches.PUT)
-def put_switch(request: Request) -> Response:
-    """Set a switch."""
-    switch = composed().switch_admin.put(request.owner, switches.switch_of(request.document()))
+@route(switches.READ)
+def get_switch(request: Request) -> Response:
+    """Read one switch."""
+    switch = composed().switch_admin.get(request.owner, switches.switch_key(request.parameters))
     return answer(json_text(switches.switch_response(switch)))
 
 
-@route(switches.REMOVE)
-def remove_switch(request: Request[switches.SwitchQuery]) -> Response:
-    """Lift a switch."""
+@route(switches.PUT)
+def put_switch(request: Request) -> Response:
+    """Set a switch."""
+    wanted = switches.switch_of(switches.switch_key(request.parameters), request.document())
+    switch = composed().switch_admin.put(request.owner, wanted)
+    return answer(json_text(switches.switch_response(switch)))
+
+
+@route(switches.DELETE)
+def delete_switch(request: Request) -> Response:
+    """Delete a switch."""
     request.reject_body()
-    switch = composed().switch_admin.remove(request.owner, request.query.key)
+    switch = composed().switch_admin.delete(request.owner, switches.switch_key(request.parameters))
     return answer(json_text(switches.switch_response(switch)))

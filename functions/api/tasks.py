@@ -14,13 +14,13 @@ from duetime.contract.tasks import operations, responses
 from duetime.contract.tasks.decoding import batch_items, task_change, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.task import Task, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
-from duetime.services.tasks.create import IdempotencyKey, Order
+from duetime.services.tasks.create import Creation, IdempotencyKey, Order
 
 from .requests import body_hash
-from .responses import Response, answer, caching, not_modified, page_response, task_response
+from .responses import Response, answer, caching, not_modified, page_response, replayed, task_response
 from .routing import route
 from .topologies import control_response
 
@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 @route(operations.CREATE)
 def create_task(request: Request[CreationQuery]) -> Response:
     """Create a task; wait for its outcome, if that is requested."""
-    document, wait = request.document(), request.query.wait
+    document, wait = request.document(), request.query.wait_seconds
     inside = composed()
-    task = inside.task_creator.create(request.owner, Order(task_spec(document), _key(request.key, document.value)))
+    order = Order(task_spec(document), _key(request.key, document.value))
+    creation = inside.task_creator.create_once(request.owner, order)
+    task = creation.task
     if wait:
         task = inside.outcome_waiter.wait(task, wait * SECOND)
     status = HTTPStatus.ACCEPTED if wait and not task.is_terminal else HTTPStatus.CREATED
-    location = {"Location": operations.READ.url(task_id=task.id)}
-    return task_response(inside.task_reader.with_contents(task), status, location)
+    headers = replayed({"Location": operations.READ.url(task_id=task.id)}, is_replay=creation.is_replay)
+    return task_response(inside.task_reader.with_contents(task), status, headers)
 
 
 @route(operations.CREATE_MANY)
@@ -54,9 +56,11 @@ def create_tasks(request: Request) -> Response:
         if isinstance(item.wanted, TaskSpec)
     ]
     created = iter(composed().task_creator.create_many(request.owner, orders))
-    ends = (item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items)
+    ends = [item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items]
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]
-    return answer(json_text(responses.BatchResponse(results=results)))
+    creations = [end for end in ends if isinstance(end, Creation)]
+    headers = replayed({}, is_replay=bool(creations) and all(each.is_replay for each in creations))
+    return answer(json_text(responses.BatchResponse(results=results)), headers=headers)
 
 
 @route(operations.READ)
@@ -107,9 +111,9 @@ def _key(text: str | None, value: object) -> IdempotencyKey | None:
     return IdempotencyKey(text, body_hash(value)) if text else None
 
 
-def _result(index: int, end: Task | Exception, instance: str) -> responses.BatchAccepted | responses.BatchRejected:
-    if isinstance(end, Task):
-        return responses.BatchAccepted(status=201, task=entry(end))
+def _result(index: int, end: Creation | Exception, instance: str) -> responses.BatchAccepted | responses.BatchRejected:
+    if isinstance(end, Creation):
+        return responses.BatchAccepted(status=201, task=entry(end.task))
     if isinstance(end, FieldInvalid):
         end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason)])
     return responses.BatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))

@@ -75,7 +75,7 @@ def control_response(result: ControlResult, *, is_done: bool | None = None) -> R
         is_done: whether the task itself has heeded it; if it is left out, whether it is asked nothing.
     """
     task, operation = result.task, result.operation
-    is_done = task.stop_request is None if is_done is None else is_done
+    is_done = task.requested_action is None if is_done is None else is_done
     status = HTTPStatus.OK if is_done and operation is None else HTTPStatus.ACCEPTED
     headers = {} if operation is None else location(operation)
     return task_response(composed().task_reader.with_contents(task), status, headers)

@@ -31,6 +31,6 @@ def _buried(delivery: Delivery) -> bool:
         return False
     except Exception as error:  # noqa: BLE001 - one letter's defect must not keep its batch
         telemetry = composed().telemetry
-        telemetry.count("deadletter_defects")
+        telemetry.count("dead_letter_errors")
         telemetry.note("a dead letter could not be looked into", error=repr(error), delivery=delivery.id)
         return False

@@ -16,7 +16,7 @@ from duetime.domain.tasks.parents import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
-from duetime.domain.tasks.task import LockScope, LockSpec, Priority, Progress, StopRequest, Task
+from duetime.domain.tasks.task import LockScope, LockSpec, Priority, Progress, RequestedAction, Task
 from duetime.domain.times import SECOND
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.
@@ -83,8 +83,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     | st.sampled_from(AwsService).flatmap(aws_targets),
     "retry": st.just(RetryPolicy()) | st.builds(RetryPolicy, st.integers(1, 100), WAITS, WAITS, WAITS),
     "timeout_seconds": st.just(60) | st.integers(1, 840),
-    "deadline_seconds": st.just(3600) | st.integers(1, 2_592_000),
-    "rollback": st.booleans(),
+    "notify_within_seconds": st.just(3600) | st.integers(1, 2_592_000),
+    "rollback_on_failure": st.booleans(),
     "lock": st.none()
     | st.builds(
         LockSpec,
@@ -93,7 +93,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(LockScope),
     ),
     "callback_url": st.none() | NAMES,
-    "waits_for": st.none() | TEXT.filter(bool),
+    "waiting_for": st.none() | TEXT.filter(bool),
     "name": TEXT,
     "tags": st.dictionaries(NAMES, TEXT, max_size=4),
     "schedule_ref": st.none()
@@ -110,10 +110,10 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "fence": COUNTS,
     "attempt": COUNTS,
     "sent": st.booleans(),
-    "lease_holder": st.none() | TEXT,
-    "lease_ends_at": st.none() | INSTANTS,
+    "lease_worker": st.none() | TEXT,
+    "lease_expires_at": st.none() | INSTANTS,
     "deferred_fence": st.none() | COUNTS,
-    "stop_request": st.none() | st.sampled_from(StopRequest),
+    "requested_action": st.none() | st.sampled_from(RequestedAction),
     "checkpoint": st.none() | contents("checkpoint"),
     "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),
     "result": st.none() | contents("result"),
@@ -135,7 +135,7 @@ TASKS = st.builds(
     nonce=TEXT.map(lambda text: f"created {text}"),
     **FIELDS,
 )
-_ONCE = ("lease_holder", "lease_ends_at", "started_at", "finished_at", "expires_at")
+_ONCE = ("lease_worker", "lease_expires_at", "started_at", "finished_at", "expires_at")
 _COUNTED = ("generation", "fence", "attempt")
 
 
@@ -169,7 +169,7 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
         owner=st.sampled_from([None, task.owner]),
         generation=st.sampled_from([None, task.generation]),
         due_by=st.sampled_from([None, task.next_at]),
-        leased_until_before=st.sampled_from([None, task.lease_ends_at or 0]),
+        leased_until_before=st.sampled_from([None, task.lease_expires_at or 0]),
         alone=st.booleans(),
         open=st.booleans(),
         not_cancelled=st.booleans(),
@@ -181,7 +181,7 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
         fence=near(task.fence),
         version=near(task.version),
         due_by=near(task.next_at),
-        leased_until_before=near(task.lease_ends_at or 0),
+        leased_until_before=near(task.lease_expires_at or 0),
         alone=st.booleans(),
         open=st.booleans(),
         not_cancelled=st.booleans(),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.bulk import REQUEST, DynamoBulkStore
+from duetime.adapters.dynamodb.bulk import REQUEST, DynamoBulkStore, _key_of
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -45,6 +45,21 @@ def test_an_operation_comes_back_as_it_was_saved(store: DynamoBulkStore) -> None
     for version, operation in enumerate((NEW, FULL, ENDED)):
         assert store.save(replace(operation, version=version), f"nonce {version}")
         assert store.read(NEW.id) == replace(operation, version=version + 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"),
+    [(BulkKind.UPDATE, "change"), (BulkKind.RETRY, "redrive"), (BulkKind.CANCEL, "cancel"), (BulkKind.END, "end")],
+)
+def test_a_kind_is_stored_under_its_first_name(store: DynamoBulkStore, kind: BulkKind, stored: str) -> None:
+    """What a running operation of an earlier version does is known, and code of that version knows it, too."""
+    assert store.save(replace(NEW, kind=kind), "one")
+    item = store._get(_key_of(NEW.id))
+    assert item is not None
+    assert item["k"] == {"S": stored}
+    found = store.read(NEW.id)
+    assert found is not None
+    assert found.kind is kind
 
 
 def test_of_two_writes_of_one_version_one_is_refused(store: DynamoBulkStore) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _WORDS = {"AND", "OR", "IN", "SET", "ADD", "REMOVE", "attribute_exists", "attribute_not_exists", "if_not_exists"}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.data(), TASKS)
 def test_expressions_hold_placeholders_only_and_use_all_of_them(data: st.DataObject, any_task: Task) -> None:
@@ -30,6 +31,7 @@ def test_expressions_hold_placeholders_only_and_use_all_of_them(data: st.DataObj
     assert {word for word in words if word[0] not in "#:"} <= _WORDS
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.data(), TASKS)
 def test_no_attribute_is_changed_twice(data: st.DataObject, any_task: Task) -> None:
@@ -45,7 +47,7 @@ def test_no_attribute_is_changed_twice(data: st.DataObject, any_task: Task) -> N
 def test_a_write_stays_within_the_size_of_an_expression() -> None:
     """The largest claim is far from the 4 KB that DynamoDB allows an expression (Source: DynamoDB quotas)."""
     guard = Guard("ann", 1, 2, 3, 4, 5)
-    request = update_of(Write(numbered(1), Move.CLAIM, "n", guard, {"lease_holder": "w"}, {"started_at": 1}), "tasks")
+    request = update_of(Write(numbered(1), Move.CLAIM, "n", guard, {"lease_worker": "w"}, {"started_at": 1}), "tasks")
     assert len(request["ConditionExpression"]) + len(request["UpdateExpression"]) < 1_000
 
 

@@ -50,6 +50,7 @@ def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, se
         )
 
 
+@pytest.mark.slow
 @from_seeds
 def test_the_fake_of_sqs_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
     """Sendings, receipts, visibility, deletions and hostile batches: zero differences."""

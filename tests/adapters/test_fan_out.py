@@ -35,6 +35,7 @@ class _Answered:
         self.status_code = status
 
 
+@pytest.mark.slow
 def test_each_group_is_read_by_an_asynchronous_invocation_of_the_same_function() -> None:
     """Forty shards are three groups: three events, each naming its group, none of them waited for."""
     asked: list[dict[str, Any]] = []

@@ -139,6 +139,7 @@ def test_locks_are_listed_for_their_owner_only(lock_store: LockStore) -> None:
     assert lock_store.list_keys("ann", keys[9], 100) == keys[10:]
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @in_rounds
 def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
@@ -152,6 +153,7 @@ def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
     assert winners(contend, rounds) == [1] * rounds
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_sixteen_take_four_places(engine_cloud: Cloud) -> None:
     """Of those who want one of four places, and try again when others were faster, exactly four get one."""

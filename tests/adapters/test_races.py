@@ -57,6 +57,7 @@ def store_of(cloud: Cloud, tasks: list[Task] | None = None) -> DynamoTaskStore:
     return store
 
 
+@pytest.mark.slow
 @in_rounds
 def test_one_creation_of_an_id_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of tasks created at once under the same id exactly one is the record."""
@@ -68,11 +69,12 @@ def test_one_creation_of_an_id_wins(engine_cloud: Cloud, rounds: int) -> None:
     assert winners(contend, rounds) == [1] * rounds
 
 
+@pytest.mark.slow
 @in_rounds
 def test_one_claim_or_cancel_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of workers that take up a due task, or take over a lost one, and of users that cancel it, exactly one does."""
-    waiting = [task(), task(state=State.POSTPONED)]
-    lost = task(state=State.RUNNING, lease_holder="lost", lease_ends_at=HOME - DAY)
+    waiting = [task(), task(state=State.WAITING)]
+    lost = task(state=State.RUNNING, lease_worker="lost", lease_expires_at=HOME - DAY)
     starts = [*waiting, lost]
     tasks = [replace(starts[number % 3], id=numbered(number)) for number in range(rounds)]
     store = store_of(engine_cloud, tasks)
@@ -88,6 +90,7 @@ def test_one_claim_or_cancel_wins(engine_cloud: Cloud, rounds: int) -> None:
     assert {(each.version, each.fence) for each in after} <= {(2, 0), (2, 1)}
 
 
+@pytest.mark.slow
 @in_rounds
 def test_one_end_of_an_attempt_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of ends that are written to one fence at once, good, bad or to be retried, exactly one is the outcome."""
@@ -103,6 +106,7 @@ def test_one_end_of_an_attempt_wins(engine_cloud: Cloud, rounds: int) -> None:
     assert {found.version for found in store.read_many([each.id for each in tasks]).values()} == {2}
 
 
+@pytest.mark.slow
 @in_rounds
 def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
     """Of ticks that take a group of shards at once exactly one holds it."""
@@ -114,6 +118,7 @@ def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
     assert winners(contend, rounds) == [1] * rounds
 
 
+@pytest.mark.slow
 @in_rounds
 def test_one_meaning_of_a_key_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of requests with the same new key at once exactly one decides what it stands for."""

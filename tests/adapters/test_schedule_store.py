@@ -13,7 +13,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
 from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
-from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
@@ -42,7 +42,7 @@ PLAIN = StoredSchedule(
     spec=ScheduleSpec(Written(cron="*/5 * * * *"), TaskSpec("report", b""), "nightly"),
     payload=Content(ContentPlace.RECORD, "payload", b'{"any":"json"}'),
     created_at=HOME,
-    changed_at=HOME,
+    updated_at=HOME,
     done=HOME,
     tzdata="2026f",
 )
@@ -59,8 +59,8 @@ FULL = StoredSchedule(
             target=HttpTarget("https://example.org/x", frozenset({Phase.CLEAN})),
             retry=RetryPolicy(2, 1.5, 3.0, 60.0),
             timeout_seconds=7,
-            deadline_seconds=8,
-            rollback=True,
+            notify_within_seconds=8,
+            rollback_on_failure=True,
             lock=LockSpec("db-17", 2),
             callback_url="https://example.org/y",
             name="nice",
@@ -80,24 +80,24 @@ FULL = StoredSchedule(
     ),
     payload=Content(ContentPlace.ITEM, "payload.x"),
     created_at=HOME + 1,
-    changed_at=HOME + 2,
+    updated_at=HOME + 2,
     done=HOME + 3,
     state=ScheduleState.PAUSED,
-    note="wegen Störung",
+    paused_reason="wegen Störung",
     revision=4,
     version=5,
     generation=6,
     tzdata="2026f",
     remaining_runs=0,
-    last=LastRun(numbered(9), HOME + 4, 4),
+    last_run=LastRun(numbered(9), HOME + 4, 4),
     owed=Occurrence(HOME, HOME + 1, HOME + 2, "2026-11-21T02:33:00+00:00", note="why"),
     backfills=(
         BackfillRun("b1", Backfill(HOME - DAY, HOME, 60, HOME), 12, BackfillCursor(HOME, 3), HOME + 5),
         BackfillRun("b2", Backfill(HOME - DAY, HOME, 60, HOME), 12),
     ),
     log=(Remark(HOME, "", "paused"), Remark(HOME, "2026-11-21T02:33:00+00:00", "étrange")),
-    placed=11,
-    skipped=12,
+    runs_started=11,
+    runs_skipped=12,
     revision_ends=(HOME + 1, HOME + 2),
 )
 
@@ -147,7 +147,7 @@ def test_only_the_edition_that_was_read_is_replaced(schedule_store: ScheduleStor
     """Of two who read the same edition the second is refused; so is a second creation; a resent save is a success."""
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.save(PLAIN, "n1")
-    assert not schedule_store.save(replace(PLAIN, note="other"), "n2")
+    assert not schedule_store.save(replace(PLAIN, paused_reason="other"), "n2")
     read, _ = schedule_store.read(OWNER, PLAIN.name)
     assert read is not None
     assert schedule_store.save(replace(read, generation=1), "n3")
@@ -247,7 +247,9 @@ def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
     table = moto_cloud.table()
     log = tuple(Remark(HOME + at, f"2026-11-21T02:{at:02}:00+00:00", "the run of the one before") for at in range(5))
     name = "n" * (MAX_NAME_LENGTH // 2)
-    wanted = replace(PLAIN, spec=replace(PLAIN.spec, name=name), log=log, last=LastRun(numbered(1), HOME, 1), placed=99)
+    wanted = replace(
+        PLAIN, spec=replace(PLAIN.spec, name=name), log=log, last_run=LastRun(numbered(1), HOME, 1), runs_started=99
+    )
     assert DynamoScheduleStore(moto_cloud.dynamodb, table, CREW).save(wanted, "0" * 16)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item_size(item) <= 1024
@@ -272,7 +274,7 @@ def test_one_creation_of_a_name_wins(engine_cloud: Cloud, rounds: int) -> None:
 
 CALENDAR = Calendar(
     "uk-holidays",
-    Kind.INCLUDES,
+    CalendarMode.INCLUDES,
     zone_named("Europe/London"),
     dates={date(2026, 12, 25): "Christmas", date(2026, 12, 26): ""},
     except_dates=frozenset({date(2026, 1, 1)}),

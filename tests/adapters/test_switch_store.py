@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore, _item_of
 from duetime.domain.limits import MAX_OWNER_LENGTH, MAX_SWITCH_REASON_LENGTH, MAX_SWITCHES
-from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
+from duetime.domain.switches import ALL_TASKS, Switch, Switches, SwitchKey, SwitchScope
 from tests.adapters.examples import HOME
 from tests.metering import item_size, read_units
 
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from duetime.ports.switches import SwitchStore
     from tests.adapters.clouds import Cloud
 
-STOP = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="Störung", changed_at=HOME, changed_by="ann")
-CAP = Switch(SwitchKey(SwitchScope.OWNER, "a:role/b"), max_concurrent=7, changed_at=HOME + 1, changed_by="*")
-ALL = Switch(SwitchKey(SwitchScope.EVERYTHING), stopped=True)
+STOP = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="Störung", updated_at=HOME, updated_by="ann")
+CAP = Switch(SwitchKey(SwitchScope.OWNER, "a:role/b"), max_concurrent=7, updated_at=HOME + 1, updated_by="*")
+ALL = Switch(ALL_TASKS, stopped=True)
 
 
 def test_there_are_no_switches_at_first(switch_store: SwitchStore) -> None:
@@ -31,6 +32,12 @@ def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> Non
     assert switch_store.read(consistent=True) == Switches(wanted, version=1)
     assert switch_store.save(Switches({}, version=1), "two")
     assert switch_store.read(consistent=True) == Switches({}, version=2)
+
+
+def test_the_switch_for_all_tasks_is_stored_under_its_first_name() -> None:
+    """Code of an earlier version, which may read on during an upgrade, knows no other."""
+    told = json.loads(attribute_values.unpacked(_item_of(Switches({ALL.key: ALL}))["b"]))
+    assert told == [["everything", "", True, None, "", 0, ""]]
 
 
 def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore) -> None:

@@ -11,7 +11,7 @@ from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, W
 from duetime.domain.dispatch.timers import Entry
 from duetime.domain.tasks.attempt_outcomes import Claimant
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties, writes_to
 
@@ -59,17 +59,19 @@ def test_a_resent_write_is_one_write(task_store: TaskStore, write: Write) -> Non
     assert task_store.apply(write) == first
 
 
-LEASED_TASK = task(state=State.RUNNING, generation=2, fence=3, version=4, lease_holder="w", lease_ends_at=HOME - 6_000)
-WAITING_TASK = task(state=State.POSTPONED, generation=2, fence=3, version=4, lease_ends_at=HOME - 6_000)
+LEASED_TASK = task(
+    state=State.RUNNING, generation=2, fence=3, version=4, lease_worker="w", lease_expires_at=HOME - 6_000
+)
+WAITING_TASK = task(state=State.WAITING, generation=2, fence=3, version=4, lease_expires_at=HOME - 6_000)
 HOLDING = [
     (WAITING_TASK, Guard(owner=OWNER, generation=2, fence=3, version=4, due_by=HOME)),
     (WAITING_TASK, Guard(generation=2, due_by=HOME, leased_until_before=HOME - 6_000)),
-    (replace(WAITING_TASK, lease_ends_at=None), Guard(generation=2, due_by=HOME, leased_until_before=0)),
+    (replace(WAITING_TASK, lease_expires_at=None), Guard(generation=2, due_by=HOME, leased_until_before=0)),
     (LEASED_TASK, Guard(owner=OWNER, fence=3, version=4, leased_until_before=HOME - 6_000)),
     (LEASED_TASK, Guard(generation=9, due_by=HOME, leased_until_before=HOME - 6_000)),
-    (replace(LEASED_TASK, lease_ends_at=None), Guard(leased_until_before=0)),
+    (replace(LEASED_TASK, lease_expires_at=None), Guard(leased_until_before=0)),
     (LEASED_TASK, Guard(fence=3, not_cancelled=True)),
-    (replace(LEASED_TASK, stop_request=StopRequest.PAUSE), Guard(fence=3, not_cancelled=True)),
+    (replace(LEASED_TASK, requested_action=RequestedAction.PAUSE), Guard(fence=3, not_cancelled=True)),
 ]
 BROKEN = [
     (WAITING_TASK, Guard(owner="bob")),
@@ -85,7 +87,7 @@ BROKEN = [
     (LEASED_TASK, Guard(fence=4, leased_until_before=HOME)),
     (LEASED_TASK, Guard(due_by=HOME - 1, leased_until_before=HOME)),
     (replace(LEASED_TASK, finished_at=HOME), Guard(open=True)),
-    (replace(LEASED_TASK, stop_request=StopRequest.CANCEL), Guard(fence=3, not_cancelled=True)),
+    (replace(LEASED_TASK, requested_action=RequestedAction.CANCEL), Guard(fence=3, not_cancelled=True)),
 ]
 
 
@@ -103,6 +105,7 @@ def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, 
     assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == ConditionFailed(before)
 
 
+@pytest.mark.slow
 @properties
 @given(data=st.data(), any_task=TASKS)
 def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data: st.DataObject, any_task: Task) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from urllib.parse import urlsplit
@@ -45,15 +46,17 @@ class Door(BaseHTTPRequestHandler):
         server = self.server
         assert isinstance(server, ApiServer)
         length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length).decode() if length else None
+        # In base 64, so that packed bodies come through.
+        body = base64.b64encode(self.rfile.read(length)).decode() if length else None
         if server.dead:
             self.close_connection = True
             return
         parts = urlsplit(self.path)
-        event = event_of(self.command, parts.path, body, dict(self.headers), parts.query, None, is_base64=False)
+        event = event_of(self.command, parts.path, body, dict(self.headers), parts.query, None, is_base64=True)
         with server.one_at_a_time:
             answer = handler(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
         text = (answer["body"] or "").encode()
+        text = base64.b64decode(text) if answer["isBase64Encoded"] else text
         self.send_response(answer["statusCode"])
         for name, value in answer["headers"].items():
             self.send_header(name, value)
@@ -61,4 +64,4 @@ class Door(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815 - the base class's names
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815 - the base class's names

@@ -23,7 +23,7 @@ STRANGE_FENCE = 9
 ATTEMPT = {
     "attempt": 2,
     "fence": 2,
-    "holder": "worker 1",
+    "worker": "worker 1",
     "planned_at": "2026-11-21T11:59:59Z",
     "started_at": "2026-11-21T12:00:00Z",
     "lateness_ms": 12,
@@ -31,7 +31,7 @@ ATTEMPT = {
     "outcome": "succeeded",
     "cost_dollars": 0.00000765,
 }
-FAILED = {**ATTEMPT, "outcome": "retried", "error": {"class": "Boom", "message": "no such row"}}
+FAILED = {**ATTEMPT, "outcome": "retried", "error": {"type": "Boom", "message": "no such row"}}
 LOST = {**dict.fromkeys(ATTEMPT), "attempt": 1, "fence": 1, "outcome": "lost"}
 
 
@@ -114,9 +114,9 @@ class Deployment:
     def create(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
         """The task of a key, which is made if there is none."""
         task_id = self.keys.setdefault(key, f"01TASK{len(self.keys):020}")
-        due = body.get("at") or (NOW + timedelta(seconds=body.get("delay_seconds", 0))).isoformat()
+        due = body.get("due_at") or (NOW + timedelta(seconds=body.get("delay_seconds", 0))).isoformat()
         defaults = {"priority": "normal", "attempt": 0, "fence": 0, "version": 1, "created_at": "2026-11-21T12:00:00Z"}
-        carried = {name: value for name, value in body.items() if name not in {"at", "delay_seconds"}}
+        carried = {name: value for name, value in body.items() if name not in {"due_at", "delay_seconds"}}
         return self.tasks.setdefault(
             task_id, {"id": task_id, "state": "scheduled", "due_at": due, **defaults, **carried}
         )

@@ -54,7 +54,7 @@ class GraphDeployment(Deployment):
             for name, node in body["nodes"].items()
         }
         head = {"id": task["id"], "state": "running", "name": body.get("name"), "created_at": BEGAN, "run": 1}
-        rest = {"asked": None, "error": None, "on_failure": "stop", "percent": 0, "version": 1}
+        rest = {"requested_action": None, "error": None, "on_failure": "stop", "percent": 0, "version": 1}
         path = {"nodes": [next(iter(nodes))], "seconds": 1.0}
         self.graphs[task["id"]] = {
             **head,

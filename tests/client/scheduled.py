@@ -36,8 +36,8 @@ TASK: dict[str, Any] = {
     "target": None,
     "retry": {"max_attempts": 5, "initial_seconds": 1.0, "multiplier": 2.0, "max_seconds": 300.0},
     "timeout_seconds": 60,
-    "deadline_seconds": 3600,
-    "rollback": False,
+    "notify_within_seconds": 3600,
+    "rollback_on_failure": False,
     "lock": None,
     "callback_url": None,
     "name": None,
@@ -45,31 +45,48 @@ TASK: dict[str, Any] = {
 }
 UPCOMING = [
     {
-        "at": "2026-11-22T01:30:00.000Z",
-        "local": "2026-11-22T01:30:00+00:00",
+        "scheduled_at": "2026-11-22T01:30:00.000Z",
+        "local_time": "2026-11-22T01:30:00+00:00",
         "runs": True,
         "due_at": "2026-11-22T01:30:00.000Z",
         "note": None,
     },
     {
-        "at": "2026-11-23T01:30:00.000Z",
-        "local": "2026-11-23T01:30:00+00:00",
+        "scheduled_at": "2026-11-23T01:30:00.000Z",
+        "local_time": "2026-11-23T01:30:00+00:00",
         "runs": False,
         "due_at": None,
         "note": "uk: 2026-11-23 (Holiday): skipped",
     },
     {
-        "at": "2026-11-24T01:30:00.000Z",
-        "local": "2026-11-24T01:30:00+00:00",
+        "scheduled_at": "2026-11-24T01:30:00.000Z",
+        "local_time": "2026-11-24T01:30:00+00:00",
         "runs": True,
         "due_at": "2026-11-24T08:00:00.000Z",
         "note": "uk: 22:00 to 08:00: moved to 2026-11-24T08:00:00+00:00",
     },
 ]
+BACKFILL: dict[str, Any] = {
+    "id": "1a2b",
+    "scheduled_after": "2026-11-01T00:00:00.000Z",
+    "scheduled_before": "2026-11-20T00:00:00.000Z",
+    "per_minute": 6,
+    "occurrences": 19,
+    "runs_started": 3,
+    "finished_at": None,
+}
 SEEN = [
-    {**UPCOMING[0], "at": "2026-11-21T01:30:00.000Z", "task_id": "01TASK", "state": "succeeded"},
+    {**UPCOMING[0], "scheduled_at": "2026-11-21T01:30:00.000Z", "task_id": "01TASK", "state": "succeeded"},
     {**UPCOMING[1], "task_id": None, "state": None},
 ]
+
+
+def backfills(method: str, action: str) -> Answer:
+    """What happens at an address of backfills: there is always the same one."""
+    if action == "backfills":
+        return Answer(201, BACKFILL) if method == "POST" else Answer(200, {"backfills": [BACKFILL]})
+    finished = None if method == "GET" else "2026-11-21T12:00:00.000Z"
+    return Answer(200, {**BACKFILL, "finished_at": finished})
 
 
 class ScheduledDeployment(Deployment):
@@ -113,7 +130,7 @@ class ScheduledDeployment(Deployment):
             return bad
         times = {"created_at": "2026-11-21T11:00:00.000Z", "next_at": "2026-11-22T01:30:00.000Z"}
         whole = {**DEFAULTS, **body, "task": {**TASK, **body["task"]}}
-        kept = {"id": name, "name": name, "state": "active", "note": None, "revision": 1, "version": 1, **times}
+        kept = {"name": name, "state": "active", "paused_reason": None, "revision": 1, "version": 1, **times}
         self.schedules[name] = {**kept, **whole, "name": name}
         return self.one_schedule(name, 201)
 
@@ -131,6 +148,8 @@ class ScheduledDeployment(Deployment):
 
     def steered_schedule(self, method: str, name: str, action: str, request: Received) -> Answer:
         """What happens at the address of one schedule, or of something below it."""
+        if action.startswith("backfills"):
+            return backfills(method, action)
         schedule = self.schedules[name]
         etag = f'"{schedule["version"]}"'
         if request.headers.get("If-Match", etag) != etag:
@@ -138,32 +157,35 @@ class ScheduledDeployment(Deployment):
         match method, action:
             case "GET", "":
                 pass
-            case "GET", _:
+            case _, "occurrences":
                 return Answer(200, {"occurrences": SEEN})
             case "PATCH", _:
-                given = request.document
-                if bad := self.fault_of(given):
-                    return bad
-                gone = dict.fromkeys(TIMINGS) if set(given) & set(TIMINGS) else {}
-                task = {"task": {**TASK, **given["task"]}} if "task" in given else {}
-                schedule |= {**gone, **given, **task, "version": schedule["version"] + 1}
+                return self.updated(schedule, request.document) or self.one_schedule(name)
             case "DELETE", "":
                 return Answer(200, self.schedules.pop(name))
-            case _, "trigger":
-                return Answer(201, self.create({"type": schedule["task"]["type"]}, "trigger"))
+            case _, "run":
+                return Answer(201, self.create({"type": schedule["task"]["type"]}, "run"))
             case _, "pause":
-                schedule |= {"state": "paused", "note": request.document["note"] or None}
+                schedule |= {"state": "paused", "paused_reason": request.document["reason"] or None}
             case _, "resume":
-                schedule |= {"state": "active", "note": None}
+                schedule |= {"state": "active", "paused_reason": None}
         return self.one_schedule(name)
+
+    def updated(self, schedule: dict[str, Any], given: Mapping[str, Any]) -> Answer | None:
+        """Merge an update, unless it is bad."""
+        if bad := self.fault_of(given):
+            return bad
+        gone = dict.fromkeys(TIMINGS) if set(given) & set(TIMINGS) else {}
+        task = {"task": {**schedule["task"], **given["task"]}} if "task" in given else {}
+        schedule |= {**gone, **given, **task, "version": schedule["version"] + 1}
+        return None
 
     def one_schedule(self, name: str, status: int = 200) -> Answer:
         """A schedule, whole."""
         schedule = self.schedules[name]
-        skips = [{"at": "2026-11-21T11:30:00.000Z", "local": None, "note": "the run of 01TASK is still going"}]
-        stretch = {"from": "2026-11-01T00:00:00.000Z", "until": "2026-11-20T00:00:00.000Z", "per_minute": 6}
-        backfill = {"id": "1a2b", **stretch, "size": 19, "placed": 3, "ended_at": None}
-        more = {"upcoming": UPCOMING, "last": None, "skips": skips, "backfills": [backfill]}
+        reason = "the run of 01TASK is still going"
+        skipped = [{"recorded_at": "2026-11-21T11:30:00.000Z", "local_time": None, "reason": reason}]
+        more = {"upcoming": UPCOMING, "last_run": None, "skipped_runs": skipped, "backfills": [BACKFILL]}
         return Answer(status, {**schedule, **more}, {"ETag": f'"{schedule["version"]}"'})
 
     def listed(self, kind: str, entries: Mapping[str, Any], query: Mapping[str, list[str]]) -> Answer:
@@ -182,7 +204,7 @@ class ScheduledDeployment(Deployment):
             empty: dict[str, Any] = {"dates": {}, "except_dates": [], "weekdays": [], "windows": [], "spans": []}
             is_file = request.headers["Content-Type"] == "text/calendar"
             body = {"dates": {"2026-12-25": "Christmas Day"}} if is_file else request.document
-            self.calendars[name] = {"name": name, "kind": "excludes", "timezone": "UTC", **empty, **body}
+            self.calendars[name] = {"name": name, "mode": "excludes", "timezone": "UTC", **empty, **body}
         if name not in self.calendars:
             return problem(404, "calendar_unknown", f"there is no calendar {name!r}")
         return Answer(200, self.calendars.pop(name) if request.method == "DELETE" else self.calendars[name])

@@ -81,7 +81,7 @@ def test_what_differs_is_shown_and_changed(
     assert sent["b"].document == {
         "rate": "2 hours",
         "dialect": "cron",
-        "task": {"type": "report", "payload": {"x": 2}},
+        "task": {"payload": {"x": 2}},
     }
 
 
@@ -90,10 +90,10 @@ def test_a_timing_of_another_kind_takes_the_place_of_the_old_one(
 ) -> None:
     """The old kind is not sent as null, which the API would refuse."""
     duetime("schedules", "apply", file(A), "-y")
-    duetime("schedules", "apply", file(A.replace('"cron": "0 1 * * *"', '"permanent": 60')), "-y")
-    assert deployment.received[-1].document == {"permanent": 60, "dialect": "cron"}
+    duetime("schedules", "apply", file(A.replace('"cron": "0 1 * * *"', '"permanent": {"gap_seconds": 60}')), "-y")
+    assert deployment.received[-1].document == {"permanent": {"gap_seconds": 60}, "dialect": "cron"}
     deployment.received.clear()
-    duetime("schedules", "apply", file(A.replace('"cron": "0 1 * * *"', '"permanent": 60')), "-y")
+    duetime("schedules", "apply", file(A.replace('"cron": "0 1 * * *"', '"permanent": {"gap_seconds": 60}')), "-y")
     assert changed(deployment) == []
 
 
@@ -185,7 +185,7 @@ def test_what_was_done_is_told_as_json(duetime: Run, file: Callable[[str], str])
     )
     assert json.loads(result.stdout) == {
         "created": ["a"],
-        "changed": [],
+        "updated": [],
         "deleted": [],
         "unchanged": [],
         "refused": [{"name": "z", "line": 2, "reasons": ["cron: should have 5 fields"]}],
@@ -296,13 +296,13 @@ def test_a_bad_entry_is_named(text: str, fault: str) -> None:
     [
         ({"cron": "0 6 * * *"}, {"cron": "0 6 * * *", "overlap": "allow_all"}),
         ({"interval": "4h30m", "max_concurrency": 1}, {"rate": "4h30m", "overlap": "skip"}),
-        ({"minimum_interval": "72h"}, {"permanent": 259_200}),
+        ({"minimum_interval": "72h"}, {"permanent": {"gap_seconds": 259_200}}),
         (
             {"interval": "1h", "timeout": "1h30m0s"},
             {
                 "rate": "1h",
                 "overlap": "allow_all",
-                "task": {"timeout_seconds": 840, "deadline_seconds": 5400},
+                "task": {"timeout_seconds": 840, "notify_within_seconds": 5400},
             },
         ),
     ],

@@ -28,15 +28,15 @@ def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, d
 def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment: Deployment) -> None:
     """A time goes out with its offset and its fraction of a second, and comes back as the same moment."""
     at = datetime(2026, 12, 1, 9, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
-    task = client.create_task("report", at=at)
-    assert deployment.received[0].document["at"] == "2026-12-01T09:00:00.250000+09:00"
+    task = client.create_task("report", due_at=at)
+    assert deployment.received[0].document["due_at"] == "2026-12-01T09:00:00.250000+09:00"
     assert task.due_at == at
 
 
 def test_a_due_time_without_a_zone_is_refused(client: Client, deployment: Deployment) -> None:
     """A time that means another moment elsewhere never leaves the machine."""
     with pytest.raises(TimeWithoutZone):
-        client.create_task("report", at=datetime(2026, 12, 1))  # noqa: DTZ001 - what the test is about
+        client.create_task("report", due_at=datetime(2026, 12, 1))  # noqa: DTZ001 - what the test is about
     assert deployment.received == []
 
 
@@ -131,14 +131,14 @@ def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deploy
     """Filters are sent in the API's form, and again with the token of the next page."""
     for _ in range(3):
         client.create_task("report")
-    due_from = datetime(2026, 11, 21, tzinfo=UTC)
+    due_after = datetime(2026, 11, 21, tzinfo=UTC)
     tags = {"team": "a b:c"}
-    list(client.list_tasks(state="failed", tags=tags, due_from=due_from, ids=["x", "y"], order="desc", page_size=10))
+    list(client.list_tasks(state="failed", tags=tags, due_after=due_after, ids=["x", "y"], order="desc", page_size=10))
     queries = [request.query for request in deployment.received[3:]]
     assert queries[0] == {
         "state": ["failed"],
         "tag": ["team:a b:c"],
-        "due_from": ["2026-11-21T00:00:00+00:00"],
+        "due_after": ["2026-11-21T00:00:00+00:00"],
         "ids": ["x,y"],
         "order": ["desc"],
         "limit": ["10"],
@@ -182,7 +182,7 @@ def test_following_waits_for_the_due_time_and_then_ever_longer(
 ) -> None:
     """A task that is not due is looked at every five seconds at least, a due one often at first."""
     deployment.states.extend(["scheduled", "scheduled", "running", "running", "succeeded"])
-    ahead, due = client.create_task("report", delay_seconds=60), client.create_task("report", at=NOW)
+    ahead, due = client.create_task("report", delay_seconds=60), client.create_task("report", due_at=NOW)
     looks = client.follow_task(ahead.id)
     next(looks)
     next(looks)

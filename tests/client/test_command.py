@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None:
     """Each option of create arrives in its field of the API, and --json prints the API's answer."""
     options = (
-        '--payload={"a": [1, null]} --at=2026-12-01T09:00 --priority=high --name=monthly --tag=team=dba --tag=x=y=z '
-        "--http-url=https://example.org/r --http-phase=clean --http-phase=rollback --http-query=status "
+        '--payload={"a": [1, null]} --due-at=2026-12-01T09:00 --priority=high --name=monthly --tag=team=dba '
+        "--tag=x=y=z --http-url=https://example.org/r --http-phase=clean --http-phase=rollback --http-query=status "
         "--callback-url=https://example.org/ended --max-attempts=3 --timeout=60 "
-        "--deadline=7200 --rollback --idempotency-key=K --json"
+        "--notify-within=7200 --rollback-on-failure --idempotency-key=K --json"
     )
     words = options.replace('{"a": [1, null]}', "PAYLOAD").split()
     arguments = [word.replace("PAYLOAD", '{"a": [1, null]}') for word in words]
@@ -33,7 +33,7 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
     assert deployment.received[0].document == {
         "type": "report",
         "payload": {"a": [1, None]},
-        "at": "2026-12-01T09:00:00+09:00",
+        "due_at": "2026-12-01T09:00:00+09:00",
         "priority": "high",
         "name": "monthly",
         "tags": {"team": "dba", "x": "y=z"},
@@ -46,8 +46,8 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
         "callback_url": "https://example.org/ended",
         "retry": {"max_attempts": 3},
         "timeout_seconds": 60,
-        "deadline_seconds": 7200,
-        "rollback": True,
+        "notify_within_seconds": 7200,
+        "rollback_on_failure": True,
     }
     assert deployment.received[0].headers["Idempotency-Key"] == "K"
     assert (result.exit_code, json.loads(result.stdout)) == (0, deployment.tasks["01TASK00000000000000000000"])
@@ -128,9 +128,9 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
         (["create", "report", "--payload", "[" * 100_000], "--payload"),
         (["create", "report", "--payload", "1" * 5_000], "not JSON"),
         (["create", "report", "--payload", "@/nowhere/at/all"], "No such file"),
-        (["create", "report", "--at", "tomorrow"], "--at"),
+        (["create", "report", "--due-at", "tomorrow"], "--due-at"),
         (["create", "report", "--in", "soon"], "--in"),
-        (["create", "report", "--in", "5m", "--at", "2026-12-01"], "not both"),
+        (["create", "report", "--in", "5m", "--due-at", "2026-12-01"], "not both"),
         (["create", "report", "--tag", "team"], "key=value"),
         (["create", "report", "--priority", "urgent"], "--priority"),
         (["create", "report", "--url", "nowhere"], "nowhere"),
@@ -193,7 +193,7 @@ def test_an_empty_list_is_an_empty_array(duetime: Run) -> None:
 
 def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
     """Each option of list arrives in its parameter of the API."""
-    words = "--state failed --type t --name n --tag a=b --due-from 2026-11-21T09:00 --due-to 2026-11-22T00:00Z"
+    words = "--state failed --type t --name n --tag a=b --due-after 2026-11-21T09:00 --due-before 2026-11-22T00:00Z"
     parent = "01M7YJJ6RJ000VK12BGKK15FQ0"
     duetime("tasks", "list", *words.split(), "--parent", parent, "--order", "desc", "--limit", "500")
     assert deployment.received[0].query == {
@@ -202,8 +202,8 @@ def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
         "type": ["t"],
         "name": ["n"],
         "tag": ["a:b"],
-        "due_from": ["2026-11-21T09:00:00+09:00"],
-        "due_to": ["2026-11-22T09:00:00+09:00"],
+        "due_after": ["2026-11-21T09:00:00+09:00"],
+        "due_before": ["2026-11-22T09:00:00+09:00"],
         "order": ["desc"],
         "limit": ["100"],
     }

@@ -25,25 +25,27 @@ _TOLD: tuple[Any, ...] = ("a", 1)
 _STRETCH: tuple[Any, ...] = ("a", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z")
 _FILTER: tuple[Any, ...] = ({"type": "mail", "tags": {"team": "dba"}},)
 _TIMED: dict[str, Any] = {"cron": "30 1 * * *", "timezone": "Europe/London"}
-_LISTED: dict[str, Any] = {"page_size": 5, "tags": {"team": "dba"}, "due_from": "2026-11-01T00:00:00Z", "order": "asc"}
+_LISTED: dict[str, Any] = {"page_size": 5, "tags": {"team": "dba"}, "due_after": "2026-11-01T00:00:00Z", "order": "asc"}
 _BULK: dict[str, Any] = {"limit": 5, "dry_run": True, "order": "asc", "next_token": "t"}
 
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "ask_target": (("a", "status"), {}),
-    "backfill_schedule": (_STRETCH, {"per_minute": 5}),
     "cancel_backfill": (("a", "b"), {}),
     "cancel_task": (_ANYTHING, {"force": True}),
     "cancel_tasks": (_FILTER, {"force": True, **_BULK}),
-    "change_schedule": (_ANYTHING, {"if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
     "change_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
     "change_tasks": ((*_FILTER, {"name": "n"}), _BULK),
+    "create_backfill": (_STRETCH, {"per_minute": 5}),
+    "get_backfill": (("a", "b"), {}),
     "complete_lease": (("a", {"rows": 17}), {}),
     "create_schedule": (_ANYTHING, {"task": {"type": "mail"}, **_TIMED}),
     "create_task": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "delay_seconds": 1, "tags": {"a": "b"}}),
     "create_tasks": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "create_topology": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k"}),
+    "delete_switch": (("type", "mail"), {}),
     "fail_lease": (("a", "Boom", "no such row"), {"retriable": False}),
-    "lease_tasks": ((["mail"],), {"max": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
+    "get_switch": (("type", "mail"), {}),
+    "lease_tasks": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
     "list_dead_letters": ((), {"error": "Boom", **_LISTED}),
     "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "list_schedules": ((), {"state": "paused", "page_size": 5}),
@@ -54,20 +56,20 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "pause_schedule": (("a", "why"), {}),
     "preview_schedule": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
     "put_calendar": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
-    "put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"kind": "includes", "timezone": "Europe/London"}),
+    "put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),
     "put_switch": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
     "redrive_dead_letters": (({"error": "Boom"},), _BULK),
-    "remove_switch": (("type", "mail"), {}),
     "renew_lease": (("a", 5, "on"), {}),
     "send_heartbeat": (_TOLD, {}),
     "tell_progress": (("a", 1, 40, "on"), {}),
+    "update_schedule": (_ANYTHING, {"if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
     **dict.fromkeys(
         (
             *("cancel_bulk_operation", "cancel_lease", "cancel_topology", "delete_calendar", "delete_schedule"),
-            *("free_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
+            *("release_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
             *("get_topology", "list_attempts", "pause_task", "pause_topology", "release_lease", "rerun_topology"),
             *("resume_schedule", "resume_task", "resume_topology", "retry_task", "roll_back_task", "run_task"),
-            "trigger_schedule",
+            *("list_backfills", "run_schedule"),
         ),
         (_ANYTHING, {}),
     ),
@@ -82,7 +84,7 @@ NAMED_OTHERWISE = {
     "putCalendar": {"put_calendar", "put_icalendar"},
 }
 """Operations whose methods are not called as they are."""
-WITHOUT_METHOD = {"getHealth", "getOpenApi"}
+WITHOUT_METHOD = {"getHealth", "getIndex", "getOpenApi"}
 """Operations for monitors and for generators of clients."""
 
 

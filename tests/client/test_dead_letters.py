@@ -29,7 +29,7 @@ def page(deployment: Deployment, client: Client, token: str | None = None) -> An
         **deployment.tasks[task.id],
         "state": "failed",
         "attempt": 5,
-        "error": {"class": "Boom", "message": "no such row"},
+        "error": {"type": "Boom", "message": "no such row"},
         "finished_at": "2026-11-21T11:00:00Z",
     }
     deployment.received.clear()
@@ -38,7 +38,7 @@ def page(deployment: Deployment, client: Client, token: str | None = None) -> An
 
 def piece(changed: int, token: str | None = None, **refused: int) -> Answer:
     """What the API says of one piece of a redrive."""
-    told = {"examined": 9, "matched": changed + sum(refused.values()), "changed": changed}
+    told = {"examined": 9, "matched": changed + sum(refused.values()), "affected": changed}
     return Answer(200, {**told, "refused": refused, "next_token": token})
 
 
@@ -52,7 +52,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
     pages = [page(deployment, client, "more"), page(deployment, client)]
     deployment.scripted += pages
     found = list(client.list_dead_letters(error="Boom", tags={"a": "b"}, order="asc"))
-    assert [task.error and task.error.kind for task in found] == ["Boom", "Boom"]
+    assert [task.error and task.error.type for task in found] == ["Boom", "Boom"]
     query = {"error": ["Boom"], "tag": ["a:b"], "order": ["asc"]}
     assert [(each.path, each.query) for each in deployment.received] == [
         (LETTERS, query),
@@ -63,7 +63,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
 def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
     """Each request carries the filter and the token of the answer before."""
     deployment.scripted += [piece(100, "one"), piece(1)]
-    assert [each.changed for each in client.redrive_dead_letters({"error": "Boom"}, per_second=5)] == [100, 1]
+    assert [each.affected for each in client.redrive_dead_letters({"error": "Boom"}, per_second=5)] == [100, 1]
     body = {"filter": {"error": "Boom"}, "per_second": 5}
     assert bodies(deployment) == [body, {**body, "next_token": "one"}]
 

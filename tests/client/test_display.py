@@ -68,7 +68,7 @@ def test_a_sheet_says_all_there_is_to_say(duetime: Run, deployment: Deployment) 
         progress={"percent": 40, "message": "rows"},
         lateness_ms=12,
         result=[1],
-        error={"class": "Timeout", "message": "too slow"},
+        error={"type": "Timeout", "message": "too slow"},
         finished_at="2026-11-21T11:59:58Z",
     )
     assert {label: lines[label] for label in lines if label not in {"id", "type", "due", "created", "priority"}} == {

@@ -72,7 +72,7 @@ def test_two_options_of_one_name_are_an_error() -> None:
         unbundled(command)
 
 
-@pytest.mark.parametrize("command", [tasks.create, tasks.change, schedules.create, schedules.change])
+@pytest.mark.parametrize("command", [tasks.create, tasks.change, schedules.create, schedules.update])
 def test_the_commands_on_tasks_and_schedules_share_the_options_of_a_task(command: object) -> None:
     """A field that is added to a task's options is an option of all four."""
     bundle = {each.name for each in options_of(TaskOptions)}

@@ -25,12 +25,12 @@ SWITCH: dict[str, Any] = {
     "stopped": True,
     "max_concurrent": 5,
     "reason": "a bad release",
-    "changed_at": "2026-11-21T11:00:00Z",
-    "changed_by": "ops",
+    "updated_at": "2026-11-21T11:00:00Z",
+    "updated_by": "ops",
 }
 LOCK: dict[str, Any] = {
     "key": "db-17",
-    "holders": [{"task_id": "01A", "fence": 3, "until": "2026-11-21T12:05:00Z"}],
+    "holders": [{"task_id": "01A", "fence": 3, "expires_at": "2026-11-21T12:05:00Z"}],
     "waiters": [{"task_id": "01B", "due_at": "2026-11-21T11:59:00Z"}],
 }
 
@@ -49,14 +49,14 @@ def nightly(duetime: Run) -> None:
     assert created.exit_code == 0
 
 
-def test_lifting_a_switch_says_what_was_lifted(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_deleting_a_switch_says_what_was_deleted(duetime: Run, deployment: ScheduledDeployment) -> None:
     """A table that shows a switch as stopped would read as if it still were."""
-    deployment.scripted += [Answer(200, SWITCH), Answer(200, {**SWITCH, "scope": "everything", "name": ""})]
-    lifted = duetime("switches", "lift", "type", "report").stdout
-    assert lifted == (
-        "lifted the switch for type report (was: stopped, at most 5 running); stopped tasks start within 90 seconds\n"
+    deployment.scripted += [Answer(200, SWITCH), Answer(200, {**SWITCH, "scope": "all", "name": "all"})]
+    deleted = duetime("switches", "delete", "type", "report").stdout
+    assert deleted == (
+        "deleted the switch for type report (was: stopped, at most 5 running); stopped tasks start within 90 seconds\n"
     )
-    assert duetime("switches", "lift", "everything").stdout.startswith("lifted the switch for everything (was: ")
+    assert duetime("switches", "delete", "all").stdout.startswith("deleted the switch for all (was: ")
 
 
 @pytest.mark.usefixtures("nightly")
@@ -69,7 +69,7 @@ def test_deleting_a_schedule_says_so(duetime: Run) -> None:
 
 def test_deleting_a_calendar_says_so(duetime: Run, deployment: ScheduledDeployment) -> None:
     """One line instead of the calendar's sheet."""
-    deployment.calendars["uk"] = {"name": "uk", "kind": "excludes"}
+    deployment.calendars["uk"] = {"name": "uk", "mode": "excludes"}
     assert duetime("calendars", "delete", "uk").stdout == "deleted the calendar uk\n"
 
 
@@ -91,7 +91,7 @@ def test_a_schedule_lists_events_and_not_what_did_not_run(duetime: Run) -> None:
 @pytest.mark.usefixtures("nightly")
 def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
     """No time is raw RFC 3339 beside others in the reader's zone, and a duration has units."""
-    duetime("schedules", "change", "nightly", "--start", "2026-11-01T09:00", "--end", "2026-12-24T09:00")
+    duetime("schedules", "update", "nightly", "--start", "2026-11-01T09:00", "--end", "2026-12-24T09:00")
     shown = duetime("schedules", "show", "nightly").stdout
     for line in (
         "from      2026-11-01 09:00:00 JST (20 d 12 h ago)",
@@ -109,18 +109,18 @@ def test_occurrences_print_each_time_once(duetime: Run) -> None:
     assert first.split() == ["2026-11-22", "01:30:00+00:00", "runs"]
     assert "runs: uk: 22:00 to 08:00: moved to 2026-11-24T08:00:00+00:00" in moved
     duetime("schedules", "create", "nightly", "report", "--cron", "30 1 * * *")
-    header, first, _ = duetime("schedules", "occurrences", "nightly", "--from", "2026-11-21").stdout.splitlines()
+    header, first, _ = duetime("schedules", "occurrences", "nightly", "--after", "2026-11-21").stdout.splitlines()
     assert header.split() == ["time", "task", "state", "note"]
     assert first.split() == ["2026-11-22", "01:30:00+00:00", "(11", "h", "ago)", "01TASK", "succeeded"]
 
 
 def test_a_lock_says_who_holds_it_and_who_waits(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each in a state, with a position for those that wait; freeing it says so."""
+    """Each in a state, with a position for those that wait; releasing it says so."""
     deployment.scripted += [Answer(200, LOCK), Answer(200, {**LOCK, "holders": []})]
     _, holder, waiter = duetime("locks", "show", "db-17").stdout.splitlines()
     assert "held until 21:05:00 (in 5 min)" in holder
     assert "waiting, position 1, due 20:59:00 (60 s ago)" in waiter
-    assert duetime("locks", "free", "db-17").stdout.splitlines()[0] == "freed the lock db-17"
+    assert duetime("locks", "release", "db-17").stdout.splitlines()[0] == "released the lock db-17"
 
 
 @pytest.mark.parametrize(("number", "shown"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks"), (1200, "1200 tasks")])
@@ -132,12 +132,12 @@ def test_a_count_is_grammatical(number: int, shown: str) -> None:
 
 def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment: ScheduledDeployment) -> None:
     """What was matched, changed and scanned; one task is one task."""
-    one = {"examined": 399, "matched": 1, "changed": 0, "refused": {}, "next_token": None}
+    one = {"examined": 399, "matched": 1, "affected": 0, "refused": {}, "next_token": None}
     deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
     assert duetime("tasks", "cancel", "--type", "report", "--dry-run").stdout == "1 matched, 399 scanned\n"
     deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
     assert "1 task will be cancelled. Continue?" in duetime("tasks", "cancel", "--type", "report", typed="n\n").stderr
-    deployment.scripted.append(Answer(200, {**one, "changed": 1, "refused": {"move_refused": 1}}))
+    deployment.scripted.append(Answer(200, {**one, "affected": 1, "refused": {"move_refused": 1}}))
     done = duetime("tasks", "cancel", "--type", "report", "--yes")
     assert done.stdout == "1 cancelled, 399 scanned\n1 rejected: move_refused\n"
     assert done.stderr == ""

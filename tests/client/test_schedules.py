@@ -45,7 +45,7 @@ def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployme
         "task": {"type": "report"},
     }
     assert (made.name, made.state, made.timing, made.etag) == ("nightly", "active", "rate 1 hour", '"1"')
-    changed = client.change_schedule("nightly", if_match=made.etag, cron="0 2 * * *", end_at=None)
+    changed = client.update_schedule("nightly", if_match=made.etag, cron="0 2 * * *", end_at=None)
     assert (deployment.received[1].document, changed.timing) == ({"cron": "0 2 * * *", "end_at": None}, "0 2 * * *")
     assert client.get_schedule("nightly").upcoming[1].note == "uk: 2026-11-23 (Holiday): skipped"
     assert client.delete_schedule("nightly").name == "nightly"
@@ -74,19 +74,19 @@ def test_schedules_are_listed_page_by_page(client: Client, deployment: Scheduled
     ]
 
 
-def test_a_schedule_is_paused_resumed_triggered_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
+def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
     """Each at its own address, with what it needs."""
     nightly(client)
-    assert client.pause_schedule("nightly", "no paper").note == "no paper"
+    assert client.pause_schedule("nightly", "no paper").paused_reason == "no paper"
     assert client.resume_schedule("nightly").state == "active"
-    assert client.trigger_schedule("nightly").type == "report"
-    client.backfill_schedule("nightly", "2026-11-01T00:00:00Z", NOON, per_minute=6)
+    assert client.run_schedule("nightly").type == "report"
+    client.create_backfill("nightly", "2026-11-01T00:00:00Z", NOON, per_minute=6)
     assert [request.path for request in deployment.received[1:]] == [
-        f"/stage/v1/schedules/nightly/{action}" for action in ("pause", "resume", "trigger", "backfill")
+        f"/stage/v1/schedules/nightly/{action}" for action in ("pause", "resume", "run", "backfills")
     ]
     assert deployment.received[-1].document == {
-        "from": "2026-11-01T00:00:00Z",
-        "until": "2026-11-21T12:00:00+00:00",
+        "scheduled_after": "2026-11-01T00:00:00Z",
+        "scheduled_before": "2026-11-21T12:00:00+00:00",
         "per_minute": 6,
     }
 
@@ -97,7 +97,10 @@ def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment:
     assert "1a2b running: 3 of 19 occurrences created" in duetime("schedules", "show", "nightly").stdout
     assert duetime("schedules", "cancel-backfill", "nightly", "1a2b").exit_code == 0
     last = deployment.received[-1]
-    assert (last.method, last.path) == ("DELETE", "/stage/v1/schedules/nightly/backfill/1a2b")
+    assert (last.method, last.path) == ("DELETE", "/stage/v1/schedules/nightly/backfills/1a2b")
+    assert "1a2b running: 3 of 19" in duetime("schedules", "backfills", "nightly").stdout
+    assert client.get_backfill("nightly", "1a2b").runs_started == 3
+    assert [each.id for each in client.list_backfills("nightly")] == ["1a2b"]
 
 
 def test_occurrences_come_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
@@ -105,7 +108,7 @@ def test_occurrences_come_with_their_tasks(client: Client, deployment: Scheduled
     nightly(client)
     past, coming = client.list_occurrences("nightly", start=NOON, limit=2)
     assert (past.task_id, past.state, coming.task_id, coming.runs) == ("01TASK", "succeeded", None, False)
-    assert deployment.received[-1].query == {"from": ["2026-11-21T12:00:00+00:00"], "limit": ["2"]}
+    assert deployment.received[-1].query == {"scheduled_after": ["2026-11-21T12:00:00+00:00"], "limit": ["2"]}
 
 
 def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployment) -> None:
@@ -123,7 +126,7 @@ def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployme
 def test_a_time_without_a_zone_is_refused(client: Client, deployment: ScheduledDeployment) -> None:
     """Before anything is sent."""
     with pytest.raises(TimeWithoutZone):
-        client.backfill_schedule("nightly", NOON.replace(tzinfo=None), NOON)
+        client.create_backfill("nightly", NOON.replace(tzinfo=None), NOON)
     assert deployment.received == []
 
 
@@ -131,12 +134,12 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
     """JSON is sent as JSON, an iCalendar file byte by byte under its own type."""
     client.put_calendar("weekends", weekdays=["sat", "sun"])
     data = b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
-    assert client.put_icalendar("uk", data, kind="includes", timezone="Europe/London").dates == {
+    assert client.put_icalendar("uk", data, mode="includes", timezone="Europe/London").dates == {
         "2026-12-25": "Christmas Day"
     }
     sent = deployment.received[-1]
     assert (sent.body, sent.headers["Content-Type"]) == (data, "text/calendar")
-    assert sent.query == {"kind": ["includes"], "timezone": ["Europe/London"]}
+    assert sent.query == {"mode": ["includes"], "timezone": ["Europe/London"]}
     assert [each.name for each in client.list_calendars()] == ["uk", "weekends"]
     assert client.get_calendar("weekends").weekdays == ["sat", "sun"]
     assert client.delete_calendar("uk").name == "uk"
@@ -203,7 +206,7 @@ def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: Schedul
         (["--rate", "5 minutes"], {"rate": "5 minutes"}),
         (["--interval", "PT1H"], {"interval": "PT1H"}),
         (["--date", "2026-12-24T09:00:00", "--date", "2026-12-31T09:00:00"], {"dates": 2}),
-        (["--permanent", "1m"], {"permanent": 60}),
+        (["--permanent", "1m"], {"permanent": {"gap_seconds": 60}}),
         (["--cron", "cron(0 10 * * ? *)", "--dialect", "eventbridge"], {"dialect": "eventbridge"}),
     ],
 )
@@ -225,9 +228,9 @@ def test_every_kind_of_timing_has_its_option(
         (["create", "x", "t", "--runs", "many"], "--runs"),
         (["create", "x", "t", "--start", "tomorrow"], "--start"),
         (["create", "x", "t", "--overlap", "queue"], "--overlap"),
-        (["change", "x"], "nothing to change"),
-        (["backfill", "x"], "--from"),
-        (["occurrences", "x", "--from", "then"], "--from"),
+        (["update", "x"], "nothing to update"),
+        (["backfill", "x"], "--after"),
+        (["occurrences", "x", "--after", "then"], "--after"),
         (["preview", "--count", "0"], "--count"),
         (["list", "--state", "running"], "--state"),
     ],
@@ -240,16 +243,15 @@ def test_a_bad_command_line_sends_nothing(
     assert (result.exit_code, reason in result.stderr, deployment.received) == (2, True, [])
 
 
-def test_change_keeps_of_the_task_what_no_option_names(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """The API replaces a task as a whole, so the command reads it first, and guards what it read."""
+def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """The API merges, so the command reads nothing first, and what no option names stays."""
     create = ("--cron", "* * * * *", "--payload", "1", "--timeout", "30")
     duetime("schedules", "create", "x", "report", *create)
-    assert duetime("schedules", "change", "x", "--payload", "2", "--no-calendars").exit_code == 0
+    assert duetime("schedules", "update", "x", "--payload", "2", "--no-calendars").exit_code == 0
     sent = deployment.received[-1]
-    task = sent.document["task"]
-    assert (task["type"], task["payload"], task["timeout_seconds"]) == ("report", 2, 30)
-    assert (sent.document["calendars"], sent.headers["If-Match"]) == ([], '"1"')
-    duetime("schedules", "change", "x", "--rate", "1 hour", "--if-match", "2")
+    assert sent.document == {"task": {"payload": 2}, "calendars": []}
+    assert ("If-Match" in sent.headers, len(deployment.received)) == (False, 2)
+    duetime("schedules", "update", "x", "--rate", "1 hour", "--if-match", "2")
     assert (deployment.received[-1].document, deployment.received[-1].headers["If-Match"]) == (
         {"rate": "1 hour"},
         '"2"',
@@ -289,12 +291,12 @@ def test_a_preview_says_in_words_what_was_decided(duetime: Run) -> None:
 def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) -> None:
     """Task and state where there is one, else why there is none."""
     nightly(client)
-    shown = duetime("schedules", "occurrences", "nightly", "--from", "2026-11-21").stdout.splitlines()
+    shown = duetime("schedules", "occurrences", "nightly", "--after", "2026-11-21").stdout.splitlines()
     assert shown[1].split()[-2:] == ["01TASK", "succeeded"]
     assert "Holiday" in shown[2]
 
 
-@pytest.mark.parametrize("action", ["pause", "resume", "trigger", "delete"])
+@pytest.mark.parametrize("action", ["pause", "resume", "run", "delete"])
 def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> None:
     """Exit code 1, and the API's word."""
     result = duetime("schedules", action, "nobody")
@@ -311,7 +313,7 @@ def test_a_calendar_is_put_by_the_kind_of_its_file(
     assert "2026-12-25 Christmas Day" in duetime("calendars", "put", "uk", str(ics), "--timezone", "UTC").stdout
     assert "sat sun" in duetime("calendars", "put", "weekends", str(fields)).stdout
     assert deployment.received[-1].document == {"weekdays": ["sat", "sun"]}
-    assert duetime("calendars", "list").stdout.splitlines()[0].split()[:3] == ["name", "kind", "zone"]
+    assert duetime("calendars", "list").stdout.splitlines()[0].split()[:3] == ["name", "mode", "zone"]
     assert duetime("calendars", "show", "uk", "--json").exit_code == 0
     assert duetime("calendars", "delete", "uk").exit_code == 0
     assert duetime("calendars", "show", "uk").exit_code == 1
@@ -323,7 +325,7 @@ def test_a_calendar_is_put_by_the_kind_of_its_file(
         ("{", [], "not JSON"),
         ("[]", [], "JSON object"),
         ('{"dates": [NaN]}', [], "NaN"),
-        ("{}", ["--kind", "includes"], ".ics"),
+        ("{}", ["--mode", "includes"], ".ics"),
     ],
 )
 def test_a_bad_calendar_file_sends_nothing(

@@ -36,7 +36,7 @@ REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
     (
         "notify",
         lambda client, task_id: client.notify_failure(task_id, 1, "Boom", "no", retriable=False),
-        {"fence": 1, "outcome": "failed", "error": {"class": "Boom", "message": "no"}, "retriable": False},
+        {"fence": 1, "outcome": "failed", "error": {"type": "Boom", "message": "no"}, "retriable": False},
     ),
     ("heartbeat", lambda client, task_id: client.send_heartbeat(task_id, 1), {"fence": 1}),
     (
@@ -134,7 +134,7 @@ def test_a_strange_fence_is_a_conflict_with_its_code(client: Client) -> None:
 def test_attempts_are_read(client: Client) -> None:
     """What is known of each is there, and what nobody knows of a lost one is None."""
     last, lost = client.list_attempts(client.create_task("report").id)
-    assert (last.holder, last.outcome, last.duration_ms) == ("worker 1", "succeeded", 480)
+    assert (last.worker, last.outcome, last.duration_ms) == ("worker 1", "succeeded", 480)
     assert last.started_at == datetime.fromisoformat("2026-11-21T12:00:00Z")
     assert (lost.outcome, lost.started_at, lost.cost_dollars) == ("lost", None, None)
 
@@ -153,18 +153,28 @@ def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, de
     client.cancel_task(task.id, force=True)
     client.create_task("report")
     client.cancel_task(task.id)
-    assert [request.query for request in deployment.received] == [{"wait": ["25"]}, {"force": ["true"]}, {}, {}]
+    assert [request.query for request in deployment.received] == [{"wait_seconds": ["25"]}, {"force": ["true"]}, {}, {}]
 
 
 def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) -> None:
     """Lease, deferral and what is asked are read; an older API that has none of them is read too."""
     task = client.create_task("report")
-    assert (task.lease, task.deferred, task.asked) == (None, False, None)
-    lease = {"holder": "worker 1", "ends_at": "2026-11-21T12:01:00Z"}
-    deployment.tasks[task.id] |= {"lease": lease, "deferred": True, "asked": "pause", "rollback": True}
+    assert (task.lease, task.awaiting_notification, task.requested_action) == (None, False, None)
+    lease = {"worker": "worker 1", "expires_at": "2026-11-21T12:01:00Z"}
+    deployment.tasks[task.id] |= {
+        "lease": lease,
+        "awaiting_notification": True,
+        "requested_action": "pause",
+        "rollback_on_failure": True,
+    }
     seen = client.get_task(task.id)
     assert seen.lease is not None
-    assert (seen.lease.holder, seen.deferred, seen.asked, seen.rollback) == ("worker 1", True, "pause", True)
+    assert (seen.lease.worker, seen.awaiting_notification, seen.requested_action, seen.rollback_on_failure) == (
+        "worker 1",
+        True,
+        "pause",
+        True,
+    )
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -209,7 +219,7 @@ def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:
     """As a table for people, as the API's own JSON for scripts; none is said to be none."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     heading, last, lost = duetime("tasks", "attempts", task_id).stdout.splitlines()
-    assert heading.split() == ["attempt", "fence", "outcome", "started", "late", "took", "dollars", "holder"]
+    assert heading.split() == ["attempt", "fence", "outcome", "started", "late", "took", "dollars", "worker"]
     assert {"succeeded", "12", "480", "0.00000765", "worker"} <= set(last.split())
     assert lost.split() == ["1", "1", "lost"]
     assert json.loads(duetime("tasks", "attempts", task_id, "--json").stdout) == [ATTEMPT, LOST]
@@ -220,8 +230,8 @@ def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:
 def test_a_sheet_shows_who_works_on_a_task(duetime: Run, deployment: Deployment) -> None:
     """A person sees the lease, that the target has only accepted the work, and what was asked."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
-    lease = {"holder": "worker 1", "ends_at": "2026-11-21T12:01:00Z"}
-    deployment.tasks[task_id] |= {"lease": lease, "deferred": True, "asked": "pause"}
+    lease = {"worker": "worker 1", "expires_at": "2026-11-21T12:01:00Z"}
+    deployment.tasks[task_id] |= {"lease": lease, "awaiting_notification": True, "requested_action": "pause"}
     shown = duetime("tasks", "get", task_id).stdout
     assert "worker 1 until 2026-11-21 21:01:00 JST (in 1 min)" in shown
     assert "will notify" in shown
@@ -235,4 +245,4 @@ def test_the_error_of_each_attempt_is_shown(duetime: Run, client: Client, deploy
     lost, failed = client.list_attempts("ID")
     assert lost.error is None
     assert failed.error is not None
-    assert (failed.error.kind, failed.error.message) == ("Boom", "no such row")
+    assert (failed.error.type, failed.error.message) == ("Boom", "no such row")

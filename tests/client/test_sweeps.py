@@ -23,7 +23,7 @@ WANTED = ("--type", "report", "--state", "scheduled")
 
 def piece(changed: int, token: str | None = None, matched: int | None = None, **refused: int) -> Answer:
     """What the API says of one piece."""
-    told = {"matched": changed + sum(refused.values()) if matched is None else matched, "changed": changed}
+    told = {"matched": changed + sum(refused.values()) if matched is None else matched, "affected": changed}
     return Answer(200, {"examined": 100, **told, "refused": refused, "next_token": token})
 
 
@@ -36,10 +36,10 @@ def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> 
     """Each request carries the filter, and the token of the answer before; times have their offsets."""
     deployment.scripted += [piece(100, "one"), piece(40, "two"), piece(0)]
     due = datetime(2026, 12, 1, tzinfo=UTC)
-    pieces = list(client.cancel_tasks({"type": "report", "due_to": due}, per_second=5, force=True))
-    body = {"filter": {"type": "report", "due_to": "2026-12-01T00:00:00+00:00"}, "per_second": 5, "force": True}
+    pieces = list(client.cancel_tasks({"type": "report", "due_before": due}, per_second=5, force=True))
+    body = {"filter": {"type": "report", "due_before": "2026-12-01T00:00:00+00:00"}, "per_second": 5, "force": True}
     assert bodies(deployment, "cancel") == [body, {**body, "next_token": "one"}, {**body, "next_token": "two"}]
-    assert [each.changed for each in pieces] == [100, 40, 0]
+    assert [each.affected for each in pieces] == [100, 40, 0]
 
 
 def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployment) -> None:
@@ -48,21 +48,21 @@ def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployme
     (last,) = client.change_tasks({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page's
     body = {"filter": {}, "all": True, "change": {"priority": "low"}, "next_token": "there"}
     assert bodies(deployment, "change") == [body, body]
-    assert last.changed == 3
+    assert last.affected == 3
 
 
 def operation(changed: int, state: str = "running", status: int = 200, **refused: int) -> Answer:
     """What the API says of a bulk operation."""
     told = {"id": "01OP", "kind": "cancel", "state": state, "created_at": "2026-11-21T12:00:00Z", "topology_id": None}
     matched = changed + sum(refused.values())
-    return Answer(status, {**told, "examined": 10, "matched": matched, "changed": changed, "refused": refused})
+    return Answer(status, {**told, "examined": 10, "matched": matched, "affected": changed, "refused": refused})
 
 
 def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deployment, waits: list[float]) -> None:
     """Each piece tells what was done since the one before; the request has a key, so that it begins one operation."""
     deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", move_refused=1)]
     pieces = list(client.cancel_tasks({"type": "report"}))
-    assert [(piece.changed, dict(piece.refused), piece.state) for piece in pieces] == [
+    assert [(piece.affected, dict(piece.refused), piece.state) for piece in pieces] == [
         (3, {}, "running"),
         (2, {}, "running"),
         (4, {"move_refused": 1}, "succeeded"),
@@ -85,7 +85,7 @@ def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deploy
         operation(9, "cancelled"),
         operation(9, "cancelled"),
     ]
-    assert json.loads(duetime("bulk", "show", "01OP", "--watch", "--json").stdout)["changed"] == 9
+    assert json.loads(duetime("bulk", "show", "01OP", "--watch", "--json").stdout)["affected"] == 9
     deployment.scripted += 2 * [operation(9, "cancelled")]
     stopped = duetime("bulk", "cancel", "01OP")
     assert (stopped.exit_code, "cancelled" in stopped.stdout) == (0, True)
@@ -138,7 +138,7 @@ def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> N
     assert json.loads(result.stdout) == {
         "examined": 200,
         "matched": 109,
-        "changed": 107,
+        "affected": 107,
         "refused": {"move_refused": 2},
     }
     assert result.exit_code == 1
@@ -166,13 +166,13 @@ def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deplo
         "new",
         "--tag",
         "c=d",
-        "--at",
+        "--due-at",
         "2026-12-01T09:00Z",
         "-y",
     )
     (body,) = bodies(deployment, "change")
     assert body["filter"] == {"name": "old", "tags": {"a": "b"}}
-    assert body["change"] == {"at": "2026-12-01T18:00:00+09:00", "name": "new", "tags": {"c": "d"}}
+    assert body["change"] == {"due_at": "2026-12-01T18:00:00+09:00", "name": "new", "tags": {"c": "d"}}
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ SWITCH = {
     "stopped": True,
     "max_concurrent": 5,
     "reason": "a bad release",
-    "changed_at": "2026-11-21T11:00:00Z",
-    "changed_by": "ops",
+    "updated_at": "2026-11-21T11:00:00Z",
+    "updated_by": "ops",
 }
 CIRCUIT = {
     "host": "example.org",
@@ -49,18 +49,21 @@ def test_a_switch_is_put_whole_and_may_be_sent_again(client: Client, deployment:
     """The same switch twice is one switch."""
     deployment.scripted += [Answer(None), Answer(200, SWITCH)]
     assert client.put_switch("type", "report", stopped=True, reason="a bad release").name == "report"
-    body = {"scope": "type", "name": "report", "stopped": True, "max_concurrent": None, "reason": "a bad release"}
+    body = {"stopped": True, "max_concurrent": None, "reason": "a bad release"}
     assert [request.document for request in deployment.received] == [body, body]
+    assert {request.target for request in deployment.received} == {"/stage/v1/switches/type/report"}
 
 
-def test_a_switch_is_lifted_by_its_name(client: Client, deployment: Deployment) -> None:
-    """In the query, encoded; everything has no name."""
-    deployment.scripted += [Answer(200, SWITCH)] * 2
-    client.remove_switch("owner", "1:role/a&b")
-    client.remove_switch("everything")
-    assert [(one.method, one.query) for one in deployment.received] == [
-        ("DELETE", {"scope": ["owner"], "name": ["1:role/a&b"]}),
-        ("DELETE", {"scope": ["everything"]}),
+def test_a_switch_is_read_and_deleted_by_its_path(client: Client, deployment: Deployment) -> None:
+    """Its name encoded; the one for all tasks is called `all`."""
+    deployment.scripted += [Answer(200, SWITCH)] * 3
+    client.delete_switch("owner", "1:role/a&b")
+    client.delete_switch("all")
+    client.get_switch("type", "a/b%")
+    assert [(one.method, one.target) for one in deployment.received] == [
+        ("DELETE", "/stage/v1/switches/owner/1%3Arole%2Fa%26b"),
+        ("DELETE", "/stage/v1/switches/all/all"),
+        ("GET", "/stage/v1/switches/type/a%2Fb%25"),
     ]
 
 
@@ -70,7 +73,7 @@ def test_what_is_no_switch_is_an_unexpected_answer(client: Client, deployment: D
     with pytest.raises(UnexpectedResponse):
         client.list_switches()
     with pytest.raises(Forbidden, match="operator"):
-        client.put_switch("everything", stopped=True)
+        client.put_switch("all", stopped=True)
 
 
 def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deployment) -> None:
@@ -93,27 +96,22 @@ def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deploymen
     assert "no switches" in duetime("switches", "list").stdout
 
 
-def test_the_command_sets_and_lifts(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_sets_shows_and_deletes(duetime: Run, deployment: Deployment) -> None:
     """Options are the switch; what would do nothing is refused before anything is sent."""
     assert duetime("switches", "set", "type", "report").exit_code == 2
     assert duetime("switches", "set", "task", "report", "--stop").exit_code == 2
     assert not deployment.received
-    deployment.scripted += [Answer(200, SWITCH)] * 2
+    deployment.scripted += [Answer(200, SWITCH)] * 3
     assert duetime("switches", "set", "type", "report", "--max-concurrent", "5", "--reason", "slow").exit_code == 0
-    assert deployment.received[0].document == {
-        "scope": "type",
-        "name": "report",
-        "stopped": False,
-        "max_concurrent": 5,
-        "reason": "slow",
-    }
-    assert "report" in duetime("switches", "lift", "type", "report").stdout
-    assert deployment.received[1].method == "DELETE"
+    assert deployment.received[0].document == {"stopped": False, "max_concurrent": 5, "reason": "slow"}
+    assert "a bad release" in duetime("switches", "show", "type", "report").stdout
+    assert "report" in duetime("switches", "delete", "type", "report").stdout
+    assert [one.method for one in deployment.received[1:]] == ["GET", "DELETE"]
 
 
 def test_a_switch_cannot_steer_the_terminal(duetime: Run, deployment: Deployment) -> None:
     """Whoever set it, its words are only words."""
     deployment.scripted.append(
-        Answer(200, {"switches": [{**SWITCH, "reason": "\x1b[2J", "changed_by": "\x07"}], "circuits": []})
+        Answer(200, {"switches": [{**SWITCH, "reason": "\x1b[2J", "updated_by": "\x07"}], "circuits": []})
     )
     assert "\x1b[2J" not in duetime("switches", "list").stdout

@@ -22,8 +22,8 @@ OPTIONS = {
     "priority": ("--priority", "low"),
     "retry": ("--max-attempts", "2"),
     "timeout_seconds": ("--timeout", "31"),
-    "deadline_seconds": ("--deadline", "61"),
-    "rollback": ("--rollback",),
+    "notify_within_seconds": ("--notify-within", "61"),
+    "rollback_on_failure": ("--rollback-on-failure",),
     "lock": ("--lock", "db-17"),
     "callback_url": ("--callback-url", "https://example.org/ended"),
     "name": ("--name", "monthly"),
@@ -32,13 +32,13 @@ OPTIONS = {
 """How each field is said on the command line."""
 SHOWN: dict[str, tuple[Any, str]] = {
     "priority": ("low", "low"),
-    "lock": ({"key": "db-17", "limit": 1, "scope": "task"}, "db-17"),
+    "lock": ({"key": "db-17", "max_holders": 1, "scope": "task"}, "db-17"),
     "callback_url": ("https://example.org/ended", "https://example.org/ended"),
     "name": ("monthly", "monthly"),
     "tags": ({"team": "dba"}, "team=dba"),
 }
 """Fields that `tasks get` shows, each with a value and how that is shown."""
-NOT_SHOWN = {"retry", "timeout_seconds", "deadline_seconds", "rollback"}
+NOT_SHOWN = {"retry", "timeout_seconds", "notify_within_seconds", "rollback_on_failure"}
 
 
 def test_the_client_takes_and_reads_every_field() -> None:

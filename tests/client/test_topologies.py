@@ -37,7 +37,7 @@ FAILS: tuple[Mapping[str, Any], ...] = (
     {
         "percent": 100,
         "state": "failed",
-        "error": {"class": "NodesFailed", "message": "the node fetch failed"},
+        "error": {"type": "NodesFailed", "message": "the node fetch failed"},
         "nodes": {
             "fetch": {"state": "failed", "task_id": "01FETCH"},
             "sum": {"state": "cancelled", "reason": "stopped"},
@@ -215,7 +215,7 @@ def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeplo
             "nodes: depend on each other in a cycle: ",
         ),
         ({"nodes": {"a": {"type": "x", "depnds_on": []}}}, "nodes.a.depnds_on: is not a field"),
-        ({"nodes": {"a": {"type": "x", "at": "2030-01-01T00:00:00Z"}}}, "nodes.a.at: is not a field"),
+        ({"nodes": {"a": {"type": "x", "due_at": "2030-01-01T00:00:00Z"}}}, "nodes.a.due_at: is not a field"),
         ({"nodes": {"a": {"type": "x"}}, "on_failure": "stop", "colour": 1}, "colour: is not a field"),
         ({"nodes": {"a": {"type": "x"}}, "\x1b[2J": 1}, "'\\x1b[2J': is not a field"),
         ({"nodes": {"a": {"type": "x", "\ud800": 1}}}, "nodes.a.'\\ud800': is not a field"),
@@ -336,7 +336,7 @@ def test_the_bar_goes_on_between_two_looks() -> None:
 
 def test_names_cannot_steer_the_terminal() -> None:
     """What a server says is shown, not obeyed."""
-    shown = "\n".join(picture({"a\x1b[2Jb": {"state": "odd\r"}}, name="x\x1b]0;y", asked="stop\x1b[2J"))
+    shown = "\n".join(picture({"a\x1b[2Jb": {"state": "odd\r"}}, name="x\x1b]0;y", requested_action="stop\x1b[2J"))
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.client.test_worker import server as server_of_the_api
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pytest
     from typer.testing import Result
 
     from tests.client.api_server import ApiServer
@@ -22,6 +23,7 @@ server = server_of_the_api
 NODES = {"fetch": {"type": "get"}, "sum": {"type": "add", "depends_on": ["fetch"], "inputs": ["fetch"]}}
 
 
+@pytest.mark.slow
 def test_a_graph_goes_from_its_file_to_its_cancellation(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parents import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HttpTarget, Phase, Query
-from duetime.domain.tasks.task import Progress, StopRequest
+from duetime.domain.tasks.task import Progress, RequestedAction
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import NOW, task
 
@@ -46,8 +46,8 @@ def test_a_task_answers_what_is_documented() -> None:
 def test_values_that_are_not_there_yet_are_null() -> None:
     """A task that waits has no start, no end, no outcome and no lateness, and says so by null."""
     waiting = json.loads(task_text(task()))
-    missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease", "asked"}
-    missing |= {"lock", "waits_for", "callback_url", "schedule", "member"}
+    missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease"}
+    missing |= {"lock", "waiting_for", "callback_url", "schedule", "topology", "requested_action"}
     assert {field for field, value in waiting.items() if value is None} == missing
 
 
@@ -58,7 +58,7 @@ def test_a_finished_task_tells_how_it_went() -> None:
     assert done["started_at"] == "2026-11-21T02:33:07.262Z"
     assert done["next_at"] is None
     assert done["lateness_ms"] == 12
-    assert done["error"] == {"class": "Timeout", "message": "took longer than 60 s"}
+    assert done["error"] == {"type": "Timeout", "message": "took longer than 60 s"}
     assert done["progress"] == {"percent": 40, "message": "half way"}
     assert done["target"] == {
         "kind": "http",
@@ -71,13 +71,13 @@ def test_a_finished_task_tells_how_it_went() -> None:
 
 def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
     """While it is leased, holder and end of the lease are told; the target that accepted is said to have."""
-    held: dict[str, Any] = {"lease_holder": "worker 1", "lease_ends_at": NOW + 30_000}
-    running = entry(task(state=State.RUNNING, deferred_fence=0, stop_request=StopRequest.PAUSE, **held))
-    assert running["lease"] == {"holder": "worker 1", "ends_at": "2026-11-21T02:33:37.250Z"}
-    assert (running["deferred"], running["asked"]) == (True, "pause")
-    for state in (State.SUCCEEDED, State.POSTPONED):
+    held: dict[str, Any] = {"lease_worker": "worker 1", "lease_expires_at": NOW + 30_000}
+    running = entry(task(state=State.RUNNING, deferred_fence=0, requested_action=RequestedAction.PAUSE, **held))
+    assert running["lease"] == {"worker": "worker 1", "expires_at": "2026-11-21T02:33:37.250Z"}
+    assert (running["awaiting_notification"], running["requested_action"]) == (True, "pause")
+    for state in (State.SUCCEEDED, State.WAITING):
         assert entry(task(state=state, **held))["lease"] is None
-    assert entry(task(state=State.ROLLING_BACK, **held | {"lease_ends_at": None}))["lease"] is None
+    assert entry(task(state=State.ROLLING_BACK, **held | {"lease_expires_at": None}))["lease"] is None
 
 
 @unhurried
@@ -96,6 +96,6 @@ def test_a_task_of_a_schedule_says_which_occurrence_it_is() -> None:
     assert occurrence["schedule"] == {
         "name": "nightly",
         "revision": 3,
-        "at": "2026-11-21T02:33:07.250Z",
+        "scheduled_at": "2026-11-21T02:33:07.250Z",
         "cause": "backfill",
     }

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from duetime.contract.http.problems import faults_of, kind_of
 from duetime.contract.http.request_json import read
+from duetime.contract.schedules.calendar_responses import calendar_response
 from duetime.contract.schedules.calendars import (
     WEEKDAYS,
     CalendarListQuery,
     ICalendarQuery,
     calendar_of,
-    calendar_response,
     new_calendar_name,
 )
 from duetime.contract.tasks.queries import read_query
 from duetime.domain.errors import RequestError
-from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY, HOUR, SECOND
 from tests.clocks import NOW
@@ -32,12 +32,12 @@ LATER = "2026-11-22T00:00:00Z"
 EARLIER = "2026-11-21T00:00:00Z"
 BAD_CALENDARS: list[tuple[object, str, str]] = [
     ([], "body", "object"),
-    ({"name": "x"}, "name", "not a known field"),
-    ({"kind": "closes"}, "kind", "'excludes' or 'includes'"),
+    ({"name": "other"}, "name", "should be 'uk', as in the path"),
+    ({"mode": "closes"}, "mode", "'excludes' or 'includes'"),
     ({"timezone": "Mars/Olympus"}, "timezone", "IANA"),
     ({"dates": {"2026-12-32": ""}}, "dates.2026-12-32", "does not exist"),
     ({"dates": {"Christmas": ""}}, "dates.Christmas", "a date such as"),
-    ({"dates": {"2026-12-25": 1}}, "dates.2026-12-25", "valid string"),
+    ({"dates": {"2026-12-25": 1}}, "dates.2026-12-25", "should be text"),
     ({"dates": {"2026-12-25": "x" * 129}}, "dates.2026-12-25", "at most 128"),
     ({"dates": {f"{2000 + n // 28}-01-{n % 28 + 1:02}": "" for n in range(5001)}}, "dates", "at most 5000"),
     ({"dates": [1]}, "dates", "object"),
@@ -69,7 +69,7 @@ def test_a_bad_field_is_named_with_its_reason(body: object, field: str, reason: 
 def test_a_calendar_is_read_whole() -> None:
     """Each field arrives where the domain keeps it."""
     body: dict[str, Any] = {
-        "kind": "includes",
+        "mode": "includes",
         "timezone": "Europe/London",
         "dates": {"2026-12-25": "Christmas Day"},
         "except_dates": ["2026-12-26"],
@@ -78,7 +78,7 @@ def test_a_calendar_is_read_whole() -> None:
         "spans": [{"start": EARLIER, "end": LATER, "reason": "move"}],
     }
     calendar = calendar_of(read(json.dumps(body)), "uk")
-    assert (calendar.name, calendar.kind, calendar.zone) == ("uk", Kind.INCLUDES, zone_named("Europe/London"))
+    assert (calendar.name, calendar.mode, calendar.zone) == ("uk", CalendarMode.INCLUDES, zone_named("Europe/London"))
     assert {str(day): label for day, label in calendar.dates.items()} == {"2026-12-25": "Christmas Day"}
     assert [str(day) for day in calendar.except_dates] == ["2026-12-26"]
     assert calendar.weekdays == {5, 6}
@@ -107,7 +107,7 @@ WINDOWS = st.builds(
 CALENDARS = st.builds(
     Calendar,
     st.just("uk"),
-    st.sampled_from(Kind),
+    st.sampled_from(CalendarMode),
     st.sampled_from([zone_named("UTC"), zone_named("Asia/Kolkata")]),
     dates=st.dictionaries(st.dates(), st.sampled_from(["", "Holiday"]), max_size=3),
     except_dates=st.frozensets(st.dates(), max_size=3),
@@ -130,7 +130,7 @@ def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
     assert set(shown["weekdays"]) <= set(WEEKDAYS)
 
 
-@pytest.mark.parametrize(("raw", "field"), [("limit=0", "limit"), ("kind=includes", "kind")])
+@pytest.mark.parametrize(("raw", "field"), [("limit=0", "limit"), ("mode=includes", "mode")])
 def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
     """The parameter is named."""
     with pytest.raises(RequestError) as caught:
@@ -139,11 +139,11 @@ def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
 
 
 def test_an_icalendar_file_has_its_own_parameters() -> None:
-    """Its kind and its zone stand in the address, for the file knows neither."""
-    query = read_query(ICalendarQuery, "kind=includes&timezone=Europe%2FLondon")
-    assert (query.kind, query.timezone) == (Kind.INCLUDES, "Europe/London")
+    """Its mode and its zone stand in the address, for the file knows neither."""
+    query = read_query(ICalendarQuery, "mode=includes&timezone=Europe%2FLondon")
+    assert (query.mode, query.timezone) == (CalendarMode.INCLUDES, "Europe/London")
     with pytest.raises(RequestError):
-        read_query(ICalendarQuery, "kind=closes")
+        read_query(ICalendarQuery, "mode=closes")
 
 
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "é", "-x"])

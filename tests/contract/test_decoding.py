@@ -40,13 +40,13 @@ def test_every_field_reaches_the_task() -> None:
     """Each field of a body is found in the task, in the domain's own terms."""
     assert spec(
         payload={"any": ["json", None]},
-        at="2026-12-01T09:00:00.250+09:00",
+        due_at="2026-12-01T09:00:00.250+09:00",
         priority="high",
         target={"kind": "http", "url": "https://example.org:8443/report?x=1", "phases": ["clean", "rollback"]},
         retry={"max_attempts": 3, "initial_seconds": 0.5, "multiplier": 1, "max_seconds": 60},
         timeout_seconds=840,
-        deadline_seconds=2_592_000,
-        rollback=True,
+        notify_within_seconds=2_592_000,
+        rollback_on_failure=True,
         name="Nightly report, Zürich",
         tags={"team": "dba", "a.b/c-d_e": "x:y"},
     ) == TaskSpec(
@@ -57,8 +57,8 @@ def test_every_field_reaches_the_task() -> None:
         target=HttpTarget("https://example.org:8443/report?x=1", frozenset({Phase.CLEAN, Phase.ROLLBACK})),
         retry=RetryPolicy(3, 0.5, 1.0, 60.0),
         timeout_seconds=840,
-        deadline_seconds=2_592_000,
-        rollback=True,
+        notify_within_seconds=2_592_000,
+        rollback_on_failure=True,
         name="Nightly report, Zürich",
         tags={"team": "dba", "a.b/c-d_e": "x:y"},
     )
@@ -67,11 +67,11 @@ def test_every_field_reaches_the_task() -> None:
 def test_a_rollback_that_the_endpoint_does_not_offer_is_refused() -> None:
     """Whoever wants a failure undone must name an endpoint that can; what a handler offers is not known yet."""
     target = {"kind": "http", "url": "https://example.org/", "phases": ["clean"]}
-    assert list(faults({"type": "report", "target": target, "rollback": True})) == ["rollback"]
+    assert list(faults({"type": "report", "target": target, "rollback_on_failure": True})) == ["rollback_on_failure"]
     with pytest.raises(FieldsInvalid, match="rollback"):
-        task_change(read(json.dumps({"target": target, "rollback": True})))
-    assert task_change(read('{"rollback": true}')).fields == {"rollback": True}
-    assert spec(rollback=True).rollback
+        task_change(read(json.dumps({"target": target, "rollback_on_failure": True})))
+    assert task_change(read('{"rollback_on_failure": true}')).fields == {"rollback_on_failure": True}
+    assert spec(rollback_on_failure=True).rollback_on_failure
 
 
 @unhurried
@@ -101,9 +101,9 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("type", "-report", "type"),
     ("type", "t" * 65, "type"),
     ("type", "t" * 500_000, "type"),
-    ("at", 1_795_228_387, "at"),
-    ("at", None, "at"),
-    ("at", "2026-12-01T09:00:00", "at"),
+    ("due_at", 1_795_228_387, "due_at"),
+    ("due_at", None, "due_at"),
+    ("due_at", "2026-12-01T09:00:00", "due_at"),
     ("delay_seconds", "5", "delay_seconds"),
     ("delay_seconds", True, "delay_seconds"),
     ("delay_seconds", None, "delay_seconds"),
@@ -155,19 +155,19 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("lock", {"key": "a b"}, "lock.key"),
     ("lock", {"key": "a#b"}, "lock.key"),
     ("lock", {"key": "a" * 65}, "lock.key"),
-    ("lock", {"key": "a", "limit": 0}, "lock.limit"),
-    ("lock", {"key": "a", "limit": 101}, "lock.limit"),
-    ("lock", {"key": "a", "limit": True}, "lock.limit"),
+    ("lock", {"key": "a", "max_holders": 0}, "lock.max_holders"),
+    ("lock", {"key": "a", "max_holders": 101}, "lock.max_holders"),
+    ("lock", {"key": "a", "max_holders": True}, "lock.max_holders"),
     ("lock", {"key": "a", "scope": "all"}, "lock.scope"),
     ("lock", {"key": "a", "holder": "me"}, "lock.holder"),
     ("target", {"kind": "http", "url": "http://example.org", "phases": ["run"]}, "target.phases[0]"),
     ("target", {"kind": "http", "url": "http://example.org", "phases": ["clean", "clean"]}, "target.phases"),
     ("target", {"kind": "http", "url": "http://example.org", "phases": "clean"}, "target.phases"),
     ("target", {"kind": "handler", "phases": ["clean"]}, "target.phases"),
-    ("deadline_seconds", 0, "deadline_seconds"),
-    ("deadline_seconds", 2_592_001, "deadline_seconds"),
-    ("deadline_seconds", 1.5, "deadline_seconds"),
-    ("deadline_seconds", None, "deadline_seconds"),
+    ("notify_within_seconds", 0, "notify_within_seconds"),
+    ("notify_within_seconds", 2_592_001, "notify_within_seconds"),
+    ("notify_within_seconds", 1.5, "notify_within_seconds"),
+    ("notify_within_seconds", None, "notify_within_seconds"),
     ("rollback", "yes", "rollback"),
     ("rollback", 1, "rollback"),
     ("rollback", None, "rollback"),
@@ -288,10 +288,10 @@ def test_a_resource_that_cannot_be_called_is_refused(target: dict[str, str], fie
 
 def test_two_due_times_are_both_named() -> None:
     """`at` and `delay_seconds` together are refused, naming both."""
-    body = {"type": "report", "at": "2026-12-01T09:00:00Z", "delay_seconds": 0}
-    assert list(faults(body)) == ["at", "delay_seconds"]
+    body = {"type": "report", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0}
+    assert list(faults(body)) == ["due_at", "delay_seconds"]
     with pytest.raises(FieldsInvalid):
-        task_change(read(json.dumps({"at": "2026-12-01T09:00:00Z", "delay_seconds": 0})))
+        task_change(read(json.dumps({"due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0})))
 
 
 def test_a_payload_has_its_own_limit() -> None:
@@ -327,9 +327,8 @@ def test_a_change_of_nothing_or_of_what_stays_is_refused(body: str, named: str) 
 
 def test_each_task_of_a_batch_is_read_for_itself() -> None:
     """One task's fault is named from the batch's body, and stops no other task."""
-    bad = (
-        '{"type": 5}, {"type": "b", "payload": {"x": NaN}}, 7, [NaN], {"type": "d", "body": 1}, {"type": "d", "at": 1}'
-    )
+    bad = '{"type": 5}, {"type": "b", "payload": {"x": NaN}}, 7, [NaN], {"type": "d", "body": 1}, {"type": "d", '
+    bad += '"due_at": 1}'
     text = f'{{"tasks": [{{"type": "a"}}, {bad}, {{"type": "c"}}]}}'
     wanted = [item.wanted for item in batch_items(read(text))]
     assert [one.type for one in wanted if isinstance(one, TaskSpec)] == ["a", "c"]
@@ -340,19 +339,19 @@ def test_each_task_of_a_batch_is_read_for_itself() -> None:
         "tasks[3]",
         "tasks[4][0]",
         "tasks[5].body",
-        "tasks[6].at",
+        "tasks[6].due_at",
     ]
 
 
 def test_faults_of_several_fields_are_named_from_the_batch() -> None:
     """Two due times and a payload beyond its limit are refused in a batch by the same names as alone."""
     tasks = [
-        {"type": "a", "at": "2026-12-01T09:00:00Z", "delay_seconds": 0},
+        {"type": "a", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0},
         {"type": "a", "payload": "a" * MAX_PAYLOAD_BYTES},
     ]
     refused = [item.wanted for item in batch_items(read(json.dumps({"tasks": tasks})))]
     named = [[fault.field for fault in one.faults] for one in refused if isinstance(one, FieldsInvalid)]
-    assert named == [["tasks[0].at", "tasks[0].delay_seconds"], ["tasks[1].payload"]]
+    assert named == [["tasks[0].due_at", "tasks[0].delay_seconds"], ["tasks[1].payload"]]
 
 
 def test_every_bad_task_of_a_batch_is_found() -> None:

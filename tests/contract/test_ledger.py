@@ -26,11 +26,11 @@ def test_attempts_are_listed_once_and_in_order() -> None:
 
 def test_an_attempt_tells_who_when_and_how() -> None:
     """The planned start is the real one without its lateness."""
-    (attempt,) = attempts(task(state=State.POSTPONED, attempt_history=(FIRST,)), [])["attempts"]
+    (attempt,) = attempts(task(state=State.WAITING, attempt_history=(FIRST,)), [])["attempts"]
     assert attempt == {
         "attempt": 1,
         "fence": 1,
-        "holder": "worker 1",
+        "worker": "worker 1",
         "planned_at": "2026-11-21T02:33:07.250Z",
         "started_at": "2026-11-21T02:33:07.262Z",
         "lateness_ms": 12,
@@ -52,10 +52,10 @@ def test_the_last_error_is_told_whole_and_once() -> None:
     """The record's error is that of its last line; an earlier line has its own, and a success has none."""
     early, late = TaskError("Boom", "first"), TaskError("Boom", "x" * 256)
     lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
-    waiting = task(state=State.POSTPONED, attempt_history=lines, error=late)
+    waiting = task(state=State.WAITING, attempt_history=lines, error=late)
     told = [attempt["error"] for attempt in attempts(waiting, [])["attempts"]]
-    assert told == [{"class": "Boom", "message": "first"}, {"class": "Boom", "message": "x" * 256}]
-    ran = replace(waiting, state=State.RUNNING, fence=3, attempt=3, lease_ends_at=NOW + 30_000)
+    assert told == [{"type": "Boom", "message": "first"}, {"type": "Boom", "message": "x" * 256}]
+    ran = replace(waiting, state=State.RUNNING, fence=3, attempt=3, lease_expires_at=NOW + 30_000)
     assert [attempt["error"] for attempt in attempts(ran, [])["attempts"]] == told
     done = task(state=State.SUCCEEDED, attempt_history=(*lines[:1], LAST))
     assert [attempt["error"] for attempt in attempts(done, [])["attempts"]] == [told[0], None]
@@ -71,7 +71,7 @@ def test_an_error_is_not_told_of_an_attempt_that_it_is_not_of() -> None:
 
 def test_a_lost_attempt_is_listed_once_the_next_has_begun() -> None:
     """While another attempt runs, the gap in the fences tells of the one before; the running one has no line."""
-    running = task(state=State.RUNNING, attempt_history=(FIRST,), fence=3, attempt=3, lease_ends_at=NOW + 30_000)
+    running = task(state=State.RUNNING, attempt_history=(FIRST,), fence=3, attempt=3, lease_expires_at=NOW + 30_000)
     assert [attempt["outcome"] for attempt in attempts(running, [])["attempts"]] == ["retried", "lost"]
     assert attempts(replace(running, fence=1, attempt=1, attempt_history=()), [])["attempts"] == []
 

@@ -261,7 +261,7 @@ def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
     """Parameters and second statuses of creating and cancelling are part of the document."""
     found = {one["operationId"]: one for one in OPERATIONS}
     for id_, parameter, statuses in (
-        ("createTask", "wait", {"201", "202"}),
+        ("createTask", "wait_seconds", {"201", "202"}),
         ("cancelTask", "force", {"200", "202"}),
         ("pauseTask", None, {"200", "202"}),
         ("rollBackTask", None, {"202"}),
@@ -287,8 +287,8 @@ def test_bodies_are_refused_as_described() -> None:
         },
         "retry": {"max_attempts": 1},
         "timeout_seconds": 5,
-        "deadline_seconds": 7,
-        "rollback": True,
+        "notify_within_seconds": 7,
+        "rollback_on_failure": True,
         "callback_url": "https://example.org/ended",
         "name": "n",
         "tags": {"a": "b"},
@@ -298,7 +298,7 @@ def test_bodies_are_refused_as_described() -> None:
     assert fits("TaskBatch", {"tasks": [full]})
     assert fits("TaskPatch", {"name": ""})
     assert not fits("TaskPatch", {})
-    assert "At most one of `at` and `delay_seconds` can be given." in SCHEMAS["TaskCreate"]["description"]
+    assert "At most one of `due_at` and `delay_seconds` can be given." in SCHEMAS["TaskCreate"]["description"]
     wrongly_allowed = [
         (field, value)
         for field, value, _ in BAD_FIELDS

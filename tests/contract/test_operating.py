@@ -19,7 +19,7 @@ from tests.functions.api.test_sweeps import CANCEL, RENAME, REPORTS
 from tests.functions.api.test_switches import BAD as BAD_SWITCHES
 from tests.functions.api.test_switches import CAP, STOP
 
-STOPPED = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, changed_at=NOW, changed_by="ann")
+STOPPED = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, updated_at=NOW, updated_by="ann")
 # JSON Schema knows neither control characters nor what a token or an owner may be, and to it 2.0 is whole.
 CODE_ALONE_SEES = (
     "a b",
@@ -41,7 +41,7 @@ def says_in_words(body: Any) -> bool:  # noqa: ANN401 - any JSON
     """Whether a body is refused for fields that do not go together, which the document says in its descriptions."""
     if "scope" in body:
         return (body["scope"] == "everything") == bool(body.get("name")) or "max_concurrent" in body
-    return {"at", "delay_seconds"} <= set(body.get("change", ()))
+    return {"due_at", "delay_seconds"} <= set(body.get("change", ()))
 
 
 def test_answers_are_as_described() -> None:
@@ -56,7 +56,7 @@ def test_answers_are_as_described() -> None:
 
 def test_switches_are_refused_as_described() -> None:
     """What the document allows is what the code accepts."""
-    for good in (STOP, CAP, {"scope": "everything", "stopped": True}):
+    for good in (STOP, CAP, {**STOP, "scope": "type", "name": "report"}):
         assert fits("SwitchFields", good), good
     allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchFields", body)]
     strange = [body for body in allowed if not any(text in json.dumps(body) for text in CODE_ALONE_SEES)]

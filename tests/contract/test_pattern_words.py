@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from duetime.contract.http.pattern_words import words_of
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.schedules.calendars import DATE_PATTERN
 from duetime.contract.tasks.bodies import TaskCreate
@@ -32,7 +32,7 @@ def test_a_name_says_its_characters_and_its_length() -> None:
     )
     with pytest.raises(FieldsInvalid) as refused:
         validated(TaskCreate, {"type": "bad type!"})
-    assert refused.value.faults == (Fault("type", f"{words} or _"),)
+    assert refused.value.faults == (Fault("type", f"{words} or _", FaultCode.PATTERN),)
 
 
 def test_an_arn_is_explained_by_an_example() -> None:
@@ -41,7 +41,7 @@ def test_an_arn_is_explained_by_an_example() -> None:
     words = "should be the ARN of a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report"
     with pytest.raises(FieldsInvalid) as refused:
         validated(TaskCreate, {"type": "x", "target": target})
-    assert refused.value.faults == (Fault("target.arn", words),)
+    assert refused.value.faults == (Fault("target.arn", words, FaultCode.PATTERN),)
 
 
 def test_an_unknown_pattern_has_no_words() -> None:

@@ -32,9 +32,9 @@ def test_codes_and_statuses_belong_together() -> None:
 
 def test_a_field_is_named_in_a_problem() -> None:
     """What the domain finds fault with is listed by field and reason, and told in the detail."""
-    problem = problem_of(FieldInvalid("at", "is more than ten years ahead"), INSTANCE)
+    problem = problem_of(FieldInvalid("due_at", "is more than ten years ahead"), INSTANCE)
     assert problem["status"] == 422
-    assert problem["errors"] == [{"field": "at", "reason": "is more than ten years ahead"}]
+    assert problem["errors"] == [{"field": "at", "reason": "is more than ten years ahead", "code": "invalid"}]
     assert "at: is more than ten years ahead" in problem["detail"]
     assert problem["instance"] == INSTANCE
 

@@ -42,7 +42,7 @@ def test_every_parameter_narrows_the_list() -> None:
     """Each parameter of a query is found in the filter."""
     raw = (
         "state=failed&type=report&name=Nightly%20report&tag=team:dba&tag=zone:a:b"
-        "&due_from=2026-12-01T09%3A00%3A00%2B09%3A00&due_to=2026-12-01T00:00:01Z&order=asc&limit=7&next_token=abc"
+        "&due_after=2026-12-01T09%3A00%3A00%2B09%3A00&due_before=2026-12-01T00:00:01Z&order=asc&limit=7&next_token=abc"
     )
     query = read_query(TaskListQuery, raw)
     assert query.filter == TaskFilter(
@@ -50,8 +50,8 @@ def test_every_parameter_narrows_the_list() -> None:
         type="report",
         name="Nightly report",
         tags={"team": "dba", "zone": "a:b"},
-        due_from=1_796_083_200_000,
-        due_to=1_796_083_201_000,
+        due_after=1_796_083_200_000,
+        due_before=1_796_083_201_000,
     )
     assert (query.order, query.limit, query.next_token) == ("asc", 7, "abc")
 
@@ -88,8 +88,8 @@ def test_ids_are_given_as_one_list() -> None:
         ("tag=:dba", "tag"),
         ("tag=a:b&tag=a:c", "tag"),
         ("&".join(f"tag=k{number}:v" for number in range(11)), "tag"),
-        ("due_from=tomorrow", "due_from"),
-        ("due_to=2026-12-01T09:00:00+09:00", "due_to"),
+        ("due_after=tomorrow", "due_after"),
+        ("due_before=2026-12-01T09:00:00+09:00", "due_before"),
         ("order=ASC", "order"),
         ("ids=", "ids"),
         ("ids=1", "ids"),

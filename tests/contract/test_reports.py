@@ -14,7 +14,7 @@ from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_results import Failed, Succeeded
 from duetime.domain.tasks.task import Progress
 
-ERROR = {"class": "Timeout", "message": "no answer"}
+ERROR = {"type": "Timeout", "message": "no answer"}
 
 GOOD_REPORTS: list[tuple[str, object]] = [
     ("reject_fields", {}),
@@ -23,7 +23,7 @@ GOOD_REPORTS: list[tuple[str, object]] = [
     ("progress", {"fence": 7, "percent": 100, "message": "done"}),
     ("notice", {"fence": 7, "outcome": "succeeded"}),
     ("notice", {"fence": 7, "outcome": "succeeded", "result": {"rows": [1, None]}}),
-    ("notice", {"fence": 7, "outcome": "failed", "error": {"class": "Boom"}}),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"type": "Boom"}}),
     ("notice", {"fence": 7, "outcome": "failed", "error": ERROR, "retriable": False}),
 ]
 BAD_REPORTS: list[tuple[str, object, list[str]]] = [
@@ -47,11 +47,11 @@ BAD_REPORTS: list[tuple[str, object, list[str]]] = [
     ("notice", {"fence": 7, "outcome": "failed"}, ["error"]),
     ("notice", {"fence": 7, "outcome": "failed", "error": None}, ["error"]),
     ("notice", {"fence": 7, "outcome": "failed", "error": "Boom"}, ["error"]),
-    ("notice", {"fence": 7, "outcome": "failed", "error": {}}, ["error.class"]),
-    ("notice", {"fence": 7, "outcome": "failed", "error": {"kind": "Boom"}}, ["error.class", "error.kind"]),
-    ("notice", {"fence": 7, "outcome": "failed", "error": {"class": ""}}, ["error.class"]),
-    ("notice", {"fence": 7, "outcome": "failed", "error": {"class": "B" * 65}}, ["error.class"]),
-    ("notice", {"fence": 7, "outcome": "failed", "error": {"class": "nul\x00"}}, ["error.class"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {}}, ["error.type"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"kind": "Boom"}}, ["error.type", "error.kind"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"type": ""}}, ["error.type"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"type": "B" * 65}}, ["error.type"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"type": "nul\x00"}}, ["error.type"]),
     ("notice", {"fence": 7, "outcome": "failed", "error": ERROR, "result": 1}, ["result"]),
     ("notice", {"fence": 7, "outcome": "failed", "error": ERROR, "retriable": "no"}, ["retriable"]),
     ("notice", {"fence": 7, "outcome": "succeeded", "error": ERROR}, ["error"]),
@@ -87,7 +87,7 @@ def test_a_notification_becomes_the_end_of_an_attempt() -> None:
     assert decoded("notice", GOOD_REPORTS[7][1]) == Notice(
         7, Failed(TaskError("Timeout", "no answer"), retriable=False)
     )
-    long = decoded("notice", {"fence": 1, "outcome": "failed", "error": {"class": "Boom", "message": "m" * 9_999}})
+    long = decoded("notice", {"fence": 1, "outcome": "failed", "error": {"type": "Boom", "message": "m" * 9_999}})
     assert len(long.ending.error.message) == MAX_ERROR_MESSAGE_LENGTH
     assert long.ending.error.message.endswith("[cut]")
 
@@ -110,7 +110,7 @@ def test_what_json_does_not_allow_is_named_in_a_report() -> None:
     """NaN and lone surrogates are refused where they stand."""
     for text, field in (
         ('{"fence": 7, "outcome": "succeeded", "result": {"a": NaN}}', "result.a"),
-        ('{"fence": 7, "outcome": "failed", "error": {"class": "\\ud800"}}', "error.class"),
+        ('{"fence": 7, "outcome": "failed", "error": {"type": "\\ud800"}}', "error.type"),
     ):
         with pytest.raises(FieldsInvalid) as refusal:
             report_decoding.notice(read(text))

@@ -48,7 +48,7 @@ def test_no_text_but_a_token_is_one(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["order=asc", "state=failed", "type=a", "name=a", "tag=a:b", "due_to=2026-12-01T00:00:00Z"]
+    "query", ["order=asc", "state=failed", "type=a", "name=a", "tag=a:b", "due_before=2026-12-01T00:00:00Z"]
 )
 def test_a_token_is_good_for_its_own_list_only(query: str) -> None:
     """Another owner, another order or another filter is another list."""

@@ -163,7 +163,7 @@ def besieged(over: Stack) -> Iterator[Siege]:
 def _cleared(api: OverHttp) -> None:
     """Leave nothing that would run, or stop others from running."""
     for switch in api.send("GET", "/v1/switches").body["switches"]:
-        api.send("DELETE", "/v1/switches", query=f"scope={switch['scope']}&name={quote(switch['name'] or '')}")
+        api.send("DELETE", f"/v1/switches/{switch['scope']}/{quote(switch['name'], safe='')}")
     for schedule in api.send("GET", "/v1/schedules", query="limit=100").body["schedules"]:
         api.send("DELETE", f"/v1/schedules/{quote(schedule['name'])}")
     api.send("POST", "/v1/tasks/cancel", {"filter": {}, "limit": 1000, "force": True})

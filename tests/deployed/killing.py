@@ -143,7 +143,7 @@ def killed(standing: Restartable, client: Client, counter: Receiver, plan: Plan)
 def _created(client: Client, counter: Receiver, plan: Plan, random_source: random.Random) -> Task:
     due = datetime.now(UTC) + timedelta(seconds=3 + random_source.random() * plan.seconds)
     payload = {"job": "kill", "work_ms": plan.work_ms, "fail_times": 0, "report_url": counter.report_url}
-    return client.create_task("ci.job", at=due, payload=payload, retry={"max_attempts": 50, "max_seconds": 2})
+    return client.create_task("ci.job", due_at=due, payload=payload, retry={"max_attempts": 50, "max_seconds": 2})
 
 
 def _double(over: Stack, task: Task) -> None:

@@ -30,6 +30,7 @@ BYTES = [
 pytestmark = pytest.mark.deployed
 
 
+@pytest.mark.slow
 def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
     """Else nothing would ever be found."""
     with besieged(deployed) as siege:
@@ -40,6 +41,7 @@ def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
         assert len(siege.grounds.written()) == 1
 
 
+@pytest.mark.slow
 def test_a_deployed_stack_withstands_a_siege(deployed: Stack) -> None:
     """Nothing fails for a reason of our own, and of what is refused nothing is written to the table."""
     with besieged(deployed) as siege:

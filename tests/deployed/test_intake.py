@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pytest
+
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from local.stack import Stack
 
 
+@pytest.mark.slow
 def test_an_event_on_the_bus_becomes_a_task_that_runs(deployed: Stack, client: Client) -> None:
     """Put by any producer with the right detail type; an event of another type is none."""
     name = f"event-{uuid4().hex}"

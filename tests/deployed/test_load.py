@@ -36,6 +36,7 @@ def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
     return accepted, refused
 
 
+@pytest.mark.slow
 def test_what_a_narrow_gateway_turns_away_is_not_there_and_the_rest_ends(deployed: Stack, client: Client) -> None:
     """Beyond the stage's rate callers are answered 429; every task that was answered 201 runs."""
     with narrow_gateway(deployed, NEARLY_CLOSED, BURST):

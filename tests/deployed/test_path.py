@@ -74,6 +74,7 @@ def test_the_demo_keeps_its_promises(client: Client) -> None:
     assert figures.lateness_ms.max < IN_TIME / timedelta(milliseconds=1)
 
 
+@pytest.mark.slow
 def test_the_demos_workflow_keeps_its_promises(client: Client) -> None:
     """By the receiver's own count, each of its nodes runs once, and only after all of its parents."""
     figures = demo_workflow.run(client, lambda _: None)
@@ -90,31 +91,33 @@ def test_a_task_runs_once_when_it_is_due_and_succeeds(
     """Over HTTP and in Python alike, a task starts at its due time, never before, and has one outcome."""
     due = soon(2.5)
 
-    task = ended(client, client.create_task(TYPE, **fields(counter, at=due)))
+    task = ended(client, client.create_task(TYPE, **fields(counter, due_at=due)))
 
     assert (task.state, task.attempt, task.due_at) == ("succeeded", 1, due)
     (start,) = starts(counter, task)
     assert timedelta(0) <= start - due < IN_TIME
 
 
+@pytest.mark.slow
 def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> None:
     """A task that was taken back before its time stays away, while one due after it runs."""
-    taken_back = client.create_task(TYPE, **calling(counter, at=soon(6)))
+    taken_back = client.create_task(TYPE, **calling(counter, due_at=soon(6)))
     assert client.cancel_task(taken_back.id).state == "cancelled"
-    later = client.create_task(TYPE, **calling(counter, at=soon(7)))
+    later = client.create_task(TYPE, **calling(counter, due_at=soon(7)))
 
     assert ended(client, later).state == "succeeded"
     assert client.get_task(taken_back.id).state == "cancelled"
     assert starts(counter, taken_back) == []
 
 
+@pytest.mark.slow
 def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
     """The last due time is the one that holds: not the first, nor the one an hour away, and only once."""
-    task = client.create_task(TYPE, **calling(counter, at=soon(6)))
-    client.change_task(task.id, at=soon(3600))
+    task = client.create_task(TYPE, **calling(counter, due_at=soon(6)))
+    client.change_task(task.id, due_at=soon(3600))
     due = soon(8)
 
-    changed = client.change_task(task.id, at=due)
+    changed = client.change_task(task.id, due_at=due)
     task = ended(client, changed)
 
     assert (task.state, task.due_at) == ("succeeded", due)
@@ -122,11 +125,12 @@ def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Re
     assert start >= due
 
 
+@pytest.mark.slow
 def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counter: Receiver) -> None:
     """The message that was sent for the first due time is dropped."""
-    moved = client.create_task(TYPE, **calling(counter, at=soon(6)))
-    client.change_task(moved.id, at=soon(3600))
-    later = client.create_task(TYPE, **calling(counter, at=soon(7)))
+    moved = client.create_task(TYPE, **calling(counter, due_at=soon(6)))
+    client.change_task(moved.id, due_at=soon(3600))
+    later = client.create_task(TYPE, **calling(counter, due_at=soon(7)))
 
     assert ended(client, later).state == "succeeded"
     assert client.get_task(moved.id).state == "scheduled"
@@ -136,6 +140,7 @@ def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counte
 TWENTY_MINUTES = timedelta(minutes=20)
 
 
+@pytest.mark.slow
 def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, client: Client, counter: Receiver) -> None:
     """Beyond the look-ahead nothing is sent at creation; the trigger sends it when its minute comes, and it runs."""
     due = soon(TWENTY_MINUTES.total_seconds())
@@ -147,7 +152,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
         def created() -> Task | None:
             # A tick may send what other tests have left behind, but not each time.
             sqs.purge_queue(QueueUrl=queue)
-            task = client.create_task(TYPE, **calling(counter, at=due, priority="low"))
+            task = client.create_task(TYPE, **calling(counter, due_at=due, priority="low"))
             return task if waiting(deployed, queue) == 0 else None
 
         task = until(created)

@@ -98,7 +98,7 @@ class Reader:
         for method, action in re.findall(r"^service: (\w+) action=(\w+)$", block, re.MULTILINE):
             assert until(lambda m=method, a=action: self.service.was_asked(m, a)), f"{method} {action} never came"  # type: ignore[misc] # a lambda with defaults
         if "action=run" in block:
-            assert until(lambda: self.answer("GET", f"/v1/tasks/{self.task}", None)[1]["deferred"])
+            assert until(lambda: self.answer("GET", f"/v1/tasks/{self.task}", None)[1]["awaiting_notification"])
         if "action=clean" in block or "action=rollback" in block:
             assert until(lambda: self.answer("GET", f"/v1/tasks/{self.task}", None)[1]["finished_at"])
 

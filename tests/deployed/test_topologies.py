@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.messages import body_of
 from duetime.domain.ids import TaskId
@@ -57,6 +59,7 @@ def test_a_diamond_runs_from_top_to_bottom(client: Client) -> None:
     assert_in_order(client, ended(client, client.create_topology({"nodes": DIAMOND}).id))
 
 
+@pytest.mark.slow
 def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
     """More nodes than one execution waits for: a distributed map over child executions."""
     width, levels = 21, 2
@@ -71,6 +74,7 @@ def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
     assert_in_order(client, ended(client, client.create_topology({"nodes": nodes}).id))
 
 
+@pytest.mark.slow
 def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deployed: Stack) -> None:
     """A look at the topology finds that a person has stopped it, and takes back what has not started."""
     late = {**DIAMOND["top"], "delay_seconds": 3600}

@@ -75,6 +75,7 @@ def test_the_stack_is_announced_when_it_is_up_and_gone_after_sigterm(tmp_path: P
     assert until(lambda: not alive(started))
 
 
+@pytest.mark.slow
 def test_a_command_that_is_killed_while_it_deploys_leaves_nothing(tmp_path: Path) -> None:
     """Not even SIGKILL in the middle of the deploy leaves a process behind."""
     with up(tmp_path / "ready.json") as process:

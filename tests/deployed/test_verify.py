@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 from duetime_client.commands.app import app
@@ -14,13 +15,12 @@ from duetime_client.verification.session import TAG
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from duetime_client import Client
     from local.demo_receiver import Receiver
     from local.stack import Stack
 
 
+@pytest.mark.slow
 def test_a_verification_finds_every_guarantee_kept(
     deployed: Stack, client: Client, counter: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,8 +17,8 @@ def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
     write = Claimant("w", NOW - 10, 30 * SECOND).claim(message(), "n")
     assert permits(write, task())
     after = applied(write, task())
-    assert (after.state, after.fence, after.attempt, after.lease_holder) == (State.RUNNING, 1, 1, "w")
-    assert after.lease_ends_at == NOW + 30 * SECOND
+    assert (after.state, after.fence, after.attempt, after.lease_worker) == (State.RUNNING, 1, 1, "w")
+    assert after.lease_expires_at == NOW + 30 * SECOND
 
 
 def test_a_claim_before_the_due_time_is_refused() -> None:
@@ -37,7 +37,7 @@ def test_a_claim_of_another_turn_is_refused() -> None:
 
 def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
     """Clocks may differ by five seconds: a lease is over for others only after them."""
-    lost = task(state=State.RUNNING, lease_ends_at=NOW)
+    lost = task(state=State.RUNNING, lease_expires_at=NOW)
     early = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE - 1, SECOND).claim(message(), "n")
     late = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE, SECOND).claim(message(), "n")
     assert not permits(early, lost)
@@ -46,7 +46,7 @@ def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
 
 def test_the_ledger_tells_of_attempts_that_were_lost() -> None:
     """An attempt whose worker vanished left no line: the next end of a run puts it in."""
-    run = Run(task(attempt=3, fence=3, attempt_history=(LINE,), lease_holder="c"), NOW + 7, NOW + 9)
+    run = Run(task(attempt=3, fence=3, attempt_history=(LINE,), lease_worker="c"), NOW + 7, NOW + 9)
     assert [(line.attempt, line.outcome.value) for line in run.attempt_history(AttemptOutcome.SUCCEEDED)] == [
         (1, "retried"),
         (2, "lost"),

@@ -19,7 +19,7 @@ from duetime.domain.dispatch.timers import (
 )
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
-from duetime.domain.tasks.states import LEASED, TERMINAL, WAITING, State
+from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.tasks.task import Priority
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of, start_of
@@ -124,7 +124,7 @@ def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
     [
         replace(ENTRY, sent=True),
         replace(ENTRY, next_at=NOW + HOUR),
-        *(replace(ENTRY, state=state, leased_until=NOW) for state in State if state not in WAITING),
+        *(replace(ENTRY, state=state, leased_until=NOW) for state in State if state not in STARTABLE),
     ],
 )
 def test_the_first_reading_leaves_alone_what_is_not_its(entry: Entry) -> None:
@@ -150,7 +150,7 @@ def test_the_first_reading_sends_a_wakes_message_for_its_turn() -> None:
 def test_a_patrol_sends_what_nobody_is_working_on(state: State) -> None:
     """Overdue, its lease over, or its outcome unfinished: left behind. A pause or a block is not."""
     entry = replace(ENTRY, state=state, leased_until=NOW - MAX_CLOCK_DIFFERENCE, next_at=NOW)
-    assert is_left_behind(entry, NOW) == (state in WAITING | LEASED | TERMINAL)
+    assert is_left_behind(entry, NOW) == (state in STARTABLE | LEASED | TERMINAL)
 
 
 def test_a_patrol_leaves_the_living_alone() -> None:

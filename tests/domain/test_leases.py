@@ -29,12 +29,15 @@ def test_the_type_decides_where_no_target_is_named() -> None:
     """A pulled type waits for its workers, any other calls its handler, and what is named is kept."""
     assert RULES.target_of(TaskSpec("resize")) == PullTarget()
     assert RULES.target_of(TaskSpec("report")) == HandlerTarget()
-    assert RULES.target_of(TaskSpec("resize", target=HandlerTarget(), rollback=True)) == HandlerTarget()
+    assert RULES.target_of(TaskSpec("resize", target=HandlerTarget(), rollback_on_failure=True)) == HandlerTarget()
 
 
 @pytest.mark.parametrize(
     ("spec", "field"),
-    [(TaskSpec("report", target=PullTarget()), "target"), (TaskSpec("resize", rollback=True), "rollback")],
+    [
+        (TaskSpec("report", target=PullTarget()), "target"),
+        (TaskSpec("resize", rollback_on_failure=True), "rollback_on_failure"),
+    ],
 )
 def test_what_pull_workers_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
     """A type that nobody pulls, and a rollback."""

@@ -27,14 +27,14 @@ def test_a_message_of_an_unknown_task_is_let_go() -> None:
 @pytest.mark.parametrize("state", sorted(LEASED))
 def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> None:
     """It is the lifeline of that attempt: if its worker vanishes, this message takes the task over."""
-    disposition = after_refusal(task(state=state, lease_ends_at=NOW + 30 * SECOND), message(), NOW)
+    disposition = after_refusal(task(state=state, lease_expires_at=NOW + 30 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
 
 
 def test_a_topology_that_runs_is_looked_after() -> None:
     """Its wakes on the way to its deadline lead to a look at it; another turn's lead to nothing."""
     running = task(
-        state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_ends_at=NOW + 9 * SECOND
+        state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_expires_at=NOW + 9 * SECOND
     )
     assert after_refusal(running, message(), NOW) == CheckTopology(running)
     assert isinstance(after_refusal(replace(running, generation=1), message(), NOW), DeleteMessage)
@@ -57,7 +57,7 @@ def test_an_outcome_whose_followups_are_open_has_them_done(state: State) -> None
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_whose_followups_are_being_done_is_waited_for(state: State) -> None:
     """They are done under the attempt's lease: the message comes back after it."""
-    disposition = after_refusal(task(state=state, lease_ends_at=NOW + 9 * SECOND), message(), NOW)
+    disposition = after_refusal(task(state=state, lease_expires_at=NOW + 9 * SECOND), message(), NOW)
     assert isinstance(disposition, RedeliverMessage)
     assert disposition.at > NOW + 9 * SECOND
 
@@ -65,16 +65,18 @@ def test_an_outcome_whose_followups_are_being_done_is_waited_for(state: State) -
 def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
     """It waits without a lease, or its worker was lost: either way this message takes it up when it is due."""
     assert isinstance(after_refusal(task(state=State.ROLLING_BACK), message(), NOW), Undo)
-    lost = task(state=State.ROLLING_BACK, lease_ends_at=NOW - 9 * SECOND)
+    lost = task(state=State.ROLLING_BACK, lease_expires_at=NOW - 9 * SECOND)
     assert isinstance(after_refusal(lost, message(), NOW), Undo)
     later = task(state=State.ROLLING_BACK, next_at=NOW + 9 * SECOND)
     assert after_refusal(later, message(), NOW) == RedeliverMessage(NOW + 9 * SECOND, "not due")
 
 
-@pytest.mark.parametrize("state", [State.SCHEDULED, State.POSTPONED, State.RUNNING])
+@pytest.mark.parametrize("state", [State.SCHEDULED, State.WAITING, State.RUNNING])
 def test_a_message_of_another_turn_is_let_go(state: State) -> None:
     """The newer turn has a message or a wake of its own."""
-    assert isinstance(after_refusal(task(state=state, generation=1, lease_ends_at=NOW), message(), NOW), DeleteMessage)
+    assert isinstance(
+        after_refusal(task(state=state, generation=1, lease_expires_at=NOW), message(), NOW), DeleteMessage
+    )
 
 
 @pytest.mark.parametrize("state", [State.PAUSED, State.BLOCKED])

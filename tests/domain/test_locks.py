@@ -60,7 +60,7 @@ def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task
 def test_a_lock_is_stored_for_longer_than_any_hold_of_it_lasts(holders: list[Holder]) -> None:
     """Who takes or gives back a lock knows all its holders."""
     lock = Lock(NAME, tuple(holders))
-    assert lock.expires_at(NOW) >= max([NOW, *(holder.until + MAX_CLOCK_DIFFERENCE for holder in holders)])
+    assert lock.expires_at(NOW) >= max([NOW, *(holder.expires_at + MAX_CLOCK_DIFFERENCE for holder in holders)])
     assert lock.expires_at(NOW) >= NOW + LOCK_LIFE
 
 
@@ -70,7 +70,7 @@ def test_a_lock_is_stored_for_longer_than_the_holds_that_a_renewal_does_not_know
 ) -> None:
     """A renewal reads nothing: others may share the lock, for as long as any hold can last."""
     expires_at = Lock.renewal_expires_at(NOW, until)
-    assert expires_at >= max(until, *(holder.until for holder in others), NOW) + MAX_CLOCK_DIFFERENCE
+    assert expires_at >= max(until, *(holder.expires_at for holder in others), NOW) + MAX_CLOCK_DIFFERENCE
 
 
 def test_no_hold_can_be_longer_than_the_longest() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from duetime.domain.conditional_writes import Guard, Write, applied, permits
-from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, TERMINAL, WAITING, Move, State
+from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, STARTABLE, TERMINAL, Move, State
 from tests.domain.factories import ID, NOW, task
 
 
@@ -28,7 +28,7 @@ def test_no_move_of_an_attempt_changes_an_outcome() -> None:
 
 def test_the_groups_of_states_do_not_overlap() -> None:
     """A state is waiting, leased, terminal or held, never two of them."""
-    assert not WAITING & LEASED
+    assert not STARTABLE & LEASED
     assert not LEASED & TERMINAL
     assert not NOT_STARTED & (LEASED | TERMINAL)
 
@@ -64,10 +64,10 @@ def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # 
 
 def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
     """For a leased record the end of its lease decides, whatever turn the guard names."""
-    leased = task(state=State.RUNNING, lease_ends_at=NOW, generation=5)
+    leased = task(state=State.RUNNING, lease_expires_at=NOW, generation=5)
     guard = Guard(generation=0, due_by=NOW, leased_until_before=NOW)
     assert permits(Write(ID, Move.CLAIM, "n", guard), leased)
-    assert not permits(Write(ID, Move.CLAIM, "n", guard), replace(leased, lease_ends_at=NOW + 1))
+    assert not permits(Write(ID, Move.CLAIM, "n", guard), replace(leased, lease_expires_at=NOW + 1))
 
 
 def test_an_applied_write_changes_what_it_says_and_raises_the_version() -> None:

@@ -5,11 +5,10 @@ import pytest
 from duetime.domain.admins import Admins
 from duetime.domain.errors import OperatorRequired
 from duetime.domain.locks import LockClaim, LockName
-from duetime.domain.switches import SYSTEM, Switch, Switches, SwitchKey, SwitchScope
+from duetime.domain.switches import ALL_TASKS, SYSTEM, Switch, Switches, SwitchKey, SwitchScope
 from duetime.domain.tasks.task import LockScope
 from tests.domain.factories import task
 
-ALL = SwitchKey(SwitchScope.EVERYTHING)
 REPORTS = SwitchKey(SwitchScope.TYPE, "report")
 ANN = SwitchKey(SwitchScope.OWNER, "ann")
 MAIL_OF_ANN = task(type="mail", owner="ann")
@@ -26,7 +25,7 @@ def having(*switches: Switch) -> Switches:
 
 
 @pytest.mark.parametrize(
-    ("key", "held"), [(ALL, (True, True, True)), (REPORTS, (False, True, False)), (ANN, (True, False, False))]
+    ("key", "held"), [(ALL_TASKS, (True, True, True)), (REPORTS, (False, True, False)), (ANN, (True, False, False))]
 )
 def test_a_stop_holds_what_it_is_about_and_nothing_else(key: SwitchKey, held: tuple[bool, ...]) -> None:
     """Everything, one type of all owners, or all types of one owner; the verdict says which and why."""

@@ -42,4 +42,4 @@ def test_a_queue_that_is_not_there_fails_the_task_at_once(stack: Stack) -> None:
     failed = stack.get(task)
     assert (failed.state, failed.attempt) == (State.FAILED, 1)
     assert failed.error is not None
-    assert "NonExistentQueue" in failed.error.kind
+    assert "NonExistentQueue" in failed.error.type

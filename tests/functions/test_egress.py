@@ -85,9 +85,9 @@ def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiv
     task = stack.create(TaskSpec("report", target=HttpTarget(receiver.url)))
     assert stack.work(Priority.NORMAL) == []
     after = stack.get(task)
-    assert after.state is State.POSTPONED
+    assert after.state is State.WAITING
     assert after.error is not None
-    assert after.error.kind == "EgressFailed"
+    assert after.error.type == "EgressFailed"
     assert receiver.requests == []
 
 

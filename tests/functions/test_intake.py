@@ -235,7 +235,7 @@ NAMES = {"id": "1", "source": "com.example.orders"}
         ("{", "body: is not JSON"),
         ("null", "body: should be an object"),
         ("{}", "type: is required"),
-        ({"type": "report", "at": "tomorrow"}, "at: should be an RFC 3339 time"),
+        ({"type": "report", "due_at": "tomorrow"}, "at: should be an RFC 3339 time"),
         ({"type": "report", "target": {"kind": "sqs", "arn": "arn:aws:sqs:eu-west-1:123456789012:q"}}, "target.arn: "),
         ('{"type": "report", "payload": ' + "[" * 65 + "]" * 65 + "}", "is nested deeper"),
         ('{"type": "report", "payload": NaN}', "payload: "),
@@ -251,7 +251,10 @@ NAMES = {"id": "1", "source": "com.example.orders"}
         ({**NAMES, "detail": {"type": "report"}}, "time: is required"),
         ({"id": "", "source": "s", "time": "2026-11-21T02:33:07Z", "detail": {"type": "report"}}, "id: should have"),
         ('{"id": "\\ud800", "source": "s", "time": "2026-11-21T02:33:07Z", "detail": {"type": "report"}}', "id: "),
-        ({**NAMES, "time": "2026-11-21T02:33:07Z", "detail": {"type": "report", "at": "9999-01-01T00:00:00Z"}}, "at: "),
+        (
+            {**NAMES, "time": "2026-11-21T02:33:07Z", "detail": {"type": "report", "due_at": "9999-01-01T00:00:00Z"}},
+            "at: ",
+        ),
     ],
 )
 def test_what_can_become_no_task_is_put_aside_with_the_reason(intake: Stack, body: object, reason: str) -> None:

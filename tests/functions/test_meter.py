@@ -242,6 +242,7 @@ def test_a_prepared_task_costs_two_units_more(metered: tuple[Stack, Meter], monk
     assert (meter.table_units, meter.index_units) == (3 + 2, 1)
 
 
+@pytest.mark.slow
 def test_a_deferred_task_costs_its_deadline_and_its_notification(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -406,7 +407,7 @@ def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) 
     task = create(stack)
     meter.reset()
     assert stack.work(Priority.NORMAL) == []
-    assert stack.get(task).state is State.POSTPONED
+    assert stack.get(task).state is State.WAITING
     assert (meter.table_units, meter.index_units) == (2, 0)
     assert meter.requests["SendMessageBatch"] == 1
 
@@ -441,7 +442,7 @@ def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stac
     swept = composed(FilterActionServices).requests.filtered_tasks.cancel(
         OWNER, FilterAction(TaskFilter(type="report")), force=False
     )
-    assert (swept.changed, meter.table_units, meter.index_units) == (30, 30, 0)
+    assert (swept.affected, meter.table_units, meter.index_units) == (30, 30, 0)
     meter.reset()
     nothing = composed(FilterActionServices).requests.filtered_tasks.cancel(
         OWNER, FilterAction(TaskFilter(type="report")), force=False
@@ -457,10 +458,10 @@ def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter
     meter.reset()
     request = read_stored(BulkKind.CANCEL, b'{"filter": {"type": "report"}, "per_second": 2}')
     operation = composed(FilterActionServices).requests.take(OWNER, request, None)
-    assert operation.progress.changed == 2
+    assert operation.progress.affected == 2
     composed(BulkExecutorServices).executor.carry_out(operation.id, "holder")
     ended = composed(BulkServices).operations.get(OWNER, operation.id)
-    assert (ended.state, ended.progress.changed) == ("succeeded", 30)
+    assert (ended.state, ended.progress.affected) == ("succeeded", 30)
     assert (meter.table_units - 30, meter.index_units) == (6, 1)
     going_on = composed(BulkServices).operations.start(composed(BulkServices).operations.new(OWNER, BulkKind.CANCEL))
     meter.reset()

@@ -29,7 +29,7 @@ from tests.functions.test_meter import PAYLOAD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.services.pull.lease import Leased
+    from duetime.services.pull.messages import Leased
     from local.emulator import Emulator
 
 TYPE = "pulled"
@@ -97,6 +97,7 @@ def test_asking_in_vain_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
     assert meter.requests == {"ReceiveMessage": 1}
 
 
+@pytest.mark.slow
 def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """At one queue at the same time: every task goes to one of them, and none is left."""
     for name, value in engine.environ.items():
@@ -143,4 +144,4 @@ def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) ->
     composed(CoreServices).enqueuer.send_due([task])
     assert stack.work(Priority.NORMAL) == []
     seen = stack.get(task)
-    assert (seen.state, seen.attempt, seen.waits_for) == (State.POSTPONED, 0, f"pull workers of {TYPE}")
+    assert (seen.state, seen.attempt, seen.waiting_for) == (State.WAITING, 0, f"pull workers of {TYPE}")

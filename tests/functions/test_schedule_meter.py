@@ -44,6 +44,7 @@ def test_a_schedule_costs_its_item_its_place_and_its_wake(metered: tuple[Stack, 
     assert (meter.table_units, meter.index_units) == (2 + 2, 1)
 
 
+@pytest.mark.slow
 def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered: tuple[Stack, Meter]) -> None:
     """A wake and the schedule; sixty occurrences a minute are sixty tasks, each with its place in the list."""
     stack, meter = metered
@@ -58,6 +59,7 @@ def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered
     assert meter.requests["SendMessageBatch"] == 6
 
 
+@pytest.mark.slow
 def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple[Stack, Meter]) -> None:
     """Sixty ticks of an hourly schedule: one expansion, one task."""
     stack, meter = metered

@@ -82,9 +82,9 @@ def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, m
     task = stack.create(TaskSpec("report"))
     assert stack.work(Priority.NORMAL) == []
     failed = stack.get(task)
-    assert (failed.state, failed.generation) == (State.POSTPONED, 1)
+    assert (failed.state, failed.generation) == (State.WAITING, 1)
     assert failed.error is not None
-    assert failed.error.kind == "LookupError"
+    assert failed.error.type == "LookupError"
     assert sum(stack.waiting(Priority.NORMAL).values()) == 1
     assert stack.work(Priority.NORMAL) == []
     assert stack.get(task).state is State.SUCCEEDED

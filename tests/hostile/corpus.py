@@ -30,9 +30,9 @@ TASK: Mapping[str, Any] = {
     "tags": {"team": "dba"},
     "retry": {"max_attempts": 2, "initial_seconds": 1, "multiplier": 2, "max_seconds": 9},
     "timeout_seconds": 30,
-    "deadline_seconds": 60,
-    "rollback": True,
-    "lock": {"key": "db-17", "limit": 1, "scope": "task"},
+    "notify_within_seconds": 60,
+    "rollback_on_failure": True,
+    "lock": {"key": "db-17", "max_holders": 1, "scope": "task"},
     "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
     "callback_url": "http://127.0.0.1:9/y",
 }
@@ -56,7 +56,7 @@ BODIES: Mapping[str, Any] = {
     "createTasks": {"tasks": [TASK, {"type": "echo"}]},
     # A payload that any task may get: of a topology it is the graph.
     "changeTask": {
-        "at": "2026-12-01T09:00:00Z",
+        "due_at": "2026-12-01T09:00:00Z",
         "payload": {"nodes": {"a": {"type": "echo"}}},
         "tags": {"a": "b"},
         "lock": None,
@@ -67,14 +67,18 @@ BODIES: Mapping[str, Any] = {
     "notifyTask": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "heartbeatTask": {"fence": 1},
     "tellProgress": {"fence": 1, "percent": 40, "message": "on the way"},
-    "leaseTasks": {"types": [PULLED], "max": 1, "wait_seconds": 0, "lease_seconds": 30},
-    "putSwitch": {"scope": "type", "name": "mail", "stopped": False, "max_concurrent": 3, "reason": "for now"},
+    "leaseTasks": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30},
+    "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},
     "createSchedule": SCHEDULE,
-    "changeSchedule": {"cron": "0 2 * * *"},
+    "updateSchedule": {"cron": "0 2 * * *"},
     "previewSchedule": {"cron": "30 1 * * *", "timezone": "Europe/London", "count": 3},
-    "backfillSchedule": {"from": "2026-11-01T00:00:00Z", "until": "2026-11-02T00:00:00Z", "per_minute": 5},
+    "createBackfill": {
+        "scheduled_after": "2026-11-01T00:00:00Z",
+        "scheduled_before": "2026-11-02T00:00:00Z",
+        "per_minute": 5,
+    },
     "putCalendar": {
-        "kind": "excludes",
+        "mode": "excludes",
         "timezone": "Europe/London",
         "dates": {"2026-12-25": "Christmas Day"},
         "except_dates": ["2026-12-26"],
@@ -82,7 +86,7 @@ BODIES: Mapping[str, Any] = {
     },
     "renewLease": {"percent": 5, "message": "on"},
     "completeLease": {"result": {"x": 1}},
-    "failLease": {"error": {"class": "Boom", "message": "no such row"}, "retriable": True},
+    "failLease": {"error": {"type": "Boom", "message": "no such row"}, "retriable": True},
     "pauseLease": {"checkpoint": {"at": 17}},
     "createTopology": {
         "nodes": {
@@ -95,7 +99,6 @@ BODIES: Mapping[str, Any] = {
 }
 QUERIES_OF: Mapping[str, str] = {
     "askTarget": "action=status",
-    "removeSwitch": "scope=type&name=mail",
     "listTasks": "state=scheduled&limit=5",
     "listDeadLetters": "error=Boom",
     "cancelTask": "force=true",

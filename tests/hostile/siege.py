@@ -92,17 +92,19 @@ class Siege:
             return None
         self.answers[answer.status] += 1
         self.hit.update(one.id for one, path in _PATHS if one.method == request.method and path.fullmatch(request.path))
-        if (wrong := self._wrong(answer)) is not None:
+        if (wrong := self._wrong(answer, is_head=request.method == "HEAD")) is not None:
             self.broken.append((wrong, request))
         return answer
 
-    def _wrong(self, answer: Answer) -> str | None:
+    def _wrong(self, answer: Answer, *, is_head: bool) -> str | None:
         if answer.status < _REFUSED:
             return None
         written = self.grounds.written()
         if answer.headers.get("Content-Type") != MEDIA_TYPE:
             by_gateway = not self.grounds.says_why and answer.status < _OURS and not written
             return None if by_gateway else f"{answer.status} is no problem document, wrote {written}"
+        if is_head:
+            return f"refused, yet wrote {written}" if written else None
         problem = json.loads(answer.text)
         answer.text.encode()
         self.codes[problem["code"]] += 1

@@ -154,7 +154,7 @@ def test_a_siege_tells_what_is_broken(fresh: Siege, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("duetime.services.tasks.read.TaskReader.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
     creating = composition.composed(TaskServices).creator
-    create = type(creating).create
-    monkeypatch.setattr(type(creating), "create", lambda *given: (create(*given), 1 / 0))
+    create = type(creating).create_once
+    monkeypatch.setattr(type(creating), "create_once", lambda *given: (create(*given), 1 / 0))
     fresh.send(Hostile("POST", TASKS, raw=json.dumps(BODIES["createTask"])))
     assert [wrong for wrong, _ in fresh.broken] == ["500 internal", "500 internal"]

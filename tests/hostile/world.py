@@ -40,13 +40,14 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
     for name in NAMES:
         _made(api, "PUT", f"/v1/calendars/{name}", BODIES["putCalendar"])
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
-    backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfill", BODIES["backfillSchedule"])
-    _made(api, "PUT", "/v1/switches", BODIES["putSwitch"])
+    backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfills", BODIES["createBackfill"])
+    _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])
     tasks = [_made(api, "POST", "/v1/tasks", task)["id"] for task in (TASK, {"type": "echo"}, {**TASK, "lock": None})]
     graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]
     return {
         "task_id": [*tasks, graph],
         "name": NAMES,
+        "scope": ("type", "owner"),
         "key": (LOCK,),
         "backfill_id": [backfill["id"]],
         "lease_id": _leases(api),
@@ -56,14 +57,14 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
 def _leases(api: Api) -> list[str]:
     """A lease that lives and holds the lock, and one whose task has failed for good: a dead letter."""
     for _ in range(2):
-        _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "limit": 2}})
+        _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "max_holders": 2}})
     leases: list[str] = []
     for _ in range(_TRIES):
-        wanted = {**BODIES["leaseTasks"], "max": 2, "lease_seconds": 600, "wait_seconds": 2}
-        leases += [lease["lease"] for lease in _made(api, "POST", "/v1/leases", wanted)["leases"]]
+        wanted = {**BODIES["leaseTasks"], "max_tasks": 2, "lease_seconds": 600, "wait_seconds": 2}
+        leases += [lease["id"] for lease in _made(api, "POST", "/v1/leases", wanted)["leases"]]
         if len(leases) == 2:
             break
-    failed = {"error": {"class": "Boom", "message": "no such row"}, "retriable": False}
+    failed = {"error": {"type": "Boom", "message": "no such row"}, "retriable": False}
     _made(api, "POST", f"/v1/leases/{leases[0]}/fail", failed)
     return leases[::-1]
 

@@ -114,6 +114,7 @@ def test_a_changed_source_is_another_layer(package: Path) -> None:
     assert (second.folder / "python" / "own_handlers" / "__init__.py").read_text() == "ANSWER = 43\n"
 
 
+@pytest.mark.slow
 def test_another_target_is_another_layer(package: Path) -> None:
     """The cloud's layer lies apart, in its own Python's bytecode, which names files where Lambda has them."""
     here = build.handlers_layer(Target.of_this_machine(), package)
@@ -124,6 +125,7 @@ def test_another_target_is_another_layer(package: Path) -> None:
     assert b"/opt/python/own_handlers/__init__.py" in compiled.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
     """A syntax error stops the build, on this machine's Python and on the cloud's, and leaves no layer behind."""
     (package / "__init__.py").write_text("def broken(:\n")
@@ -156,6 +158,7 @@ def types_in(layer: Layer | None) -> str:
     return module.read_text()
 
 
+@pytest.mark.slow
 def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
     """Importing the package tells them; the module that lists them imports nothing, for the cloud's Python as well."""
     (package / "__init__.py").write_text("from own_handlers import jobs\n")

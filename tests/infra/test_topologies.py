@@ -51,6 +51,7 @@ def validated(definitions: Sequence[str], folder: Path) -> subprocess.CompletedP
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (the pinned tool)
 
 
+@pytest.mark.slow
 def test_step_functions_accepts_the_definition_of_every_environment(
     synthesis_of: Callable[[str], Synthesis], tmp_path: Path
 ) -> None:

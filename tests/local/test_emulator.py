@@ -189,6 +189,7 @@ def handler(event, context):
 """
 
 
+@pytest.mark.slow
 def test_only_the_failed_messages_of_a_batch_come_back(engine: Emulator) -> None:
     """A partial batch response deletes what succeeded and keeps the rest for another try."""
     sqs = engine.client("sqs")
@@ -337,6 +338,7 @@ def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> Non
     assert answers[-1].json() == {"message": "Too Many Requests"}
 
 
+@pytest.mark.slow
 def test_what_a_data_folder_holds_is_there_after_a_restart_on_another_port(tmp_path: Path) -> None:
     """With a folder for its data, a graceful stop keeps tables and messages."""
     with emulator.running(port=0, data_dir=tmp_path) as first:

@@ -73,6 +73,7 @@ def test_ending_the_starter_ends_the_emulator_and_wipes_its_folder(number: signa
         assert until(lambda: not processes_of(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_leaving_the_context_waits_until_everything_is_gone() -> None:
     """After the context nothing has to be waited for, and the port can be used again at once."""

@@ -51,14 +51,14 @@ def _create(account: Recorder) -> None:
     body = {
         "type": PLAIN,
         "payload": {"month": "2026-11"},
-        "at": to_iso(account.now + HOUR),
+        "due_at": to_iso(account.now + HOUR),
         "name": "Monthly report",
         "tags": {"team": "dba"},
         "retry": {"max_attempts": 3},
     }
     account.ask("POST", tasks, body, headers=key)
     account.ask("POST", tasks, {**body, "name": "Another"}, headers=key)
-    account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60}, query="wait=1")
+    account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60}, query="wait_seconds=1")
     batch = [
         {"type": PLAIN, "tags": {"team": "dba"}},
         {"type": PLAIN, "callback_url": "https://me:secret@example.org/"},
@@ -107,7 +107,7 @@ def _report(account: Recorder) -> None:
     """An endpoint accepts the work, and tells how it goes on."""
     account.target = lambda phase, _context: Accepted() if phase == "run" else "done"
     target = {"kind": "http", "url": URL, "queries": ["progress"]}
-    task = account.create(kind="transfer", target=target, deadline_seconds=600)
+    task = account.create(kind="transfer", target=target, notify_within_seconds=600)
     account.run(10 * SECOND)
     fence = account.record(task).fence
     account.do(task, "heartbeat", {"fence": fence})
@@ -116,7 +116,7 @@ def _report(account: Recorder) -> None:
     account.ask("GET", f"/v1/tasks/{task}/target", query="action=summary")
     account.do(task, "notify", {"fence": fence + 1, "outcome": "succeeded"})
     account.do(task, "notify", {"fence": fence, "outcome": "succeeded", "result": {"rows": 17}})
-    account.do(task, "notify", {"fence": fence, "outcome": "failed", "error": {"class": "NoSpace"}})
+    account.do(task, "notify", {"fence": fence, "outcome": "failed", "error": {"type": "NoSpace"}})
     account.target = lambda _phase, _context: "done"
     account.run(MINUTE)
 
@@ -152,7 +152,7 @@ def _locks_and_leases(account: Recorder) -> None:
     made = [account.create(kind=PULLED, lock={"key": "db-17"}, payload={"frame": n}) for n in range(2)]
     made += [account.create(kind=PULLED, payload={"frame": n}, retry={"max_attempts": 1}) for n in range(2, 8)]
     account.run(10 * SECOND)
-    wanted = {"types": [PULLED], "max": 10, "wait_seconds": 0, "lease_seconds": 60, "worker": "vm-9219"}
+    wanted = {"types": [PULLED], "max_tasks": 10, "wait_seconds": 0, "lease_seconds": 60, "worker": "vm-9219"}
     leases: list[dict[str, Any]] = []
     while len(leases) < len(made) - 1:
         found = account.ask("POST", "/v1/leases", wanted).body["leases"]
@@ -162,11 +162,11 @@ def _locks_and_leases(account: Recorder) -> None:
     account.ask("GET", "/v1/locks")
     account.ask("GET", "/v1/locks/db-17")
     account.ask("GET", "/v1/locks/db-18")
-    ids = [lease["lease"] for lease in leases]
+    ids = [lease["id"] for lease in leases]
     account.ask("DELETE", "/v1/locks/db-17")
     account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})
     account.ask("POST", f"/v1/leases/{ids[1]}/complete", {"result": {"frames": 42}})
-    account.ask("POST", f"/v1/leases/{ids[2]}/fail", {"error": {"class": "NoSpace", "message": "disk full"}})
+    account.ask("POST", f"/v1/leases/{ids[2]}/fail", {"error": {"type": "NoSpace", "message": "disk full"}})
     account.ask("POST", f"/v1/leases/{ids[3]}/release")
     account.ask("DELETE", f"/v1/tasks/{leases[5]['task']['id']}", query="force=true")
     account.ask("POST", f"/v1/leases/{ids[5]}/cancel")
@@ -177,17 +177,21 @@ def _locks_and_leases(account: Recorder) -> None:
 
 
 def _switches(account: Recorder) -> None:
-    account.ask("PUT", "/v1/switches", {"scope": "type", "name": "report", "stopped": True, "reason": "disk full"})
+    switch = "/v1/switches/type/report"
+    account.ask("PUT", switch, {"stopped": True, "reason": "disk full"})
     account.ask("GET", "/v1/switches")
-    account.ask("DELETE", "/v1/switches", query="scope=type&name=report")
-    account.ask("DELETE", "/v1/switches", query="scope=type&name=report")
+    account.ask("GET", switch)
+    account.ask("DELETE", switch)
+    account.ask("DELETE", switch)
 
 
 def _schedules(account: Recorder) -> None:
     schedules, calendars = "/v1/schedules", "/v1/calendars"
     holidays = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
     account.ask("PUT", f"{calendars}/uk-holidays", holidays)
+    account.ask("PUT", f"{calendars}/uk-holidays", holidays)
     account.ask("PUT", f"{calendars}/de-holidays", ICALENDAR, headers={"content-type": "text/calendar"})
+    account.ask("PUT", f"{calendars}/uk-holidays", holidays, headers={"if-none-match": "*"})
     account.ask("GET", calendars)
     account.ask("GET", f"{calendars}/uk-holidays")
     account.ask("GET", f"{calendars}/fr-holidays")
@@ -202,13 +206,15 @@ def _schedules(account: Recorder) -> None:
     account.ask("GET", f"{schedules}/weekly")
     account.ask("GET", f"{nightly}/occurrences", query="limit=3")
     account.ask("PATCH", nightly, {"cron": "45 1 * * *"})
-    account.ask("POST", f"{nightly}/pause", {"note": "the printer is broken"})
+    account.ask("POST", f"{nightly}/pause", {"reason": "the printer is broken"})
     account.ask("POST", f"{nightly}/resume")
-    account.ask("POST", f"{nightly}/trigger")
-    period = {"from": to_iso(account.now - 3 * DAY), "until": to_iso(account.now - DAY), "per_minute": 1}
-    backfill = account.ask("POST", f"{nightly}/backfill", period).body["backfills"][0]["id"]
-    account.ask("DELETE", f"{nightly}/backfill/{backfill}")
-    account.ask("DELETE", f"{nightly}/backfill/unheard-of")
+    account.ask("POST", f"{nightly}/run")
+    period = {"scheduled_after": to_iso(account.now - 3 * DAY), "scheduled_before": to_iso(account.now - DAY)}
+    made = account.ask("POST", f"{nightly}/backfills", {**period, "per_minute": 1}).body
+    account.ask("GET", f"{nightly}/backfills")
+    account.ask("GET", f"{nightly}/backfills/{made['id']}")
+    account.ask("DELETE", f"{nightly}/backfills/{made['id']}")
+    account.ask("DELETE", f"{nightly}/backfills/unheard-of")
     account.ask("DELETE", f"{calendars}/uk-holidays")
     account.ask("DELETE", nightly)
     account.ask("DELETE", f"{calendars}/uk-holidays")
@@ -244,6 +250,7 @@ def _topologies(account: Recorder) -> None:
 
 
 def _service(account: Recorder) -> None:
+    account.ask("GET", "/v1")
     account.ask("GET", "/v1/health")
 
 
@@ -253,6 +260,7 @@ def _refusals(account: Recorder) -> None:
     account.ask("GET", "/v1/tasks", query="limit=1000")
     account.ask("GET", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX")
     account.ask("GET", "/v1/nothing")
+    account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"content-encoding": "br"})
     account.ask("PUT", "/v1/tasks")
     account.ask("GET", "/v1/bulk-operations/01M7XZ8CGJ0013P2ZBN3YDT3DX")
     account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"content-type": "text/plain"})

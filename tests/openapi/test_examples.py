@@ -87,3 +87,4 @@ def test_examples_name_no_other_operation() -> None:
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert set(stored["operations"]) == {operation.id for operation in OPERATIONS} - {ITSELF}
     assert set(stored["webhooks"]) <= set(DOCUMENT["webhooks"])
+    assert set(stored["problems"]) == set(DOCUMENT["components"]["schemas"]["ProblemCode"]["enum"])

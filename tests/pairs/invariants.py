@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.domain.locks import RESERVED, LockName
 from duetime.domain.tasks.parents import Cause
-from duetime.domain.tasks.states import LEASED, WAITING
+from duetime.domain.tasks.states import LEASED, STARTABLE
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.schedule_watching import OWNER
 
@@ -66,7 +66,7 @@ def fingerprint_of(world: World) -> str:
 def without_placed(state: State) -> State:
     """A state without the occurrences that are placed and have not begun: the trigger places what is missing."""
     not_begun = ("state=scheduled", "state=cancelled")
-    return tuple(part for part in state if not (part[0].startswith(f"{Cause.RECURRENCE} ") and part[1] in not_begun))
+    return tuple(part for part in state if not (part[0].startswith(f"{Cause.SCHEDULE} ") and part[1] in not_begun))
 
 
 def definition_of(state: State) -> State:
@@ -100,7 +100,7 @@ def _schedule_states(world: World) -> list[State]:
             f"task={schedule.spec.task.type}",
             f"overlap={schedule.spec.overlap}",
             f"calendars={schedule.spec.calendars}",
-            f"note={schedule.note}",
+            f"paused_reason={schedule.paused_reason}",
             f"backfills={len(schedule.backfills)}",
             f"running={running is not None and not running.is_terminal}",
         )
@@ -125,7 +125,7 @@ def _name_of(world: World, task: Task) -> str:
         return f"node {task.node_ref.key} of run {task.node_ref.run}"
     if task.schedule_ref is None:
         return _label(world, task.id)
-    nominal = task.schedule_ref.nominal - world.about["minute"] if task.schedule_ref.cause is not Cause.TRIGGER else ""
+    nominal = task.schedule_ref.nominal - world.about["minute"] if task.schedule_ref.cause is not Cause.MANUAL else ""
     return f"{task.schedule_ref.cause} {nominal} {task.type}"
 
 
@@ -133,7 +133,7 @@ def _task_state(world: World, task: Task) -> State:
     contents = SplitContentStore(world.dynamodb, "tasks", world.s3, "contents")  # type: ignore[arg-type]  # fakes
     payload = contents.fetch(task.id, task.payload)
     looked_at = ""
-    if task.state in WAITING:
+    if task.state in STARTABLE:
         is_soon = task.next_at < world.time.now() + _SOON
         looked_at = "soon" if is_soon else "due" if task.next_at == task.due_at else "later"
     return (
@@ -143,11 +143,11 @@ def _task_state(world: World, task: Task) -> State:
         f"name={task.name}",
         f"tags={sorted(task.tags.items())}",
         f"priority={task.priority}",
-        f"asked={task.stop_request}",
+        f"asked={task.requested_action}",
         f"attempt={task.attempt}",
-        f"deferred={task.deferred and task.state in LEASED}",
+        f"deferred={task.awaiting_notification and task.state in LEASED}",
         f"checkpoint={task.checkpoint is not None}",
-        f"waits={task.waits_for is not None}",
+        f"waits={task.waiting_for is not None}",
         f"ended={task.finished_at is not None}",
         f"next={looked_at}",
         f"payload={len(payload)}",
@@ -166,7 +166,7 @@ def _lock_states(world: World) -> list[State]:
     for key in sorted({task.lock.key for task in world.watching.tasks() if task.lock is not None}):
         store = DynamoLockStore(world.dynamodb, "tasks", None)  # type: ignore[arg-type]  # nothing is read at once
         lock, line = store.read(LockName(OWNER, key), _MANY)
-        living = [each for each in lock.holders if each.until > world.time.now()]
+        living = [each for each in lock.holders if each.expires_at > world.time.now()]
         for holder in living:
             task = world.watching.record(holder.task_id.text)
             # An attempt that was cut short before it took the lock leaves that to the hold of the last one.
@@ -183,4 +183,4 @@ def _lock_states(world: World) -> list[State]:
 
 def _waits(world: World, task_id: str, generation: int) -> bool:
     task = world.watching.record(task_id)
-    return task is not None and task.generation == generation and task.state in WAITING
+    return task is not None and task.generation == generation and task.state in STARTABLE

@@ -125,14 +125,14 @@ def _patch(world: World, **fields: object) -> Reply | None:
 
 
 def _patch_at(seconds: int, world: World) -> Reply | None:
-    return _patch(world, at=to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND))
+    return _patch(world, due_at=to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND))
 
 
 def _patch_matching(seconds: int, world: World) -> Reply | None:
     """A change of one version only."""
     at = to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND)
     headers = {"If-Match": f'"{world.about["version"]}"'}
-    return world.ask("PATCH", _task(world), {"at": at, "name": "matched"}, headers=headers)
+    return world.ask("PATCH", _task(world), {"due_at": at, "name": "matched"}, headers=headers)
 
 
 def _notify(outcome: dict[str, Any], world: World) -> Reply | None:
@@ -158,8 +158,8 @@ def _bulk(what: str, body: dict[str, Any], world: World) -> Reply | None:
 
 LARGE = ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]
 """A payload that does not fit into a record."""
-_FAILED = {"outcome": "failed", "error": {"class": "Boom", "message": "told"}}
-_ERROR = {"error": {"class": "Boom", "message": "told"}}
+_FAILED = {"outcome": "failed", "error": {"type": "Boom", "message": "told"}}
+_ERROR = {"error": {"type": "Boom", "message": "told"}}
 
 # The steps of functions.
 
@@ -239,7 +239,7 @@ OF_TASKS = (
     GET,
     Operation("patch-at-05", partial(_patch_at, 5)),
     Operation("patch-at-55", partial(_patch_at, 55)),
-    Operation("patch-soon", lambda world: _patch(world, at=to_iso(world.about["minute"] + 2 * MINUTE))),
+    Operation("patch-soon", lambda world: _patch(world, due_at=to_iso(world.about["minute"] + 2 * MINUTE))),
     Operation("patch-matching-05", partial(_patch_matching, 5)),
     Operation("patch-matching-55", partial(_patch_matching, 55)),
     Operation("patch-name", lambda world: _patch(world, name="kept")),
@@ -257,18 +257,18 @@ OF_TASKS = (
     Operation("notify-success", partial(_notify, {"outcome": "succeeded", "result": 1}), goes_on=True),
     Operation("notify-failure", partial(_notify, _FAILED), goes_on=True),
     Operation("heartbeat", _beat),
-    Operation("bulk-cancel", partial(_bulk, "cancel", {}), classify=by_count("changed"), is_repeatable=True),
+    Operation("bulk-cancel", partial(_bulk, "cancel", {}), classify=by_count("affected"), is_repeatable=True),
     Operation(
         "bulk-cancel-by-force",
         partial(_bulk, "cancel", {"force": True}),
-        classify=by_count("changed"),
+        classify=by_count("affected"),
         is_repeatable=True,
     ),
-    Operation("bulk-change", partial(_bulk, "change", {"change": {"tags": {"a": "b"}}}), classify=by_count("changed")),
+    Operation("bulk-change", partial(_bulk, "change", {"change": {"tags": {"a": "b"}}}), classify=by_count("affected")),
     Operation(
         "redrive",
         lambda world: world.ask("POST", "/v1/dead-letters/redrive", {"filter": {"name": "old"}}),
-        classify=by_count("changed"),
+        classify=by_count("affected"),
     ),
 )
 OF_BULK = (
@@ -293,7 +293,7 @@ STEPS = (WORKER, LISTENING, FAILING, ACCEPTING, TRIGGER, DEADLETTER, TTL)
 # Schedules.
 
 SCHEDULE = "nightly"
-_NEW = {"name": SCHEDULE, "cron": "* * * * *", "task": {"type": works.UNDONE, "deadline_seconds": 60}}
+_NEW = {"name": SCHEDULE, "cron": "* * * * *", "task": {"type": works.UNDONE, "notify_within_seconds": 60}}
 _OWN = f"/v1/schedules/{SCHEDULE}"
 
 
@@ -312,7 +312,7 @@ def _make_again(world: World) -> None:
 
 
 def _run_once(world: World) -> None:
-    world.ask("POST", f"{_OWN}/trigger")
+    world.ask("POST", f"{_OWN}/run")
     world.take(SECOND)
     _accepting(world)
 
@@ -327,14 +327,16 @@ def _on_schedule(verb: str, body: object = None) -> Callable[[World], Any]:
     return lambda world: world.ask("POST", f"{_OWN}/{verb}", body)
 
 
-def _change_schedule(world: World, **fields: object) -> Reply | None:
+def _update_schedule(world: World, **fields: object) -> Reply | None:
     return world.ask("PATCH", _OWN, fields)
 
 
 def _fill_back(world: World) -> Reply | None:
     start = world.about["minute"] - 100 * MINUTE
     return world.ask(
-        "POST", f"{_OWN}/backfill", {"from": to_iso(start), "until": to_iso(start + 2 * MINUTE), "per_minute": 20}
+        "POST",
+        f"{_OWN}/backfills",
+        {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 2 * MINUTE), "per_minute": 20},
     )
 
 
@@ -344,13 +346,13 @@ def _calendar(method: str, body: object = None) -> Callable[[World], Any]:
 
 OF_SCHEDULES = (
     Operation("get", lambda world: world.ask("GET", _OWN), classify=_reads),
-    Operation("patch-cron", lambda world: _change_schedule(world, cron="*/2 * * * *"), goes_on=True),
+    Operation("patch-cron", lambda world: _update_schedule(world, cron="*/2 * * * *"), goes_on=True),
     Operation(
         "patch-task",
-        lambda world: _change_schedule(world, task={"type": works.UNDONE, "deadline_seconds": 60}),
+        lambda world: _update_schedule(world, task={"type": works.UNDONE, "notify_within_seconds": 60}),
         goes_on=True,
     ),
-    Operation("patch-overlap", lambda world: _change_schedule(world, overlap="allow_all"), goes_on=True),
+    Operation("patch-overlap", lambda world: _update_schedule(world, overlap="allow_all"), goes_on=True),
     Operation("pause", _on_schedule("pause", {"note": "so"})),
     Operation("resume", _on_schedule("resume"), goes_on=True),
     Operation("trigger-now", _on_schedule("trigger"), goes_on=True),
@@ -367,8 +369,8 @@ OF_SCHEDULES = (
 OF_CALENDARS = (
     Operation("put-calendar", _calendar("PUT", {"dates": ["2026-12-26"]})),
     Operation("delete-calendar", _calendar("DELETE")),
-    Operation("patch-calendars", lambda world: _change_schedule(world, calendars=["holidays"]), goes_on=True),
-    Operation("patch-no-calendars", lambda world: _change_schedule(world, calendars=[]), goes_on=True),
+    Operation("patch-calendars", lambda world: _update_schedule(world, calendars=["holidays"]), goes_on=True),
+    Operation("patch-no-calendars", lambda world: _update_schedule(world, calendars=[]), goes_on=True),
 )
 
 
@@ -388,15 +390,12 @@ OF_LOCKS = (
         "defer-waiter", lambda world: world.ask("PATCH", f"/v1/tasks/{world.about['waiter']}", {"delay_seconds": 400})
     ),
 )
-_ALL = {"scope": "everything", "stopped": True}
+_ALL, _PULLED = "/v1/switches/all/all", f"/v1/switches/type/{PULLED}"
 OF_SWITCHES = (
-    Operation("switch-off", lambda world: world.ask("PUT", "/v1/switches", _ALL)),
-    Operation("switch-on", lambda world: world.ask("DELETE", "/v1/switches", query="scope=everything")),
-    Operation(
-        "cap-one",
-        lambda world: world.ask("PUT", "/v1/switches", {"scope": "type", "name": PULLED, "max_concurrent": 1}),
-    ),
-    Operation("uncap", lambda world: world.ask("DELETE", "/v1/switches", query=f"scope=type&name={PULLED}")),
+    Operation("switch-off", lambda world: world.ask("PUT", _ALL, {"stopped": True})),
+    Operation("switch-on", lambda world: world.ask("DELETE", _ALL)),
+    Operation("cap-one", lambda world: world.ask("PUT", _PULLED, {"max_concurrent": 1})),
+    Operation("uncap", lambda world: world.ask("DELETE", _PULLED)),
 )
 
 
@@ -406,7 +405,7 @@ OF_SWITCHES = (
 def _create(body: dict[str, Any], world: World) -> Reply | None:
     """Create a task under an idempotency key."""
     minute = world.about["minute"]
-    fields = {"type": works.PLAIN, "name": "keyed", "at": to_iso(minute + 8 * MINUTE), **body}
+    fields = {"type": works.PLAIN, "name": "keyed", "due_at": to_iso(minute + 8 * MINUTE), **body}
     reply = world.ask("POST", "/v1/tasks", fields, headers={"Idempotency-Key": "key"})
     if by_status(reply) is ACCEPTED and reply is not None:
         world.watching.accepted.append(reply.body["id"])
@@ -414,7 +413,7 @@ def _create(body: dict[str, Any], world: World) -> Reply | None:
 
 
 def _create_many(world: World) -> Reply | None:
-    tasks = [{"type": works.PLAIN, "name": name, "at": to_iso(world.about["minute"] + 8 * MINUTE)} for name in "ab"]
+    tasks = [{"type": works.PLAIN, "name": name, "due_at": to_iso(world.about["minute"] + 8 * MINUTE)} for name in "ab"]
     reply = world.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": "key"})
     if by_status(reply) is ACCEPTED and reply is not None:
         world.watching.accepted += [each["task"]["id"] for each in reply.body["results"] if "task" in each]
@@ -425,7 +424,7 @@ OF_KEYS = (
     Operation("create-keyed", partial(_create, {})),
     Operation("create-keyed-large", partial(_create, {"payload": LARGE})),
     Operation("create-keyed-otherwise", partial(_create, {"payload": 1})),
-    Operation("create-keyed-now", partial(_create, {"at": None})),
+    Operation("create-keyed-now", partial(_create, {"due_at": None})),
     Operation("create-many-keyed", _create_many, is_in_parts=True),
     TTL,
 )

@@ -84,7 +84,7 @@ def _response(world: World, method: str, path: str, body: object = None, **more:
 
 def _made(world: World, label: str = "task", **fields: object) -> dict[str, Any]:
     """A task, the subject unless another is named."""
-    body = {"type": works.PLAIN, "name": "old", "deadline_seconds": 60, **fields}
+    body = {"type": works.PLAIN, "name": "old", "notify_within_seconds": 60, **fields}
     reply = _response(world, "POST", "/v1/tasks", body)
     assert reply.status == 201, reply
     world.about[label] = reply.body["id"]
@@ -128,13 +128,13 @@ def scheduled(world: World) -> None:
 
 def queued(world: World) -> None:
     """Due, and its message is on the queue."""
-    _made(world, type=works.UNDONE, rollback=True)
+    _made(world, type=works.UNDONE, rollback_on_failure=True)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def queued_phased(world: World) -> None:
     """The same of one that has all phases and a lock."""
-    _made(world, type=works.PHASED, rollback=True, lock={"key": "db"}, payload=operations.LARGE)
+    _made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
@@ -147,7 +147,7 @@ def retrying(world: World) -> None:
     """Failed once; the next attempt comes in minutes."""
     _made(world, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
     _worked(world, "fails")
-    _state(world, "postponed")
+    _state(world, "waiting")
 
 
 def locked_out(world: World) -> None:
@@ -157,7 +157,7 @@ def locked_out(world: World) -> None:
     assert world.about["lease"]
     _made(world, lock={"key": "db"})
     _worked(world)
-    _state(world, "postponed")
+    _state(world, "waiting")
 
 
 def paused(world: World) -> None:
@@ -195,7 +195,7 @@ def accepted_locked(world: World) -> None:
 
 def succeeded(world: World) -> None:
     """Done."""
-    _made(world, type=works.UNDONE, rollback=True)
+    _made(world, type=works.UNDONE, rollback_on_failure=True)
     _worked(world)
     _state(world, "succeeded")
 
@@ -222,13 +222,21 @@ def _expired(world: World, build: Callable[[World], None]) -> None:
 def queued_http(world: World) -> None:
     """Due, on the queue, and its target is an endpoint."""
     phases = ["prepare", "clean", "rollback"]
-    _made(world, target={"kind": "http", "url": URL, "phases": phases}, rollback=True, payload=operations.LARGE)
+    _made(
+        world, target={"kind": "http", "url": URL, "phases": phases}, rollback_on_failure=True, payload=operations.LARGE
+    )
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def event_twice(world: World) -> None:
     """An event that was delivered twice."""
-    fields = {"type": works.PLAIN, "name": "event", "timeout_seconds": 60, "deadline_seconds": 60, "delay_seconds": 5}
+    fields = {
+        "type": works.PLAIN,
+        "name": "event",
+        "timeout_seconds": 60,
+        "notify_within_seconds": 60,
+        "delay_seconds": 5,
+    }
     event = {"id": "event", "source": "users", "time": to_iso(world.time.now()), "detail": fields}
     for _ in range(2):
         world.sqs.send_message(QueueUrl=world.intake, MessageBody=json.dumps(event))
@@ -365,7 +373,7 @@ def nothing(world: World) -> None:
 def _scheduled(world: World, in_minutes: int = 1, **fields: object) -> None:
     first = world.about["minute"] // MINUTE % 60 + in_minutes
     minutes = ",".join(str((first + number) % 60) for number in range(20))
-    name, task = operations.SCHEDULE, {"type": works.PLAIN, "deadline_seconds": 60}
+    name, task = operations.SCHEDULE, {"type": works.PLAIN, "notify_within_seconds": 60}
     body = {"name": name, "task": task, **({} if "permanent" in fields else {"cron": f"{minutes} * * * *"})}
     world.schedules.made(name, world.time.now())
     world.schedules.disturbed.add(name)
@@ -409,7 +417,7 @@ def recurring_gone(world: World) -> None:
 
 def permanent(world: World) -> None:
     """A schedule that runs again after the last run's end; a run goes on."""
-    _scheduled(world, permanent=15)
+    _scheduled(world, permanent={"gap_seconds": 15})
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.ACCEPTING.act, world))
     world.behaviour = "done"
@@ -425,7 +433,7 @@ def with_calendar(world: World) -> None:
 def switched_off(world: World) -> None:
     """A task that is due while everything is stopped."""
     queued(world)
-    reply = _response(world, "PUT", "/v1/switches", {"scope": "everything", "stopped": True})
+    reply = _response(world, "PUT", "/v1/switches/all/all", {"stopped": True})
     assert reply.status < 300, reply
 
 

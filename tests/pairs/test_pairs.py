@@ -121,7 +121,7 @@ def _leases_however_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(control, "_stronger", lambda asked, _task: {"stop_request": asked})
+    patch.setattr(control, "_stronger", lambda asked, _task: {"requested_action": asked})
 
 
 def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
@@ -150,6 +150,7 @@ def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TaskControl, "_placed", first_read)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "name", "faults", "told_of"),
     [

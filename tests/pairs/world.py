@@ -303,12 +303,12 @@ class World(Storm):
 
     def _check_lease(self, leased: Mapping[str, Any]) -> None:
         task_id, now, check = leased["task"]["id"], self.time.now(), self.watching.check
-        ends_at = _instant(leased["ends_at"])
+        ends_at = _instant(leased["expires_at"])
         check(ends_at > now, f"a lease of {task_id} was handed out {now - ends_at} ms after its end")
         other = self.leases.get(task_id)
         check(other is None or other.ends_at <= now, f"{task_id} was leased while {other} goes on")
-        self.leases[task_id] = Leased(leased["lease"], leased["task"]["fence"], ends_at)
-        self.about["lease"], self.about["fence"] = leased["lease"], leased["task"]["fence"]
+        self.leases[task_id] = Leased(leased["id"], leased["task"]["fence"], ends_at)
+        self.about["lease"], self.about["fence"] = leased["id"], leased["task"]["fence"]
         lock = leased["task"].get("lock")
         if lock is not None:
             mine = [
@@ -330,7 +330,7 @@ class World(Storm):
         if verb == "heartbeat" and reply is not None and reply.status == 200:
             for task, each in self.leases.items():
                 if each.name == name:
-                    self.leases[task] = replace(each, ends_at=_instant(reply.body["ends_at"]))
+                    self.leases[task] = replace(each, ends_at=_instant(reply.body["expires_at"]))
         return reply
 
     # The end.
@@ -346,15 +346,15 @@ class World(Storm):
         for poller in self._pollers.values():
             self.time.nudge(poller)
         end = self.time.now() + SETTLED
-        for switch in ("scope=everything", f"scope=type&name={PULLED}"):
+        for switch in ("all/all", f"type/{PULLED}"):
             if any(item["p"]["S"].startswith(schema.SWITCH_PREFIX) for item in self.table.every()):
-                self.do(partial(self.users.ask, "DELETE", "/v1/switches", query=switch))
+                self.do(partial(self.users.ask, "DELETE", f"/v1/switches/{switch}"))
         if "schedule" in self.about:
             self.time.run_until(self.time.now() + _GOES_ON)
         began = self.time.now()
         while self.time.now() < end and self._goes_on():
             open_tasks = self._open_tasks()
-            held = [task for task in open_tasks if task.state == "paused" or task.stop_request == "pause"]
+            held = [task for task in open_tasks if task.state == "paused" or task.requested_action == "pause"]
             if held and (len(held) == len(open_tasks) or self.time.now() > began + _HELD):
                 self.check_promises()
                 for task in held:
@@ -497,9 +497,9 @@ class World(Storm):
         """Work until something is asked, through two heartbeats at most."""
         until = self.time.now() + 22 * SECOND
         while self.time.now() < until:
-            if context.asked == "pause":
+            if context.requested_action == "pause":
                 raise AttemptPaused({"row": 1})
-            if context.asked == "cancel":
+            if context.requested_action == "cancel":
                 raise AttemptCancelled
             self.take(SECOND)
         return "done"

@@ -48,7 +48,7 @@ class Schedules(Tasks):
         return body
 
     def steer(self, verb: str, body: object = None) -> Reply:
-        """Pause, resume, trigger or backfill it."""
+        """Pause, resume, run or backfill it."""
         return self.ask("POST", f"{PATH}/{verb}", body)
 
     def amend(self, **fields: Any) -> Reply:  # noqa: ANN401 - JSON
@@ -67,7 +67,7 @@ class Schedules(Tasks):
     def skipped(self) -> list[str]:
         """Why occurrences that were placed did not run."""
         errors = [task.error for task in self.placed()]
-        return [error.message for error in errors if error is not None and error.kind == SKIPPED]
+        return [error.message for error in errors if error is not None and error.type == SKIPPED]
 
     def minutes(self, first: Millis, last: Millis) -> list[Millis]:
         """The whole minutes from one instant to another."""

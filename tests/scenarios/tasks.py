@@ -59,7 +59,7 @@ class Tasks(Scenario):
     def create(self, delay: Millis = 0, kind: str = PLAIN, **fields: Any) -> str:  # noqa: ANN401 - JSON
         """Create a task that is due after a delay; its id."""
         body = {"type": kind, "timeout_seconds": 60, **fields}
-        if "at" not in body:
+        if "due_at" not in body:
             body["delay_seconds"] = delay / SECOND
         made = self.ask("POST", "/v1/tasks", body)
         assert made.status == 201, made.body

@@ -83,7 +83,7 @@ def test_spent_attempts_fail_the_task_with_its_last_error(tasks: Tasks) -> None:
         task = tasks.record(task_id)
         assert (task.state, task.attempt, len(tasks.effects)) == ("failed", 5, 5)
         assert task.error is not None
-        assert (task.error.kind, task.error.message) == ("ValueError", "run 5")
+        assert (task.error.type, task.error.message) == ("ValueError", "run 5")
         assert task.finished_at is not None
 
 
@@ -159,7 +159,7 @@ def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
         task = tasks.record(task_id)
         assert (task.state, task.attempt, len(tasks.effects)) == ("failed", 1, 1)
         assert task.error is not None
-        assert task.error.kind == "WorkerLost"
+        assert task.error.type == "WorkerLost"
         assert tasks.outcomes(task_id) == ["lost"]
 
 
@@ -168,9 +168,9 @@ def test_a_task_that_outlives_its_scans_is_looked_at_every_day(tasks: Tasks) -> 
     """Its messages of days are lost, long after the last scan of its minute: the timer of the next day still comes."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
-        task_id = tasks.create(deadline_seconds=25 * 3600)
+        task_id = tasks.create(notify_within_seconds=25 * 3600)
         tasks.run(SECOND)
-        assert tasks.record(task_id).deferred
+        assert tasks.record(task_id).awaiting_notification
         # Every timer of its deadline is lost: what is left are those that scans set.
         for item in tasks.items():
             partition, sort = item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]
@@ -193,7 +193,7 @@ def test_a_long_task_keeps_its_lease() -> None:
         task_id = tasks.create(timeout_seconds=800)
         tasks.run(15 * MINUTE)
         assert (tasks.done(task_id).attempt, len(tasks.effects)) == (1, 1)
-        assert tasks.counts()["refused"] == 0
+        assert tasks.counts()["claims_rejected"] == 0
 
 
 def test_a_short_task_costs_no_heartbeat() -> None:
@@ -283,7 +283,7 @@ def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Task
         tasks.time.run_until(tasks.record(made[-1]).due_at + SECOND)
         machines = tasks.busy()
         strands = [machine.strand for machine in machines]
-        leases_end = min(tasks.record(task_id).lease_ends_at or 0 for task_id in made)
+        leases_end = min(tasks.record(task_id).lease_expires_at or 0 for task_id in made)
 
         def hang(call: Call) -> None:
             if call.machine in machines:
@@ -416,7 +416,7 @@ def test_nobody_hurries_what_a_dying_process_still_does(verb: str) -> None:
 def test_a_stuck_target_is_undone_when_its_process_is_gone() -> None:
     """The rollback that follows a last attempt does not begin beside it."""
     with Stuck() as tasks:
-        task_id = tasks.create(kind=UNDONE, timeout_seconds=TIMEOUT, retry=ONCE, rollback=True)
+        task_id = tasks.create(kind=UNDONE, timeout_seconds=TIMEOUT, retry=ONCE, rollback_on_failure=True)
         tasks.run(5 * MINUTE)
         assert tasks.gone_at is not None
         assert tasks.phases() == ["run", "rollback"]
@@ -444,7 +444,7 @@ def test_a_stuck_target_is_reported_as_failed_at_once() -> None:
         task = tasks.record(task_id)
         assert task.finished_at is None
         assert task.error is not None
-        assert (task.state, task.error.kind) == ("failed", "Timeout")
+        assert (task.state, task.error.type) == ("failed", "Timeout")
 
 
 # Calls that were never sent.
@@ -497,8 +497,8 @@ def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> No
         task_id = tasks.create(target=HTTP, retry=ONCE)
         tasks.run(10 * MINUTE)
         held = tasks.record(task_id)
-        assert (held.state, held.attempt, held.attempt_history) == ("postponed", 0, ())
-        assert "TooManyRequestsException" in (held.waits_for or "")
+        assert (held.state, held.attempt, held.attempt_history) == ("waiting", 0, ())
+        assert "TooManyRequestsException" in (held.waiting_for or "")
         tasks.run(HOUR)
         assert tasks.done(task_id).attempt == 1
         assert tasks.outcomes(task_id) == ["succeeded"]
@@ -534,21 +534,23 @@ def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
         task_id = tasks.create(target=HTTP | {"phases": ["clean"]})
         tasks.run(MINUTE)
         assert tasks.record(task_id).finished_at is not None
-        assert tasks.counts()["cleans_failed"] == failed
+        assert tasks.counts()["cleanups_failed"] == failed
 
 
-@pytest.mark.parametrize("kind", ["worker", "pulled", "deferred"])
+@pytest.mark.parametrize("kind", ["worker", "pulled", "awaiting_notification"])
 def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, kind: str) -> None:
     """It was under way while a later one renewed the lease; it is refused, and the lease stays as that one left it."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted() if kind == "deferred" else tasks.take(HOUR)
-        task_id = tasks.create(kind=PULLED if kind == "pulled" else PLAIN, timeout_seconds=800, deadline_seconds=60)
+        task_id = tasks.create(
+            kind=PULLED if kind == "pulled" else PLAIN, timeout_seconds=800, notify_within_seconds=60
+        )
         tasks.run(SECOND)
         path, body = f"/v1/tasks/{task_id}/heartbeat", {"fence": 1}
         if kind == "pulled":
             wanted = {"types": [PULLED], "lease_seconds": 30, "worker": "w", "wait_seconds": 0}
             (lease,) = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
-            path, body = f"/v1/leases/{lease['lease']}/heartbeat", {}
+            path, body = f"/v1/leases/{lease['id']}/heartbeat", {}
 
         def is_heartbeat(call: Call) -> bool:
             return call.operation == "update_item" and call.request["Key"][schema.SORT_KEY]["S"] == task_id
@@ -563,4 +565,4 @@ def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, 
         with pytest.raises(ClientError, match="ConditionalCheckFailed"):
             tasks.dynamodb.update_item(**late[0].request)
         assert tasks.record(task_id) == before
-        assert before.lease_ends_at is not None
+        assert before.lease_expires_at is not None

@@ -23,9 +23,9 @@ def test_tasks_of_a_broken_package_wait_and_say_why(monkeypatch: pytest.MonkeyPa
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
         scenario.run(3 * MINUTE + 30 * SECOND)
         waiting = scenario.ask("GET", f"/v1/tasks/{task}").body
-        assert (waiting["state"], waiting["attempt"]) == ("postponed", 0)
-        assert waiting["waits_for"].startswith("HandlersUnavailable: ")
-        assert f"No module named {PACKAGE!r}" in waiting["waits_for"]
+        assert (waiting["state"], waiting["attempt"]) == ("waiting", 0)
+        assert waiting["waiting_for"]["text"].startswith("HandlersUnavailable: ")
+        assert f"No module named {PACKAGE!r}" in waiting["waiting_for"]["text"]
         monkeypatch.setitem(sys.modules, PACKAGE, ModuleType(PACKAGE))
         assert scenario.run_until(lambda: scenario.record(task).state == "succeeded", within=5 * MINUTE)
         assert scenario.record(task).attempt == 1

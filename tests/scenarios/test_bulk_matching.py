@@ -58,10 +58,10 @@ def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
         for each in renamed:
             task = scenario.record(each)
             assert (task.state, task.name, task.priority) == ("scheduled", "keep", "normal")
-        assert {key: told[key] for key in ("examined", "matched", "changed", "refused")} == {
+        assert {key: told[key] for key in ("examined", "matched", "affected", "refused")} == {
             "examined": 30,
             "matched": 28,
-            "changed": 28,
+            "affected": 28,
             "refused": {},
         }
 
@@ -74,7 +74,7 @@ def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
         scenario.run(500)
         assert scenario.ask("PATCH", f"/v1/tasks/{ids[0]}", {"delay_seconds": 7200}).status == 200
         told = _outcome(scenario, bulk)
-        assert (told["matched"], told["changed"]) == (10, 10)
+        assert (told["matched"], told["affected"]) == (10, 10)
         assert scenario.record(ids[0]).state == "cancelled"
 
 
@@ -83,7 +83,7 @@ def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between()
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Any) -> Any:  # noqa: ANN401 - any context
-            while context.asked is None:
+            while context.requested_action is None:
                 scenario.take(SECOND)
             raise AttemptCancelled
 
@@ -122,4 +122,4 @@ def test_a_redrive_leaves_alone_what_has_failed_otherwise_since() -> None:
         told = _outcome(scenario, redriven)
         scenario.run(10 * SECOND)
         task = scenario.record(ids[0])
-        assert (task.state, task.fence, told["changed"]) == ("failed", 2, 19)
+        assert (task.state, task.fence, told["affected"]) == ("failed", 2, 19)

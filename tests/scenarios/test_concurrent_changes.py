@@ -31,10 +31,10 @@ def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, in
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
         headers = {"If-Match": f'"{created["version"]}"'}
         dues = [minute + each * SECOND for each in seconds]
-        first = scenario.send("PATCH", path, {"at": to_iso(dues[0])}, headers=headers)
+        first = scenario.send("PATCH", path, {"due_at": to_iso(dues[0])}, headers=headers)
         scenario.run(15)
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 120)
-        second = scenario.send("PATCH", path, {"at": to_iso(dues[1])}, headers=headers)
+        second = scenario.send("PATCH", path, {"due_at": to_iso(dues[1])}, headers=headers)
         scenario.run(5 * SECOND)
         assert sorted([first[0].status, second[0].status]) == [200, 412]
         scenario.run(40 * MINUTE)
@@ -57,10 +57,10 @@ def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> N
         scenario.before_call = note
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
         headers = {"If-Match": f'"{created["version"]}"'}
-        first = scenario.send("PATCH", path, {"at": at, "priority": "high"}, headers=headers)
+        first = scenario.send("PATCH", path, {"due_at": at, "priority": "high"}, headers=headers)
         scenario.run(15)
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 120)
-        second = scenario.send("PATCH", path, {"at": at, "priority": "low"}, headers=headers)
+        second = scenario.send("PATCH", path, {"due_at": at, "priority": "low"}, headers=headers)
         scenario.run(HOUR)
         assert (first[0].status, second[0].status) == (200, 412)
         assert any("high" in url for url in queues), queues
@@ -78,9 +78,9 @@ def test_a_refused_change_does_not_silence_the_timer_of_the_accepted_one() -> No
         # The second one has read the record, and is slow to write its payload down.
         large = ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]
         scenario.slow(lambda call: _is_write_of(created["id"], "put_item", call), 2 * SECOND)
-        second = scenario.send("PATCH", path, {"at": due, "payload": large}, headers=headers)
+        second = scenario.send("PATCH", path, {"due_at": due, "payload": large}, headers=headers)
         scenario.run(300)
-        first = scenario.send("PATCH", path, {"at": due}, headers=headers)
+        first = scenario.send("PATCH", path, {"due_at": due}, headers=headers)
         scenario.run(10 * SECOND)
         assert (first[0].status, second[0].status) == (200, 412)
         scenario.run(HOUR)
@@ -92,7 +92,7 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
     """Each heartbeat of a deferred attempt sets a timer for its new deadline, but no minute holds more than one."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
-        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "deadline_seconds": 1800}).body
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_within_seconds": 1800}).body
         scenario.run(5 * SECOND)
         for _ in range(30):
             answer = scenario.ask("POST", f"/v1/tasks/{created['id']}/heartbeat", {"fence": 1})
@@ -117,10 +117,10 @@ def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target(
         at = to_iso(due)
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
         headers = {"If-Match": f'"{created["version"]}"'}
-        first = scenario.send("PATCH", path, {"at": at, "name": "kept"}, headers=headers)
+        first = scenario.send("PATCH", path, {"due_at": at, "name": "kept"}, headers=headers)
         scenario.run(15)
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 120)
-        second = scenario.send("PATCH", path, {"at": at, "target": {"kind": "pull"}}, headers=headers)
+        second = scenario.send("PATCH", path, {"due_at": at, "target": {"kind": "pull"}}, headers=headers)
         scenario.time.run_until(due - 3 * SECOND)
         assert (first[0].status, second[0].status) == (200, 412)
         # The worker functions come late, so that the pull worker is the first to look.
@@ -144,10 +144,10 @@ def test_a_refused_change_to_another_target_does_not_delay_what_is_pulled() -> N
         path, due = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + 10) * MINUTE
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
         headers = {"If-Match": f'"{created["version"]}"'}
-        first = scenario.send("PATCH", path, {"at": to_iso(due), "name": "kept"}, headers=headers)
+        first = scenario.send("PATCH", path, {"due_at": to_iso(due), "name": "kept"}, headers=headers)
         scenario.run(15)
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 120)
-        other = {"at": to_iso(due), "target": {"kind": "http", "url": URL}}
+        other = {"due_at": to_iso(due), "target": {"kind": "http", "url": URL}}
         second = scenario.send("PATCH", path, other, headers=headers)
         scenario.time.run_until(due + SECOND)
         assert (first[0].status, second[0].status) == (200, 412)
@@ -168,7 +168,7 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 100)
         resumed = scenario.send("POST", f"{path}/resume")
         scenario.run(30)
-        changed = scenario.ask("PATCH", path, {"at": to_iso(due)})
+        changed = scenario.ask("PATCH", path, {"due_at": to_iso(due)})
         scenario.run(SECOND)
         assert (resumed[0].status, changed.status) == (200, 200)
         scenario.run(2 * HOUR)
@@ -192,4 +192,4 @@ def test_of_two_resumes_of_a_running_task_the_later_one_is_refused() -> None:
         second = scenario.ask("POST", f"{path}/resume")
         scenario.run(SECOND)
         assert (first[0].status, second.status) == (409, 200)
-        assert scenario.record(created["id"]).stop_request is None
+        assert scenario.record(created["id"]).requested_action is None

@@ -56,13 +56,14 @@ def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a 
     """A handler that runs until it is asked to pause, and then leaves a checkpoint."""
 
     def work(_phase: str, context: Context) -> None:
-        while context.asked is None:
+        while context.requested_action is None:
             scenario.take(SECOND)
         raise AttemptPaused(leaves)
 
     return work
 
 
+@pytest.mark.slow
 def test_attempts_are_told_of_for_as_long_as_their_task_lives() -> None:
     """A task that is tried for longer than a day, and kept for one day after its end, can tell of all its attempts."""
     with Scenario() as scenario:
@@ -138,7 +139,7 @@ def test_a_task_whose_payload_is_gone_fails_with_the_reason() -> None:
         scenario.run(2 * MINUTE)
         record = scenario.record(task)
         assert record.error is not None
-        assert (record.state, record.error.kind, record.attempt) == ("failed", "ContentExpired", 1)
+        assert (record.state, record.error.type, record.attempt) == ("failed", "ContentExpired", 1)
         again = scenario.ask("POST", f"/v1/tasks/{task}/retry")
         assert (again.status, again.body["code"]) == (410, "content_expired")
 

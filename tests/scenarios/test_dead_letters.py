@@ -54,7 +54,7 @@ def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks) -> None:
         tasks.run(SECOND)
         assert tasks.record(task_id) == record
         (message,) = _queue(tasks, "normal").messages
-        assert message.visible_at >= (record.lease_ends_at or 0) + 5 * SECOND
+        assert message.visible_at >= (record.lease_expires_at or 0) + 5 * SECOND
 
 
 def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:

@@ -66,7 +66,7 @@ def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
     """The accepted schedule is there, just as it was accepted."""
     found = scenario.ask("GET", NIGHTLY)
     assert found.status == 200, found.body
-    for field in ("cron", "task", "created_at", "state", "skips", "backfills", "version"):
+    for field in ("cron", "task", "created_at", "state", "skipped_runs", "backfills", "version"):
         assert found.body[field] == created[field]
 
 
@@ -83,6 +83,7 @@ def test_a_late_save_of_the_trigger_does_not_bring_a_deleted_schedule_back(is_lo
         expect_new(scenario, created)
 
 
+PERIOD = {"scheduled_after": "2026-11-20T00:00:00Z", "scheduled_before": "2026-11-20T00:05:00Z"}
 Request = tuple[str, str, "dict[str, Any] | None"]
 
 
@@ -90,12 +91,12 @@ Request = tuple[str, str, "dict[str, Any] | None"]
     "request_to_old",
     [
         ("PATCH", NIGHTLY, {"cron": "*/2 * * * *"}),
-        ("POST", f"{NIGHTLY}/pause", {"note": "for now"}),
-        ("POST", f"{NIGHTLY}/trigger", None),
-        ("POST", f"{NIGHTLY}/backfill", {"from": "2026-11-20T00:00:00Z", "until": "2026-11-20T00:05:00Z"}),
+        ("POST", f"{NIGHTLY}/pause", {"reason": "for now"}),
+        ("POST", f"{NIGHTLY}/run", None),
+        ("POST", f"{NIGHTLY}/backfills", PERIOD),
         ("DELETE", NIGHTLY, None),
     ],
-    ids=["change", "pause", "trigger", "backfill", "delete"],
+    ids=["update", "pause", "run", "backfill", "delete"],
 )
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
@@ -210,6 +211,7 @@ def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
         assert scenario.ask("GET", NIGHTLY).body["cron"] == "31 1 * * *"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_slow_deletion_leaves_the_activity_of_the_new_schedule_alone(is_lost: bool) -> None:  # noqa: FBT001 - same
     """The second half of a deletion comes when another schedule has the name: its runs still do not overlap."""
@@ -283,12 +285,12 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
 def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
     """All switches lie in one item that is never removed: its version goes on, whatever is set and removed."""
     with Scenario() as scenario:
-        switch = {"scope": "owner", "name": "local", "stopped": True}
+        path, switch = "/v1/switches/owner/local", {"stopped": True}
         met = land_late(scenario, writes("api", "switches", "put_item"))
-        scenario.send("PUT", "/v1/switches", switch)
+        scenario.send("PUT", path, switch)
         assert scenario.run_until(lambda: met)
-        assert scenario.ask("PUT", "/v1/switches", switch).status == 200
-        assert scenario.ask("DELETE", "/v1/switches", query="scope=owner&name=local").status == 200
+        assert scenario.ask("PUT", path, switch).status == 200
+        assert scenario.ask("DELETE", path).status == 200
         scenario.run(2 * LATEST_ARRIVAL)
         assert scenario.ask("GET", "/v1/switches").body["switches"] == []
 

@@ -37,7 +37,7 @@ def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
 def test_a_task_due_in_the_past_runs_now_and_is_marked_late() -> None:
     """A due time an hour ago is accepted; the record tells how late it was."""
     with Tasks() as tasks:
-        task_id = tasks.create(at=to_iso(tasks.now - HOUR))
+        task_id = tasks.create(due_at=to_iso(tasks.now - HOUR))
         tasks.run(SECOND)
         assert HOUR <= (tasks.done(task_id).lateness or 0) <= HOUR + SECOND
 
@@ -138,6 +138,7 @@ def test_many_shards_are_read_by_invocations_of_their_own() -> None:
 NUMBERS = [(4, 16), (16, 24), (4, 40)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), NUMBERS)
 @pytest.mark.parametrize("gap", [MINUTE, 15 * MINUTE])
 def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, after: int, gap: Millis) -> None:
@@ -153,6 +154,7 @@ def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, aft
         assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("after", "before"), NUMBERS)
 def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
     """A deploy that is rolled back, or a number that is lowered: what lies in the other shards runs on time."""
@@ -181,6 +183,7 @@ def test_the_first_tick_of_a_stack_reads_everything_before_it(late: Millis) -> N
         assert {tasks.state(task_id) for task_id in made} == {"succeeded"}
 
 
+@pytest.mark.slow
 def test_an_event_is_one_task_while_shards_grow() -> None:
     """Delivered before a deploy and again after it, by a process that knows more shards, it makes the same task."""
     with Deployments(16) as tasks:

@@ -40,11 +40,11 @@ def test_a_filter_action_goes_on_where_it_stopped_and_is_complete(order: str) ->
         first = tasks.ask("POST", CANCEL, body).body
         assert [tasks.state(task_id) for task_id in made] == ["cancelled"] * 4 + ["scheduled"] * 21
         rest = _all_pieces(tasks, body | {"next_token": first["next_token"]})
-        assert [piece["changed"] for piece in (first, *rest)] == [4] * 6 + [1]
+        assert [piece["affected"] for piece in (first, *rest)] == [4] * 6 + [1]
         records = [tasks.record(task_id) for task_id in made]
         assert {task.version for task in records} == {2}
         again = tasks.ask("POST", CANCEL, PLAINS).body
-        assert (again["examined"], again["matched"], again["changed"]) == (25, 0, 0)
+        assert (again["examined"], again["matched"], again["affected"]) == (25, 0, 0)
         assert [tasks.record(task_id) for task_id in made] == records
 
 
@@ -63,7 +63,7 @@ def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
     with Tasks() as tasks:
         _fill(tasks, 3)
         changed = tasks.ask("POST", CHANGE, PLAINS | {"change": {"name": "later", "delay_seconds": 7200}}).body
-        assert (changed["matched"], changed["changed"]) == (3, 3)
+        assert (changed["matched"], changed["affected"]) == (3, 3)
         tasks.run(HOUR + MINUTE)
         assert not tasks.effects
         tasks.run(HOUR)
@@ -86,10 +86,10 @@ def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
         tasks.before_call = refuse_later
         body = PLAINS
         first = tasks.ask("POST", CANCEL, body).body
-        assert first.get("changed") == 4, first
+        assert first.get("affected") == 4, first
         assert tasks.ask("POST", CANCEL, body | {"next_token": first["next_token"]}).status == 503
         tasks.before_call = None
-        assert tasks.ask("POST", CANCEL, body | {"next_token": first["next_token"]}).body["changed"] == 6
+        assert tasks.ask("POST", CANCEL, body | {"next_token": first["next_token"]}).body["affected"] == 6
         assert {tasks.state(task_id) for task_id in made} == {"cancelled"}
 
 
@@ -108,4 +108,4 @@ def test_records_that_are_gone_do_not_hold_up_a_filter_action() -> None:
 
         tasks.once(lambda call: call.operation == "batch_get_item", expire)
         first = _all_pieces(tasks, PLAINS)
-        assert (sum(piece["changed"] for piece in first), first[-1]["next_token"]) == (20, None)
+        assert (sum(piece["affected"] for piece in first), first[-1]["next_token"]) == (20, None)

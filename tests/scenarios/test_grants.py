@@ -67,7 +67,7 @@ def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(s
     """It reads the line of the lock, and takes those out of it that come next."""
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     ids = [create(scenario, lock=LOCK) for _ in range(3)]
-    assert scenario.run_until(lambda: [str(scenario.record(each).state) for each in ids].count("postponed") == 2)
+    assert scenario.run_until(lambda: [str(scenario.record(each).state) for each in ids].count("waiting") == 2)
     scenario.run(15 * SECOND)
     scenario.receiving = False
     assert scenario.run_until(lambda: any(scenario.record(each).state == "succeeded" for each in ids), MINUTE)
@@ -192,7 +192,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
     def states() -> list[str]:
         return sorted(str(task.state) for task in scenario.watching.tasks() if task.node_ref)
 
-    assert scenario.run_until(lambda: states() == ["postponed", "postponed", "running"])
+    assert scenario.run_until(lambda: states() == ["waiting", "waiting", "running"])
     scenario.run(15 * SECOND)
     scenario.receiving = False
     assert scenario.run_until(lambda: "succeeded" in states(), MINUTE)
@@ -219,6 +219,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
     assert taken_out in grants.USED
 
 
+@pytest.mark.slow
 def test_the_trigger_hands_a_large_payload_of_a_schedule_on(scenario: Scenario) -> None:
     """It reads the schedule's object, and writes the task's with a tag that it takes away afterwards."""
     body = {"name": "big", "rate": "1 minute", "task": {"type": PLAIN, "payload": HUGE}}

@@ -34,11 +34,12 @@ def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> N
 
         tasks.before_call = wait
         tasks.run(HOUR)
-        assert tasks.counts()["groups_taken_over"]
+        assert tasks.counts()["shard_groups_taken_over"]
         assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in after)
         assert (tasks.done(slow).lateness or 0) < takes
 
 
+@pytest.mark.slow
 def test_messages_that_take_long_are_each_sent_by_one_reader() -> None:
     """With every send slower than the hold, the tasks of one minute run, most of them sent once."""
     with Tasks() as tasks:

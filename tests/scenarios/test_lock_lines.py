@@ -74,7 +74,7 @@ def about(seconds: float) -> object:
 def test_no_more_than_the_limit_hold_a_lock(limit: int) -> None:
     """Of twelve tasks due at once, as many run at a time as the lock allows: no more, and no fewer."""
     with Crowd() as tasks:
-        made = [tasks.locked(limit=limit) for _ in range(12)]
+        made = [tasks.locked(max_holders=limit) for _ in range(12)]
         tasks.run_to(-(-12 // limit) * 5 + 20)
         assert tasks.most == limit
         assert sorted(tasks.order()) == sorted(made)
@@ -104,12 +104,12 @@ def test_a_lock_is_handed_on_at_once() -> None:
         second = tasks.create(tasks.start + SECOND - tasks.now, lock={"key": KEY}, retry=ONCE)
         tasks.run_to(4)
         waiting = tasks.record(second)
-        assert (waiting.state, waiting.attempt, waiting.started_at) == ("postponed", 0, None)
-        assert (waiting.waits_for, waiting.attempt_history) == (f"lock {KEY}", ())
+        assert (waiting.state, waiting.attempt, waiting.started_at) == ("waiting", 0, None)
+        assert (waiting.waiting_for, waiting.attempt_history) == (f"lock {KEY}", ())
         tasks.run_to(12)
         assert tasks.began(second) == about(5)
         task = tasks.done(second)
-        assert (task.attempt, task.waits_for, len(task.attempt_history)) == (1, None, 1)
+        assert (task.attempt, task.waiting_for, len(task.attempt_history)) == (1, None, 1)
 
 
 def test_a_lock_given_back_while_the_next_is_still_being_put_back_is_not_missed() -> None:
@@ -200,7 +200,7 @@ def test_a_failed_attempt_gives_its_lock_back() -> None:
 
         tasks.target = behave
         tasks.run_to(10)
-        assert (tasks.state(first), tasks.state(second)) == ("postponed", "succeeded")
+        assert (tasks.state(first), tasks.state(second)) == ("waiting", "succeeded")
 
 
 def test_a_rollback_needs_the_lock_too() -> None:
@@ -225,7 +225,7 @@ def test_a_deferred_task_keeps_its_lock_until_it_is_notified_of(*, is_lost: bool
         second = tasks.locked(1, scope="run")
         tasks.target = lambda phase, context: Accepted() if context.task_id == first else tasks.work(phase, context)
         tasks.run(10 * MINUTE if not is_lost else 10 * SECOND)
-        assert tasks.state(second) == "postponed"
+        assert tasks.state(second) == "waiting"
         assert tasks.do(first, "heartbeat", {"fence": 1}).status == 200
         if is_lost:
             tasks.refuse(

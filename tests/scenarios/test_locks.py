@@ -22,7 +22,7 @@ def test_a_lock_that_is_renewed_for_days_is_not_removed() -> None:
     """A deferred task that is kept alive by heartbeats for longer than a lock lives without one keeps its lock."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
-        body = {"type": PLAIN, "lock": LOCK, "deadline_seconds": 3600}
+        body = {"type": PLAIN, "lock": LOCK, "notify_within_seconds": 3600}
         first = scenario.ask("POST", "/v1/tasks", body).body["id"]
         scenario.run(20 * SECOND)
         second = scenario.ask("POST", "/v1/tasks", body).body["id"]

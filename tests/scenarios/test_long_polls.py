@@ -31,7 +31,7 @@ def scenario() -> Iterator[Scenario]:
 
 def waiting(scenario: Scenario, count: int) -> list[list[Reply]]:
     """Create tasks that are not due for long, and wait for each; the lists get the answers."""
-    return [scenario.send("POST", "/v1/tasks", SLEEPS, query=f"wait={WAIT}") for _ in range(count)]
+    return [scenario.send("POST", "/v1/tasks", SLEEPS, query=f"wait_seconds={WAIT}") for _ in range(count)]
 
 
 def answered(replies: list[list[Any]]) -> int:
@@ -54,7 +54,7 @@ def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
 def test_a_place_is_given_back_as_soon_as_a_wait_is_over(scenario: Scenario) -> None:
     """One after the other, each request waits for its task's outcome, however many came before."""
     for _ in range(3 * MOST):
-        reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait={WAIT}")
+        reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait_seconds={WAIT}")
         assert (reply.status, reply.body["state"]) == (201, "succeeded")
 
 
@@ -85,7 +85,7 @@ def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scena
             machine.die()
     scenario.run((WAIT + 10) * SECOND)
     assert answered(first) < 8
-    reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait={WAIT}")
+    reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait_seconds={WAIT}")
     assert (reply.status, reply.body["state"]) == (201, "succeeded")
 
 
@@ -107,6 +107,6 @@ def test_a_store_that_does_not_answer_lets_nobody_wait(scenario: Scenario) -> No
         call.refuse() if str(call.request.get("Key", {}).get("p", {}).get("S", "")).startswith("w#") else None
     )
     began = scenario.now
-    reply = scenario.ask("POST", "/v1/tasks", SLEEPS, query=f"wait={WAIT}")
+    reply = scenario.ask("POST", "/v1/tasks", SLEEPS, query=f"wait_seconds={WAIT}")
     assert (reply.status, reply.body["state"]) == (202, "scheduled")
     assert scenario.now - began < WAIT * SECOND / 2

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 NOTICES: dict[str, tuple[str, dict[str, Any]]] = {
     "success": ("notify", {"outcome": "succeeded", "result": "old"}),
-    "failure": ("notify", {"outcome": "failed", "error": {"class": "Old", "message": "x"}, "retriable": False}),
+    "failure": ("notify", {"outcome": "failed", "error": {"type": "Old", "message": "x"}, "retriable": False}),
     "sign of life": ("heartbeat", {}),
     "progress": ("progress", {"percent": 99, "message": "old"}),
 }
 REPORTS: dict[str, Any] = {
     "complete": {"result": "old"},
-    "fail": {"error": {"class": "Old", "message": "x"}, "retriable": False},
+    "fail": {"error": {"type": "Old", "message": "x"}, "retriable": False},
     "heartbeat": {"percent": 99, "message": "old"},
     "pause": {"checkpoint": "old"},
     "cancel": None,
@@ -56,7 +56,7 @@ def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
     """Run until the user asks for anything, then raise."""
 
     def run(context: Context) -> object:
-        while context.asked is None:
+        while context.requested_action is None:
             scenario.take(SECOND)
         return _raise(error)
 
@@ -65,7 +65,7 @@ def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
 
 def _facts(task: Task) -> tuple[object, ...]:
     """What no old attempt may change."""
-    stop = task.stop_request
+    stop = task.requested_action
     return (task.state, task.fence, task.attempt, task.generation, stop, task.progress, task.result, task.error)
 
 
@@ -77,8 +77,8 @@ def _is_at(scenario: Scenario, task_id: str, state: str) -> bool:
 
 STATES: dict[str, tuple[str, Callable[[Scenario], Callable[[Context], Any]], str]] = {
     "running": ("running", lambda scenario: lambda _context: scenario.take(MINUTE), ""),
-    "deferred": ("running", lambda _scenario: lambda _context: Accepted(), ""),
-    "postponed": ("postponed", lambda _scenario: lambda _context: _raise(ValueError("boom")), ""),
+    "awaiting_notification": ("running", lambda _scenario: lambda _context: Accepted(), ""),
+    "waiting": ("waiting", lambda _scenario: lambda _context: _raise(ValueError("boom")), ""),
     "succeeded": ("succeeded", lambda _scenario: lambda _context: "new", ""),
     "failed": ("failed", lambda _scenario: lambda _context: _raise(Unretriable("no")), ""),
     "paused": ("paused", lambda scenario: _listens(scenario, AttemptPaused({"row": 1})), "pause"),
@@ -95,7 +95,7 @@ def test_an_old_fence_is_refused_at_every_state(at: str, told: str) -> None:
     state, behaviour, asked = STATES[at]
     with Scenario() as scenario:
         _Second(scenario, behaviour(scenario))
-        body: dict[str, Any] = {"type": UNDONE, "deadline_seconds": 10, "timeout_seconds": 300}
+        body: dict[str, Any] = {"type": UNDONE, "notify_within_seconds": 10, "timeout_seconds": 300}
         retry = {"max_attempts": 5, "initial_seconds": 600}
         task_id = scenario.ask("POST", "/v1/tasks", body | {"retry": retry}).body["id"]
         path = f"/v1/tasks/{task_id}"
@@ -124,8 +124,8 @@ def _cancel(scenario: Scenario, path: str) -> Any:  # noqa: ANN401 - a reply
 ENDS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "running": ("", None),
     "succeeded": ("complete", {"result": "new"}),
-    "postponed": ("fail", {"error": {"class": "New", "message": "x"}}),
-    "failed": ("fail", {"error": {"class": "New", "message": "x"}, "retriable": False}),
+    "waiting": ("fail", {"error": {"type": "New", "message": "x"}}),
+    "failed": ("fail", {"error": {"type": "New", "message": "x"}, "retriable": False}),
     "paused": ("pause", {"checkpoint": "new"}),
     "cancelled": ("cancel", None),
 }
@@ -148,10 +148,10 @@ def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
             assert answer.status == 202
         verb, body = ENDS[state]
         if verb:
-            assert scenario.ask("POST", f"/v1/leases/{new['lease']}/{verb}", body).status == 200
+            assert scenario.ask("POST", f"/v1/leases/{new['id']}/{verb}", body).status == 200
         assert scenario.record(task_id).state == state
         before = _facts(scenario.record(task_id))
-        refused = scenario.ask("POST", f"/v1/leases/{old['lease']}/{told}", REPORTS[told])
+        refused = scenario.ask("POST", f"/v1/leases/{old['id']}/{told}", REPORTS[told])
         assert (refused.status, refused.body["code"]) == (409, "fence_differs")
         assert _facts(scenario.record(task_id)) == before
 
@@ -163,7 +163,7 @@ def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
         def behave(_phase: str, context: Context) -> object:
             if context.fence == 1:
                 scenario.take(10 * MINUTE)
-            while context.fence == 2 and context.asked is None:
+            while context.fence == 2 and context.requested_action is None:
                 scenario.take(SECOND)
             if context.fence == 2:
                 raise AttemptPaused
@@ -202,13 +202,13 @@ def test_what_did_not_begin_counts_as_no_attempt() -> None:
         other = second if held["task"]["id"] == first else first
         # The other one is looked at, and has to wait for the lock.
         assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
-        assert scenario.record(other).waits_for == "lock db"
-        assert scenario.ask("POST", f"/v1/leases/{held['lease']}/complete", {"result": 1}).status == 200
+        assert scenario.record(other).waiting_for == "lock db"
+        assert scenario.ask("POST", f"/v1/leases/{held['id']}/complete", {"result": 1}).status == 200
         for _ in range(3):
             (lease,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
             assert (lease["task"]["id"], lease["task"]["attempt"]) == (other, 1)
-            assert scenario.ask("POST", f"/v1/leases/{lease['lease']}/release").status == 200
+            assert scenario.ask("POST", f"/v1/leases/{lease['id']}/release").status == 200
         (lease,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
-        assert scenario.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 1}).status == 200
+        assert scenario.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1}).status == 200
         task = scenario.record(other)
         assert (task.state, task.attempt, len(task.attempt_history)) == ("succeeded", 1, 1)

@@ -30,6 +30,7 @@ def _timers_ahead(scenario: Scenario) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", DAYS)
 def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
     """No timer of a schedule is removed before the trigger has read it: its missed run is made up for, it goes on."""

@@ -74,7 +74,7 @@ def test_pull_workers_are_held_to_the_schedule_too() -> None:
                 for lease in answer.body["leases"] if answer is not None else []:
                     leased.append(schedules.now)
                     schedules.take(90 * SECOND)
-                    schedules.users.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 1})
+                    schedules.users.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1})
                 schedules.take(SECOND)
 
         for _ in range(2):
@@ -128,7 +128,7 @@ def test_an_end_that_nobody_was_told_of_holds_nothing_up() -> None:
 
 def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
     """Runs of 7 s with 3 s between: one about every ten seconds, from its creation on, and as many as remain."""
-    with slow(7, permanent=3, remaining_runs=20) as schedules:
+    with slow(7, permanent={"gap_seconds": 3}, remaining_runs=20) as schedules:
         schedules.run(10 * MINUTE)
         begun = [effect.at for effect in schedules.effects]
         gaps = [later - earlier for earlier, later in pairwise(begun)]
@@ -141,7 +141,7 @@ def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
 def test_a_broken_chain_is_repaired() -> None:
     """The coming run is cancelled: within minutes the chain goes on, one run at a time."""
     with Schedules() as schedules:
-        schedules.make(permanent=30)
+        schedules.make(permanent={"gap_seconds": 30})
         schedules.run(45 * SECOND)
         coming = schedules.placed()[-1]
         assert schedules.cancel(coming.id.text).status == 200
@@ -152,11 +152,12 @@ def test_a_broken_chain_is_repaired() -> None:
         assert min(later.at - earlier.at for earlier, later in pairwise(schedules.effects)) >= 30 * SECOND
 
 
+@pytest.mark.slow
 def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
     """The coming run is cancelled, then nothing is invoked until its record is gone: the chain goes on after that."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "1"
-        schedules.make(permanent=30)
+        schedules.make(permanent={"gap_seconds": 30})
         schedules.run(45 * SECOND)
         coming = schedules.placed()[-1]
         assert schedules.cancel(coming.id.text).status == 200
@@ -175,7 +176,7 @@ def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
 def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
     """While it is paused nothing runs; resumed the chain goes on at its pace, one run at a time, until its end."""
     with Schedules() as schedules:
-        schedules.make(permanent=10)
+        schedules.make(permanent={"gap_seconds": 10})
         schedules.run(MINUTE)
         schedules.steer("pause")
         count = len(schedules.effects)
@@ -207,7 +208,7 @@ def test_a_failure_pauses_where_that_is_wished() -> None:
         known = schedules.schedule()
         failed = next(task for task in schedules.placed() if task.state == "failed")
         assert known["state"] == "paused"
-        assert failed.id.text in known["note"]
+        assert failed.id.text in known["paused_reason"]
         assert len(schedules.effects) == 2
         schedules.steer("resume")
         schedules.run(5 * MINUTE)
@@ -239,8 +240,8 @@ def test_a_backfill_goes_at_its_pace() -> None:
         schedules.run(2 * MINUTE)
         start = (schedules.now // HOUR - 5) * HOUR
         asked_at = schedules.now
-        body = {"from": to_iso(start), "until": to_iso(start + HOUR // 2 - 1), "per_minute": 10}
-        assert schedules.steer("backfill", body).body["backfills"][-1]["size"] == 30
+        body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + HOUR // 2), "per_minute": 10}
+        assert schedules.steer("backfills", body).body["occurrences"] == 30
         schedules.run(5 * MINUTE)
         tasks = _backfilled(schedules)
         assert sorted(task.schedule_ref.nominal for task in tasks if task.schedule_ref) == list(
@@ -249,7 +250,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
         ids = {task.id.text for task in tasks}
         begun = sorted(effect.at - asked_at for effect in schedules.effects if effect.task_id in ids)
         assert begun == pytest.approx([6 * SECOND * number for number in range(30)], abs=500)
-        assert schedules.schedule()["backfills"][-1]["ended_at"] is not None
+        assert schedules.schedule()["backfills"][-1]["finished_at"] is not None
         others = [at for at in schedules.ran() if at > schedules.created_at]
         assert others == schedules.minutes(schedules.created_at, schedules.now)
 
@@ -259,10 +260,10 @@ def test_a_backfill_is_cancelled() -> None:
     with Schedules() as schedules:
         schedules.make()
         start = (schedules.now // DAY - 2) * DAY
-        body = {"from": to_iso(start), "until": to_iso(start + DAY), "per_minute": 6}
-        backfill = schedules.steer("backfill", body).body["backfills"][-1]["id"]
+        body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + DAY), "per_minute": 6}
+        backfill = schedules.steer("backfills", body).body["id"]
         schedules.run(2 * MINUTE)
-        assert schedules.ask("DELETE", f"{PATH}/backfill/{backfill}").status == 200
+        assert schedules.ask("DELETE", f"{PATH}/backfills/{backfill}").status == 200
         schedules.run(30 * MINUTE)
         assert 2 * 6 <= len(_backfilled(schedules)) <= 7 * 6
 
@@ -279,8 +280,12 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
             if call.operation in {"put_item", "update_item"} and is_of_a_schedule(call)
             else None
         )
-        body = {"from": to_iso(start), "until": to_iso(start + 1_200 * SECOND - 1), "per_minute": 6_000}
-        assert schedules.steer("backfill", body).status == 202
+        body = {
+            "scheduled_after": to_iso(start),
+            "scheduled_before": to_iso(start + 1_200 * SECOND),
+            "per_minute": 6_000,
+        }
+        assert schedules.steer("backfills", body).status == 201
         schedules.before_call = None
         assert len(_backfilled(schedules)) == 1_000
         schedules.run(5 * MINUTE)
@@ -293,14 +298,18 @@ def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
     """It was asked for apart from the timing: a pause and a change do not concern it; only five go on at once."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
-        body = {"from": to_iso(schedules.now - 365 * DAY), "until": to_iso(schedules.now), "per_minute": 1}
-        schedules.steer("backfill", body)
+        body = {
+            "scheduled_after": to_iso(schedules.now - 365 * DAY),
+            "scheduled_before": to_iso(schedules.now),
+            "per_minute": 1,
+        }
+        schedules.steer("backfills", body)
         schedules.steer("pause")
         schedules.amend(catch_up_seconds=1)
         schedules.run(20 * MINUTE)
         assert len(schedules.effects) == 12
-        statuses = [schedules.steer("backfill", body).status for _ in range(6)]
-        assert statuses == [202] * 5 + [409]
+        statuses = [schedules.steer("backfills", body).status for _ in range(6)]
+        assert statuses == [201] * 5 + [409]
 
 
 # Calendars.
@@ -323,13 +332,15 @@ def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
         if on_excluded == "skip":
             assert list(schedules.ran()) == [midnight, midnight + 30 * MINUTE, midnight + HOUR]
             assert "a day off" in str(schedules.schedule())
-            assert schedules.schedule()["skipped"] > 0
+            assert schedules.schedule()["runs_skipped"] > 0
         else:
             (effect,) = schedules.effects
             assert 0 <= effect.at - midnight <= SECOND
 
 
-@pytest.mark.parametrize("timing", [{"cron": "* * * * *"}, {"permanent": 30}], ids=["cron", "permanent"])
+@pytest.mark.parametrize(
+    "timing", [{"cron": "* * * * *"}, {"permanent": {"gap_seconds": 30}}], ids=["cron", "permanent"]
+)
 def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any]) -> None:
     """A named calendar is kept; if it goes just as a schedule comes to name it, the schedule is paused and says why."""
     with Schedules() as schedules:
@@ -347,7 +358,7 @@ def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any])
         assert schedules.ask("DELETE", path).status in {200, 204}
         schedules.run(5 * MINUTE)
         shown = schedules.schedule()
-        assert (shown["state"], shown["note"]) == ("paused", "calendars[0]: there is no calendar 'off'")
+        assert (shown["state"], shown["paused_reason"]) == ("paused", "calendars[0]: there is no calendar 'off'")
         count = len(schedules.effects)
         schedules.run(5 * MINUTE)
         assert len(schedules.effects) == count

@@ -90,7 +90,7 @@ def test_a_worker_lost_in_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
             target={"kind": "handler"} if phase == "clean" else {"kind": "http", "url": URL, "phases": [phase]},
             timeout_seconds=800,
             retry={"max_attempts": 2, "initial_seconds": 0},
-            rollback=phase == "rollback",
+            rollback_on_failure=phase == "rollback",
         )
         tasks.run(3 * SECOND)
         tasks.kill()
@@ -122,7 +122,7 @@ def test_a_target_cleans_up_after_a_failure_too() -> None:
         task = tasks.record(task_id)
         assert tasks.phases() == ["prepare", "run", "clean"]
         assert (task.state, task.finished_at is not None) == ("failed", True)
-        assert tasks.counts()["cleans_failed"] == 1
+        assert tasks.counts()["cleanups_failed"] == 1
 
 
 def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:
@@ -156,13 +156,13 @@ def test_a_final_failure_is_undone_if_that_was_asked_for(tasks: Tasks) -> None:
     """After the last attempt the target rolls back, under a lease of its own, and the error stays readable."""
     with tasks:
         tasks.fail()
-        task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback=True)
+        task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback_on_failure=True)
         tasks.run(MINUTE)
         task = tasks.record(task_id)
         assert tasks.phases() == ["run", "run", "rollback"]
         assert (task.state, task.attempt, task.fence) == ("rolled_back", 1, 3)
         assert task.error is not None
-        assert task.error.kind == "ValueError"
+        assert task.error.type == "ValueError"
         assert tasks.outcomes(task_id) == ["retried", "failed", "rolled_back"]
 
 
@@ -171,7 +171,7 @@ def test_a_final_failure_is_not_undone_unasked(tasks: Tasks) -> None:
     with tasks:
         tasks.fail()
         unasked = tasks.create(kind=UNDONE, retry=ONCE)
-        unable = tasks.create(retry=ONCE, rollback=True)
+        unable = tasks.create(retry=ONCE, rollback_on_failure=True)
         tasks.run(SECOND)
         assert [tasks.state(task_id) for task_id in (unasked, unable)] == ["failed", "failed"]
         assert "rollback" not in tasks.phases()
@@ -185,7 +185,7 @@ def test_a_rollback_is_retried_and_may_fail_for_good(tasks: Tasks) -> None:
             raise ValueError(f"{phase} failed")
 
         tasks.target = fail
-        task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback=True)
+        task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback_on_failure=True)
         tasks.run(MINUTE)
         task = tasks.record(task_id)
         assert tasks.phases() == ["run"] * 2 + ["rollback"] * 2
@@ -204,11 +204,11 @@ def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
     """It stays running, holds no message, and ends as it is told."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
-        task_id = tasks.create(deadline_seconds=1800)
+        task_id = tasks.create(notify_within_seconds=1800)
         tasks.run(10 * MINUTE)
         running = tasks.record(task_id)
-        assert (running.state, running.deferred) == ("running", True)
-        assert abs((running.lease_ends_at or 0) - tasks.effects[0].at - 1800 * SECOND) < 100
+        assert (running.state, running.awaiting_notification) == ("running", True)
+        assert abs((running.lease_expires_at or 0) - tasks.effects[0].at - 1800 * SECOND) < 100
         assert tasks.messages() == []
         assert _notify(tasks, task_id) == 200
         tasks.run(SECOND)
@@ -224,14 +224,14 @@ def test_a_deferred_task_is_tried_again_after_its_deadline(tasks: Tasks, deadlin
     """Nobody notified: the timer at its deadline brings the next attempt, or the failure of the last."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
-        task_id = tasks.create(deadline_seconds=deadline, retry={"max_attempts": 2})
+        task_id = tasks.create(notify_within_seconds=deadline, retry={"max_attempts": 2})
         tasks.run(HOUR // 2)
         task = tasks.record(task_id)
         first, second = tasks.effect_times(task_id)
         late = second - first - deadline * SECOND
         assert MAX_CLOCK_DIFFERENCE <= late <= LEASE_RETURN_MARGIN + SECOND
         assert task.error is not None
-        assert (task.state, task.attempt, task.error.kind) == ("failed", 2, "DeadlineExceeded")
+        assert (task.state, task.attempt, task.error.type) == ("failed", 2, "DeadlineExceeded")
 
 
 def test_a_deferral_whose_timer_cannot_be_set_is_not_written(tasks: Tasks) -> None:
@@ -241,10 +241,10 @@ def test_a_deferral_whose_timer_cannot_be_set_is_not_written(tasks: Tasks) -> No
         refused = tasks.refuse(
             lambda call: call.operation in {"put_item", "update_item"} and schema.TIMER_MARK in str(call.request)
         )
-        task_id = tasks.create(deadline_seconds=1800)
+        task_id = tasks.create(notify_within_seconds=1800)
         tasks.run(10 * SECOND)
         assert refused
-        assert not tasks.record(task_id).deferred
+        assert not tasks.record(task_id).awaiting_notification
         tasks.before_call = None
         tasks.kill()
         tasks.run(LEASE + 3 * MINUTE)

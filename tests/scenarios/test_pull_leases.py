@@ -37,7 +37,7 @@ def test_a_lease_is_handed_out_with_at_least_half_of_its_time_left(pause: int) -
         scenario.slow(_reads_a_lock, pause * SECOND)
         reply = scenario.ask("POST", "/v1/leases", _wanted("X", 5))
         for lease in reply.body["leases"]:
-            assert instant_of(lease["ends_at"]) - scenario.now >= 2500 - 50
+            assert instant_of(lease["expires_at"]) - scenario.now >= 2500 - 50
         assert bool(reply.body["leases"]) == (pause < 2.5)
         if not reply.body["leases"]:
             again = scenario.ask("POST", "/v1/leases", _wanted("Y", 30, wait=20))
@@ -60,7 +60,7 @@ def test_an_attempt_whose_lease_is_over_does_not_take_the_lock_from_the_next_one
         assert slow[0].body["leases"] == []
         for _ in range(9):
             assert scenario.ask("POST", "/v1/leases", _wanted("Z", 300, wait=10)).body["leases"] == []
-        lease = live.body["leases"][0]["lease"]
+        lease = live.body["leases"][0]["id"]
         assert scenario.ask("POST", f"/v1/leases/{lease}/heartbeat", {}).status == 200
 
 
@@ -86,8 +86,8 @@ def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) 
         scenario.run(1100)
         seen: dict[str, int] = {}
         while len(seen) < 3 and scenario.now < NOW + MINUTE:
-            wanted = _wanted("X", 5, wait=20) | {"types": [PULLED, OTHER, THIRD], "max": 10}
+            wanted = _wanted("X", 5, wait=20) | {"types": [PULLED, OTHER, THIRD], "max_tasks": 10}
             for lease in scenario.ask("POST", "/v1/leases", wanted).body["leases"]:
-                assert instant_of(lease["ends_at"]) - scenario.now >= 4500
+                assert instant_of(lease["expires_at"]) - scenario.now >= 4500
                 seen[lease["task"]["type"]] = lease["task"]["attempt"]
         assert seen == {PULLED: 1, OTHER: 1, THIRD: 1}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEASE = 30 * SECOND
 ENDPOINT = {"kind": "http", "url": URL}
-BOOM = {"error": {"class": "Boom", "message": "no"}}
+BOOM = {"error": {"type": "Boom", "message": "no"}}
 
 
 class Pulled(Tasks):
@@ -36,7 +36,7 @@ class Pulled(Tasks):
 
     def lease(self, wait: int = 0, worker: str = "w", most: int = 1) -> list[dict[str, Any]]:
         """Ask for leases."""
-        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": worker, "wait_seconds": wait, "max": most}
+        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": worker, "wait_seconds": wait, "max_tasks": most}
         reply = self.ask("POST", "/v1/leases", wanted)
         assert reply.status == 200, reply.body
         leases: list[dict[str, Any]] = reply.body["leases"]
@@ -52,7 +52,7 @@ class Pulled(Tasks):
 
     def tell(self, lease: dict[str, Any], verb: str, body: object = None) -> Reply:
         """Report on a lease."""
-        return self.ask("POST", f"/v1/leases/{lease['lease']}/{verb}", body)
+        return self.ask("POST", f"/v1/leases/{lease['id']}/{verb}", body)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_pulled_task_is_leased_on_time(tasks: Pulled) -> None:
         (lease,) = tasks.lease(20)
         assert due_at <= tasks.now <= due_at + 100
         assert tasks.tell(lease, "complete", {"result": 1}).status == 200
-        assert (tasks.done(task_id).lease_holder, tasks.record(task_id).attempt) == ("w", 1)
+        assert (tasks.done(task_id).lease_worker, tasks.record(task_id).attempt) == ("w", 1)
         assert not any(machine.function == "worker" for machine in tasks.machines)
 
 
@@ -79,14 +79,14 @@ def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> 
     with tasks:
         task_id = tasks.create_pulled()
         old = tasks.lease_one(worker="dies")
-        ends_at = tasks.record(task_id).lease_ends_at or 0
+        ends_at = tasks.record(task_id).lease_expires_at or 0
         new = tasks.lease_one(worker="takes over")
         assert ends_at + MAX_CLOCK_DIFFERENCE <= tasks.now <= ends_at + LEASE_RETURN_MARGIN + 4 * SECOND
         # The message stayed away all the while: nobody was sent off in vain.
-        assert tasks.counts()["refused"] == 0
+        assert tasks.counts()["claims_rejected"] == 0
         assert tasks.tell(old, "complete", {"result": 9}).status == 409
         assert tasks.tell(new, "complete", {"result": 1}).status == 200
-        assert (tasks.done(task_id).attempt, tasks.record(task_id).lease_holder) == (2, "takes over")
+        assert (tasks.done(task_id).attempt, tasks.record(task_id).lease_worker) == (2, "takes over")
         assert tasks.outcomes(task_id) == ["lost", "succeeded"]
 
 
@@ -116,7 +116,7 @@ def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:
         assert tasks.lease() == []
         task = tasks.record(task_id)
         assert task.error is not None
-        assert (task.state, task.attempt, task.error.kind) == ("failed", 1, "WorkerLost")
+        assert (task.state, task.attempt, task.error.type) == ("failed", 1, "WorkerLost")
 
 
 def test_a_task_that_nobody_pulls_waits_and_is_not_lost(tasks: Pulled) -> None:
@@ -236,7 +236,7 @@ def test_a_lease_whose_payload_cannot_be_read_is_put_back(tasks: Pulled) -> None
         refused = tasks.once(reads_payload, lambda call: call.refuse())
         assert tasks.lease() == []
         assert refused
-        assert (tasks.state(task_id), tasks.record(task_id).attempt) == ("postponed", 0)
+        assert (tasks.state(task_id), tasks.record(task_id).attempt) == ("waiting", 0)
         assert tasks.lease_one(5 * SECOND)["task"]["payload"] == works.LARGE
 
 

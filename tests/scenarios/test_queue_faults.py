@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from duetime.domain.times import DAY
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
@@ -48,6 +50,7 @@ def test_visibility_changes_that_fail_delay_no_task() -> None:
         assert not any(queue.messages for queue in scenario.sqs.queues.values())
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_while_visibility_changes_fail_is_replaced() -> None:
     """Its message stays away for as long as the queue says, a quarter of an hour; then another attempt runs."""
     with Scenario() as scenario:

@@ -222,7 +222,7 @@ def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> Non
         for _ in range(5):
             tasks.invoke("trigger", {})
         tasks.run(GROUP_HOLD)
-        assert tasks.counts()["groups_held_elsewhere"] == 4
+        assert tasks.counts()["shard_groups_held"] == 4
         tasks.invoke("trigger", {})
         tasks.run(10 * MINUTE)
         assert sorted(effect.task_id for effect in tasks.effects) == sorted(made)
@@ -271,7 +271,7 @@ def test_a_scan_waits_while_the_queue_is_long(tasks: Tasks) -> None:
         sent = tasks.sent()
         tasks.run(10 * MINUTE)
         assert tasks.sent() == sent
-        assert tasks.counts()["patrols_waiting"] >= 5
+        assert tasks.counts()["recovery_scans_waiting"] >= 5
         _queue(tasks, "normal").messages.clear()
         tasks.unread_until.clear()
         tasks.receive_again()
@@ -342,7 +342,7 @@ def test_what_waits_for_a_long_queue_is_recovered_when_it_is_short(tasks: Tasks)
         tasks.before_call = None
         tasks.run(2 * HOUR)
         assert tasks.state(task_id) == "scheduled"
-        assert tasks.counts()["patrols_waiting"] > 0
+        assert tasks.counts()["recovery_scans_waiting"] > 0
         _queue(tasks, "low").messages.clear()
         tasks.unread_until.clear()
         tasks.receive_again()
@@ -364,7 +364,7 @@ def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) 
         tasks.fail(1)
         task_id = tasks.create(retry={"initial_seconds": 60})
         tasks.run(500)
-        assert tasks.state(task_id) == "postponed"
+        assert tasks.state(task_id) == "waiting"
         tasks.lose_messages()
         tasks.run(MINUTE + RECOVERY)
         assert tasks.state(task_id) == "succeeded"

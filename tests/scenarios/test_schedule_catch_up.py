@@ -53,7 +53,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
         assert scenario.run_until(lambda: slowed)
         scenario.run(10 * MINUTE)
         schedule = scenario.ask("GET", "/v1/schedules/minutely").body
-        assert schedule["skipped"] == 0, schedule["skips"]
+        assert schedule["runs_skipped"] == 0, schedule["skipped_runs"]
         tasks = sorted(scenario.watching.tasks(), key=lambda task: task.due_at)
-        assert schedule["placed"] == len(tasks)
+        assert schedule["runs_started"] == len(tasks)
         assert {late.due_at - early.due_at for early, late in pairwise(tasks)} == {MINUTE}

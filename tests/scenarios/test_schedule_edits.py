@@ -63,7 +63,7 @@ def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: di
     with Scenario() as scenario:
         changed_while_queued(scenario, change)
         assert len(ran(scenario)) == 1
-        assert scenario.ask("GET", HOURLY).body["skipped"] == 0
+        assert scenario.ask("GET", HOURLY).body["runs_skipped"] == 0
 
 
 def test_a_change_of_the_timing_drops_what_is_queued() -> None:
@@ -71,7 +71,7 @@ def test_a_change_of_the_timing_drops_what_is_queued() -> None:
     with Scenario() as scenario:
         changed_while_queued(scenario, {"cron": "0 3 * * *"})
         assert ran(scenario) == []
-        assert scenario.ask("GET", HOURLY).body["skipped"] == 1
+        assert scenario.ask("GET", HOURLY).body["runs_skipped"] == 1
 
 
 def test_changes_after_changes_drop_no_queued_occurrence() -> None:
@@ -105,7 +105,7 @@ def test_what_is_to_come_runs_as_it_was_changed_to() -> None:
         scenario.run(10 * MINUTE)
         (task,) = ran(scenario)
         assert scenario.ask("GET", f"/v1/tasks/{task.id}").body["payload"] == {"new": 1}
-        assert scenario.ask("GET", HOURLY).body["last"]["task_id"] == task.id.text
+        assert scenario.ask("GET", HOURLY).body["last_run"]["task_id"] == task.id.text
 
 
 @pytest.mark.parametrize("crashes", [False, True], ids=["slow", "dies"])
@@ -136,13 +136,13 @@ def test_a_change_that_is_not_about_timing_drops_no_catch_up_run(crashes: bool) 
 def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> None:
     """The chain goes on at the pause it was given, with the new payload; no run is added or dropped."""
     with Scenario() as scenario:
-        body = {"name": "hourly", "permanent": 120, "task": {"type": PLAIN}}
+        body = {"name": "hourly", "permanent": {"gap_seconds": 120}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
         scenario.run(30 * SECOND)
         assert len(ran(scenario)) == 1
-        next_at = scenario.ask("GET", HOURLY).body["last"]["at"]
+        next_at = scenario.ask("GET", HOURLY).body["last_run"]["scheduled_at"]
         assert scenario.ask("PATCH", HOURLY, NEW_TASK).status == 200
-        assert scenario.ask("GET", HOURLY).body["last"]["at"] == next_at
+        assert scenario.ask("GET", HOURLY).body["last_run"]["scheduled_at"] == next_at
         scenario.run(30 * SECOND)
         assert len(ran(scenario)) == 1
         scenario.run(2 * MINUTE)

@@ -95,7 +95,7 @@ def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None
         assert [at for at in missed if at in times] == missed[-1:]
         assert all(at in times for at in schedules.minutes(back, schedules.now))
         known = schedules.schedule()
-        assert (known["skipped"], known["placed"]) == (len(missed) - 1, len(tasks))
+        assert (known["runs_skipped"], known["runs_started"]) == (len(missed) - 1, len(tasks))
         assert "missed" in str(known)
 
 
@@ -120,8 +120,8 @@ def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Mil
         schedules.run(5 * MINUTE)
         schedules.time.run_until((schedules.now // MINUTE) * MINUTE + MINUTE + 10 * SECOND)
         paused_at = schedules.now
-        paused = schedules.steer("pause", {"note": "the printer is broken"})
-        assert (paused.body["state"], paused.body["note"]) == ("paused", "the printer is broken")
+        paused = schedules.steer("pause", {"reason": "the printer is broken"})
+        assert (paused.body["state"], paused.body["paused_reason"]) == ("paused", "the printer is broken")
         schedules.run(pause)
         schedules.steer("resume")
         resumed_at = schedules.now
@@ -169,8 +169,8 @@ def test_nothing_is_missed_after_the_last_run() -> None:
         schedules.ticking = True
         schedules.run(10 * MINUTE)
         shown = schedules.schedule()
-        assert (shown["state"], shown["placed"], len(schedules.ran())) == ("ended", 3, 3)
-        assert (shown["skipped"], shown["skips"]) == (0, [])
+        assert (shown["state"], shown["runs_started"], len(schedules.ran())) == ("ended", 3, 3)
+        assert (shown["runs_skipped"], shown["skipped_runs"]) == (0, [])
 
 
 def test_runs_that_a_change_drops_are_given_back() -> None:
@@ -196,15 +196,15 @@ def test_an_end_is_an_end() -> None:
         assert schedules.schedule()["state"] == "ended"
 
 
-def test_triggered_by_hand_it_runs_at_once() -> None:
+def test_run_by_hand_it_runs_at_once() -> None:
     """Even of a paused schedule, once, and without touching its timing."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         schedules.steer("pause")
-        task_id = schedules.steer("trigger").body["id"]
+        task_id = schedules.steer("run").body["id"]
         schedules.run(SECOND)
         assert [effect.task_id for effect in schedules.effects] == [task_id]
-        assert "triggered" in str(schedules.schedule())
+        assert "run by hand" in str(schedules.schedule())
 
 
 def test_a_changed_number_of_shards_changes_no_id() -> None:

@@ -30,7 +30,7 @@ def _cancel(scenario: Scenario, task_id: str, answers: list[Reply]) -> None:
 
 def _cancel_answered_202(scenario: Scenario, task_id: str) -> None:
     answer = scenario.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true")
-    assert (answer.status, answer.body["asked"]) == (202, "cancel")
+    assert (answer.status, answer.body["requested_action"]) == (202, "cancel")
 
 
 def _created(scenario: Scenario, **body: object) -> str:
@@ -56,7 +56,7 @@ class _Until:
         self.calls += 1
         while self.heard is None and not self.is_let_go:
             self.scenario.take(200)
-            self.heard = context.asked
+            self.heard = context.requested_action
         self.scenario.take(3 * SECOND)
         return self.ends()
 
@@ -79,7 +79,7 @@ def test_a_cancel_prevails_over_a_pause_that_was_asked_before() -> None:
         _cancel_answered_202(scenario, task_id)
         scenario.run(10 * SECOND)
         task = scenario.record(task_id)
-        assert (task.state, task.stop_request, task.checkpoint) == ("cancelled", None, None)
+        assert (task.state, task.requested_action, task.checkpoint) == ("cancelled", None, None)
         assert scenario.ask("POST", f"/v1/tasks/{task_id}/resume").status == 409
         assert target.calls == 1
 
@@ -111,7 +111,7 @@ def test_a_cancel_prevails_over_the_retry_of_a_failed_attempt() -> None:
         task = scenario.record(task_id)
         assert task.state == "cancelled"
         assert task.error is not None
-        assert task.error.kind == "ValueError"
+        assert task.error.type == "ValueError"
         for verb in ("pause", "run", "resume"):
             assert scenario.ask("POST", f"/v1/tasks/{task_id}/{verb}").status == 409
         scenario.run(HOUR)
@@ -174,7 +174,7 @@ def test_a_cancel_prevails_over_the_wait_for_a_lock() -> None:
         assert (task.state, task.attempt, task.attempt_history) == ("cancelled", 0, ())
 
 
-@pytest.mark.parametrize("told", [{"class": "Boom", "message": "x"}, None])
+@pytest.mark.parametrize("told", [{"type": "Boom", "message": "x"}, None])
 def test_a_cancel_prevails_over_what_a_deferred_target_notifies(told: Mapping[str, str] | None) -> None:
     """A deferred attempt that fails after a cancel was answered 202 is not tried again; a success still counts."""
     with Scenario() as scenario:
@@ -196,12 +196,12 @@ def test_a_cancel_prevails_over_what_a_pull_worker_tells(end: str) -> None:
     """However a pull worker leaves a task whose cancel was answered 202, it is cancelled; a repeat says the same."""
     with Scenario() as scenario:
         task_id = _created(scenario, type=PULLED)
-        lease = scenario.ask("POST", "/v1/leases", LEASE).body["leases"][0]["lease"]
+        lease = scenario.ask("POST", "/v1/leases", LEASE).body["leases"][0]["id"]
         path = f"/v1/leases/{lease}"
         scenario.ask("POST", f"/v1/tasks/{task_id}/pause")
-        assert scenario.ask("POST", f"{path}/heartbeat", {}).body["asked"] == "pause"
+        assert scenario.ask("POST", f"{path}/heartbeat", {}).body["requested_action"] == "pause"
         _cancel_answered_202(scenario, task_id)
-        body = {"pause": {"checkpoint": {"row": 1}}, "fail": {"error": {"class": "Boom", "message": "x"}}}.get(end)
+        body = {"pause": {"checkpoint": {"row": 1}}, "fail": {"error": {"type": "Boom", "message": "x"}}}.get(end)
         first, again = (scenario.ask("POST", f"{path}/{end}", body) for _ in range(2))
         assert [(first.status, first.body["state"]), (again.status, again.body["state"])] == 2 * [(200, "cancelled")]
         scenario.run(5 * MINUTE)
@@ -231,7 +231,7 @@ def test_a_request_that_is_made_anew_does_not_replace_a_cancel(verb: str) -> Non
             until = scenario.now + 10 * MINUTE
             while scenario.now < until:
                 scenario.take(SECOND)
-                if context.asked == "cancel":
+                if context.requested_action == "cancel":
                     raise AttemptCancelled
             return "done"
 
@@ -249,6 +249,6 @@ def test_a_request_that_is_made_anew_does_not_replace_a_cancel(verb: str) -> Non
         scenario.once(is_request, lambda _call: _cancel(scenario, task_id, answers))
         scenario.ask("POST", f"/v1/tasks/{task_id}/{verb}")
         assert answers[0].status == 202
-        assert scenario.record(task_id).stop_request == "cancel"
+        assert scenario.record(task_id).requested_action == "cancel"
         scenario.run(MINUTE)
         assert scenario.record(task_id).state == "cancelled"

@@ -79,7 +79,7 @@ def test_a_process_that_stood_still_past_its_lease_changes_nothing(
 ) -> None:
     """Whatever it was at: by then another attempt holds lease and lock, and keeps them."""
     with Suspended(number, answered=answered) as scenario:
-        body = {"type": PHASED, "lock": lock, "deadline_seconds": 3600, "retry": {"max_attempts": 5}}
+        body = {"type": PHASED, "lock": lock, "notify_within_seconds": 3600, "retry": {"max_attempts": 5}}
         task = scenario.ask("POST", "/v1/tasks", body).body["id"]
         if not scenario.run_until(lambda: scenario.went_on_at, within=MINUTE):
             assert scenario.made < number
@@ -93,7 +93,7 @@ def test_a_process_that_stood_still_past_its_lease_changes_nothing(
         scenario.run(MINUTE)
         assert scenario.begun_late == []
         assert _stored(scenario) == stored
-        if before.deferred:
+        if before.awaiting_notification:
             end = {"fence": before.fence, "outcome": "succeeded", "result": 1}
             scenario.ask("POST", f"/v1/tasks/{task}/notify", end)
             scenario.run(MINUTE)
@@ -104,7 +104,7 @@ def test_a_process_that_stood_still_past_its_lease_changes_nothing(
 SAID_LATE: dict[str, object] = {
     "heartbeat": {"percent": 99, "message": "nearly"},
     "complete": {"result": "late"},
-    "fail": {"error": {"class": "Boom", "message": "late"}},
+    "fail": {"error": {"type": "Boom", "message": "late"}},
     "release": None,
     "pause": {"checkpoint": {"row": 1}},
     "cancel": None,
@@ -127,9 +127,9 @@ def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(
             method, path, query = ("POST", "/pause", "") if asked == "pause" else ("DELETE", "", "force=true")
             scenario.ask(method, f"/v1/tasks/{task}{path}", query=query)
         before = _stored(scenario)
-        assert scenario.ask("POST", f"/v1/leases/{old['lease']}/{verb}", SAID_LATE[verb]).status == 409
+        assert scenario.ask("POST", f"/v1/leases/{old['id']}/{verb}", SAID_LATE[verb]).status == 409
         assert _stored(scenario) == before
-        assert scenario.ask("POST", f"/v1/leases/{new['lease']}/heartbeat", {}).status == 200
+        assert scenario.ask("POST", f"/v1/leases/{new['id']}/heartbeat", {}).status == 200
 
 
 TOLD_LATE: dict[str, dict[str, Any]] = {
@@ -144,9 +144,11 @@ def test_what_a_target_says_of_an_attempt_that_is_over_is_refused_and_changes_no
     """The next attempt was deferred too, and holds the lock until its own deadline."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
-        body = {"type": PLAIN, "lock": LOCKS[0], "deadline_seconds": 10, "retry": {"initial_seconds": 0}}
+        body = {"type": PLAIN, "lock": LOCKS[0], "notify_within_seconds": 10, "retry": {"initial_seconds": 0}}
         task = scenario.ask("POST", "/v1/tasks", body).body["id"]
-        assert scenario.run_until(lambda: scenario.record(task).fence == 2 and scenario.record(task).deferred)
+        assert scenario.run_until(
+            lambda: scenario.record(task).fence == 2 and scenario.record(task).awaiting_notification
+        )
         told: dict[str, Any] = {"fence": 1, **TOLD_LATE[verb]}
         before = _stored(scenario)
         assert scenario.ask("POST", f"/v1/tasks/{task}/{verb}", told).status == 409

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 PATH = "/v1/switches"
-ALL: dict[str, Any] = {"scope": "everything"}
-PLAINS: dict[str, Any] = {"scope": "type", "name": PLAIN}
-MINE: dict[str, Any] = {"scope": "owner", "name": "local"}
+ALL = f"{PATH}/all/all"
+PLAINS = f"{PATH}/type/{PLAIN}"
+MINE = f"{PATH}/owner/local"
 
 
 class Switched(Tasks):
@@ -32,44 +32,43 @@ class Switched(Tasks):
         super().__init__()
         self.faulty = True
 
-    def put(self, key: dict[str, Any], **fields: Any) -> Reply:  # noqa: ANN401 - JSON
+    def put(self, path: str, **fields: Any) -> Reply:  # noqa: ANN401 - JSON
         """Set a switch."""
-        return self.ask("PUT", PATH, key | fields)
+        return self.ask("PUT", path, fields)
 
-    def stop(self, key: dict[str, Any]) -> None:
+    def stop(self, path: str) -> None:
         """Stop something."""
-        assert self.put(key, stopped=True, reason="an incident").status == 200
+        assert self.put(path, stopped=True, reason="an incident").status == 200
 
-    def lift(self, key: dict[str, Any]) -> Reply:
-        """Remove a switch."""
-        query = "&".join(f"{name}={value}" for name, value in key.items())
-        return self.ask("DELETE", PATH, query=query)
+    def lift(self, path: str) -> Reply:
+        """Delete a switch."""
+        return self.ask("DELETE", path)
 
 
-@pytest.mark.parametrize("key", [ALL, PLAINS, MINE], ids=["everything", "type", "owner"])
-def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(key: dict[str, Any]) -> None:
+@pytest.mark.parametrize("path", [ALL, PLAINS, MINE], ids=["all", "type", "owner"])
+def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(path: str) -> None:
     """Checked about once a minute, it spends no attempt, and its record says why; lifted, all of it runs."""
     with Switched() as tasks:
-        tasks.stop(key)
+        tasks.stop(path)
         made = [tasks.create() for _ in range(4)]
         tasks.run(HOUR // 2)
         assert not tasks.effects
         held = tasks.record(made[0])
-        assert (held.state, held.attempt, held.started_at) == ("postponed", 0, None)
-        assert (held.waits_for or "").endswith("is stopped: an incident")
+        assert (held.state, held.attempt, held.started_at) == ("waiting", 0, None)
+        assert (held.waiting_for or "").endswith("is stopped: an incident")
         assert HOUR // 2 // (LONGEST_STOP + 5 * SECOND) <= held.fence <= HOUR // 2 // SHORTEST_STOP
-        assert tasks.lift(key).status == 200
+        assert tasks.lift(path).status == 200
         tasks.run(90 * SECOND)
         assert tasks.tally() == {"succeeded": 4}
         task = tasks.done(made[0])
-        assert (task.attempt, task.waits_for, len(task.attempt_history)) == (1, None, 1)
+        assert (task.attempt, task.waiting_for, len(task.attempt_history)) == (1, None, 1)
 
 
 def test_what_is_not_stopped_runs() -> None:
     """A stop of another type, and of another owner, holds nothing of this one."""
     with Switched() as tasks:
-        tasks.stop({"scope": "type", "name": UNDONE})
-        tasks.stop({"scope": "owner", "name": "you"})
+        tasks.stop(f"{PATH}/type/{UNDONE}")
+        tasks.stop(f"{PATH}/owner/you")
         task_id = tasks.create()
         tasks.run(SECOND)
         assert tasks.state(task_id) == "succeeded"
@@ -92,11 +91,11 @@ def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped:
         task_id = tasks.create(retry=ONCE)
         tasks.run(2 * MINUTE)
         waiting = tasks.record(task_id)
-        assert (waiting.state, waiting.attempt, tasks.effects) == ("postponed", 0, [])
-        assert waiting.waits_for == "the switches could not be read yet"
+        assert (waiting.state, waiting.attempt, tasks.effects) == ("waiting", 0, [])
+        assert waiting.waiting_for == "the switches could not be read yet"
         tasks.run(back_at + 2 * SWITCHES_LIFE + 2 * SECOND - tasks.now)
         if is_stopped:
-            assert (tasks.record(task_id).waits_for or "").endswith("is stopped: an incident")
+            assert (tasks.record(task_id).waiting_for or "").endswith("is stopped: an incident")
             tasks.lift(PLAINS)
             tasks.run(90 * SECOND)
         assert tasks.done(task_id).attempt == 1
@@ -111,13 +110,13 @@ def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
         tasks.stop(PLAINS)
         later = tasks.create(SWITCHES_LIFE)
         tasks.run(2 * MINUTE)
-        assert (tasks.state(running), tasks.state(later)) == ("succeeded", "postponed")
+        assert (tasks.state(running), tasks.state(later)) == ("succeeded", "waiting")
 
 
 def test_a_rollback_is_stopped_too() -> None:
     """Undoing calls the target as well: it waits, and is done when the stop is lifted."""
     with Switched() as tasks:
-        key = {"scope": "type", "name": UNDONE}
+        path = f"{PATH}/type/{UNDONE}"
 
         def fail(phase: str, _context: Context) -> str:
             if phase == "run":
@@ -126,12 +125,12 @@ def test_a_rollback_is_stopped_too() -> None:
             return "done"
 
         tasks.target = fail
-        task_id = tasks.create(kind=UNDONE, rollback=True, retry=ONCE)
+        task_id = tasks.create(kind=UNDONE, rollback_on_failure=True, retry=ONCE)
         tasks.run(SECOND)
-        tasks.stop(key)
+        tasks.stop(path)
         tasks.run(10 * MINUTE)
         assert (tasks.phases(), tasks.state(task_id)) == (["run"], "rolling_back")
-        tasks.lift(key)
+        tasks.lift(path)
         tasks.run(90 * SECOND)
         assert tasks.state(task_id) == "rolled_back"
 
@@ -204,9 +203,9 @@ def test_there_may_be_so_many_switches() -> None:
     """One more is refused; those that are there can still be changed and lifted; what is not there is told."""
     with Switched() as tasks:
         for number in range(MAX_SWITCHES):
-            assert tasks.put({"scope": "type", "name": f"type-{number}"}, stopped=True).status == 200
+            assert tasks.put(f"{PATH}/type/type-{number}", stopped=True).status == 200
         assert tasks.put(ALL, stopped=True).body["code"] == "switches_full"
-        first = {"scope": "type", "name": "type-0"}
+        first = f"{PATH}/type/type-0"
         assert tasks.put(first, max_concurrent=1).status == 200
         assert tasks.lift(first).status == 200
         assert tasks.lift(first).body["code"] == "switch_unknown"
@@ -216,10 +215,10 @@ def test_there_may_be_so_many_switches() -> None:
 def test_two_operators_at_once_both_have_their_way() -> None:
     """A change that comes between reading and writing is read, not overwritten."""
     with Switched() as tasks:
-        tasks.stop({"scope": "type", "name": "first"})
+        tasks.stop(f"{PATH}/type/first")
 
         def put_first(_call: Call) -> None:
-            tasks.users.ask("PUT", PATH, ALL | {"stopped": True})
+            tasks.users.ask("PUT", ALL, {"stopped": True})
 
         first = tasks.once(
             lambda call: call.operation in {"put_item", "update_item"} and call.partition == schema.SWITCH_PREFIX,
@@ -242,7 +241,7 @@ def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
                 return
             count += 1
             is_others = True
-            tasks.users.ask("PUT", PATH, ALL | {"stopped": True, "reason": f"change {count}"})
+            tasks.users.ask("PUT", ALL, {"stopped": True, "reason": f"change {count}"})
             is_others = False
 
         tasks.before_call = put_first
@@ -250,40 +249,39 @@ def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
         tasks.before_call = None
         assert (answer.status, answer.body["code"]) == (503, "unavailable")
         (switch,) = tasks.ask("GET", PATH).body["switches"]
-        assert (switch["scope"], switch["reason"]) == ("everything", f"change {count}")
+        assert (switch["scope"], switch["reason"]) == ("all", f"change {count}")
         assert tasks.put(PLAINS, stopped=True).status == 200
 
 
 def test_an_owner_sees_no_switch_of_another_owner() -> None:
-    """Operators see all; others see those of everything, of types and their own."""
+    """Operators see all; others see that for all tasks, those of types and their own, in the list and one by one."""
     with Switched() as tasks:
         tasks.environ[Variable.OPERATORS] = "boss"
         boss, you = {"X-Duetime-Owner": "boss"}, {"X-Duetime-Owner": "you"}
-        every = [ALL, MINE, {"scope": "owner", "name": "you"}, PLAINS]
-        for key in every:
-            assert tasks.ask("PUT", PATH, key | {"stopped": True}, headers=boss).status == 200
+        yours = f"{PATH}/owner/you"
+        every = [ALL, MINE, yours, PLAINS]
+        for path in every:
+            assert tasks.ask("PUT", path, {"stopped": True}, headers=boss).status == 200
 
-        def seen(headers: dict[str, str]) -> list[tuple[str, str]]:
+        def seen(headers: dict[str, str]) -> list[str]:
             switches = tasks.ask("GET", PATH, headers=headers).body["switches"]
-            return [(switch["scope"], switch["name"]) for switch in switches]
+            listed = [f"{PATH}/{switch['scope']}/{switch['name']}" for switch in switches]
+            assert listed == [path for path in every if tasks.ask("GET", path, headers=headers).status == 200]
+            return listed
 
-        keys = [(key["scope"], key.get("name", "")) for key in every]
-        assert seen(boss) == keys
-        assert seen({}) == [key for key in keys if key != ("owner", "you")]
-        assert seen(you) == [key for key in keys if key != ("owner", "local")]
+        assert seen(boss) == every
+        assert seen({}) == [path for path in every if path != yours]
+        assert seen(you) == [path for path in every if path != MINE]
 
 
 def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
     """Neither by lifting the switch nor by setting it anew; what it has stopped itself, it can lift."""
     with Switched() as tasks:
         tasks.environ[Variable.OPERATORS] = "boss"
-        stop = MINE | {"stopped": True}
-        assert tasks.ask("PUT", PATH, stop, headers={"X-Duetime-Owner": "boss"}).status == 200
+        assert tasks.ask("PUT", MINE, {"stopped": True}, headers={"X-Duetime-Owner": "boss"}).status == 200
         for refused in (tasks.lift(MINE), tasks.put(MINE), tasks.put(MINE, stopped=True)):
             assert (refused.status, refused.body["code"]) == (403, "operator_required")
-        assert (
-            tasks.ask("DELETE", PATH, query="scope=owner&name=local", headers={"X-Duetime-Owner": "boss"}).status == 200
-        )
+        assert tasks.ask("DELETE", MINE, headers={"X-Duetime-Owner": "boss"}).status == 200
         assert tasks.put(MINE, stopped=True).status == 200
         assert tasks.lift(MINE).status == 200
 
@@ -300,8 +298,8 @@ def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
         ]
         tasks.run(5 * MINUTE)
         assert tasks.faults["endpoint down"] <= 100
-        assert {tasks.state(task_id) for task_id in made} == {"postponed"}
-        assert any((tasks.record(task_id).waits_for or "").startswith("the circuit of") for task_id in made)
+        assert {tasks.state(task_id) for task_id in made} == {"waiting"}
+        assert any((tasks.record(task_id).waiting_for or "").startswith("the circuit of") for task_id in made)
         tasks.run(15 * MINUTE)
         assert tasks.tally() == {"succeeded": 50}
         assert tasks.counts()["circuits_closed"] == 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
 
-BOOM = {"outcome": "failed", "error": {"class": "Boom", "message": "no"}}
+BOOM = {"outcome": "failed", "error": {"type": "Boom", "message": "no"}}
 
 
 @pytest.fixture
@@ -147,11 +147,11 @@ def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
     able = unable | {"phases": ["rollback"]}
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE, target=unable)
-        assert tasks.change(task_id, rollback=True).status == 422
-        assert tasks.change(task_id, rollback=True, target=able).status == 200
+        assert tasks.change(task_id, rollback_on_failure=True).status == 422
+        assert tasks.change(task_id, rollback_on_failure=True, target=able).status == 200
         refused = tasks.change(task_id, target=unable)
-        assert (refused.status, [fault["field"] for fault in refused.body["errors"]]) == (422, ["rollback"])
-        assert tasks.record(task_id).rollback
+        assert (refused.status, [fault["field"] for fault in refused.body["errors"]]) == (422, ["rollback_on_failure"])
+        assert tasks.record(task_id).rollback_on_failure
 
 
 # While an attempt runs.
@@ -162,7 +162,7 @@ def _yields(tasks: Tasks, checkpoint: object) -> None:
 
     def behave(_phase: str, context: Context) -> object:
         for _ in range(60 if context.checkpoint is None else 0):
-            if context.asked == "pause":
+            if context.requested_action == "pause":
                 raise AttemptPaused(checkpoint)
             tasks.take(SECOND)
         return context.checkpoint
@@ -176,10 +176,10 @@ def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks
         _yields(tasks, {"row": 17})
         task_id = tasks.create(timeout_seconds=600, retry=ONCE)
         tasks.run(5 * SECOND)
-        assert tasks.do(task_id, "pause").body["asked"] == "pause"
+        assert tasks.do(task_id, "pause").body["requested_action"] == "pause"
         tasks.run(LEASE)
         paused = tasks.record(task_id)
-        assert (paused.state, paused.attempt, paused.stop_request) == ("paused", 0, None)
+        assert (paused.state, paused.attempt, paused.requested_action) == ("paused", 0, None)
         tasks.do(task_id, "resume")
         tasks.run(MINUTE)
         task = tasks.done(task_id)
@@ -198,7 +198,7 @@ def test_a_checkpoint_that_is_too_large_fails_the_attempt(tasks: Tasks) -> None:
         tasks.run(LEASE)
         task = tasks.record(task_id)
         assert task.error is not None
-        assert (task.state, task.error.kind, task.checkpoint) == ("failed", "CheckpointTooLarge", None)
+        assert (task.state, task.error.type, task.checkpoint) == ("failed", "CheckpointTooLarge", None)
 
 
 def test_a_pause_that_is_taken_back_changes_nothing(tasks: Tasks) -> None:
@@ -255,10 +255,10 @@ def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
         waiting = tasks.record(task_id)
-        assert (waiting.state, waiting.stop_request) == ("postponed", "pause")
+        assert (waiting.state, waiting.requested_action) == ("waiting", "pause")
         tasks.do(task_id, "resume")
         resumed = tasks.record(task_id)
-        assert (resumed.state, resumed.stop_request, resumed.next_at) == ("postponed", None, waiting.next_at)
+        assert (resumed.state, resumed.requested_action, resumed.next_at) == ("waiting", None, waiting.next_at)
         tasks.run(2 * MINUTE)
         assert (tasks.state(task_id), len(tasks.effects)) == ("succeeded", 2)
 
@@ -268,7 +268,7 @@ def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks)
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
         tasks.do(task_id, "pause")
-        assert (tasks.state(task_id), tasks.record(task_id).stop_request) == ("paused", None)
+        assert (tasks.state(task_id), tasks.record(task_id).requested_action) == ("paused", None)
         tasks.do(task_id, "resume")
         tasks.run(2 * MINUTE)
         assert (tasks.state(task_id), len(tasks.effects)) == ("succeeded", 2)
@@ -279,7 +279,7 @@ def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
     with Tasks() as tasks:
 
         def stop_when_asked(_phase: str, context: Context) -> str:
-            while context.asked != "cancel":
+            while context.requested_action != "cancel":
                 tasks.take(SECOND)
                 context.heartbeat()
             raise AttemptCancelled
@@ -290,7 +290,7 @@ def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
         assert tasks.cancel(task_id, force=True).status == 202
         tasks.run(5 * SECOND)
         task = tasks.record(task_id)
-        assert (task.state, task.stop_request, task.finished_at is not None) == ("cancelled", None, True)
+        assert (task.state, task.requested_action, task.finished_at is not None) == ("cancelled", None, True)
         assert tasks.outcomes(task_id) == ["cancelled"]
 
 
@@ -302,7 +302,7 @@ def _deferred(tasks: Tasks, **fields: Any) -> str:  # noqa: ANN401 - JSON
     tasks.target = lambda _phase, _context: Accepted()
     task_id = tasks.create(**fields)
     tasks.run(SECOND)
-    assert tasks.record(task_id).deferred
+    assert tasks.record(task_id).awaiting_notification
     return task_id
 
 
@@ -318,7 +318,7 @@ def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(
         task_id = _deferred(tasks, retry={"max_attempts": 2, "initial_seconds": 1})
         for _ in range(2):
             assert _notify(tasks, task_id, BOOM) == 200
-            assert tasks.state(task_id) == "postponed"
+            assert tasks.state(task_id) == "waiting"
         tasks.run(5 * SECOND)
         running = tasks.record(task_id)
         assert (running.state, running.fence) == ("running", 2)
@@ -342,39 +342,39 @@ def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Ta
 def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> None:
     """Only a worker knows that the handler can: it is asked to, if that was wanted, and the error stays readable."""
     with tasks:
-        task_id = _deferred(tasks, kind=UNDONE, rollback=True, retry=ONCE)
+        task_id = _deferred(tasks, kind=UNDONE, rollback_on_failure=True, retry=ONCE)
         tasks.target = lambda _phase, _context: "done"
         _notify(tasks, task_id, BOOM)
         assert tasks.state(task_id) == "rolling_back"
         tasks.run(SECOND)
         task = tasks.record(task_id)
         assert task.error is not None
-        assert (task.state, task.error.kind, tasks.phases()) == ("rolled_back", "Boom", ["run", "rollback"])
+        assert (task.state, task.error.type, tasks.phases()) == ("rolled_back", "Boom", ["run", "rollback"])
 
 
 def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollback(tasks: Tasks) -> None:
     """It fails with its own error and its own attempts; asked for by its user, the rollback fails by itself."""
     with tasks:
-        task_id = _deferred(tasks, rollback=True, retry={"max_attempts": 2, "initial_seconds": 0})
+        task_id = _deferred(tasks, rollback_on_failure=True, retry={"max_attempts": 2, "initial_seconds": 0})
         for fence in (1, 2):
             assert _notify(tasks, task_id, BOOM, fence) == 200
             tasks.run(5 * SECOND)
         task = tasks.record(task_id)
         assert task.error is not None
-        assert (task.state, task.attempt, task.error.kind) == ("failed", 2, "Boom")
+        assert (task.state, task.attempt, task.error.type) == ("failed", 2, "Boom")
         assert task.finished_at is not None
         assert tasks.outcomes(task_id) == ["retried", "failed"]
         assert tasks.do(task_id, "rollback").status == 202
         tasks.run(SECOND)
         asked = tasks.record(task_id)
         assert asked.error is not None
-        assert (asked.state, asked.error.kind) == ("failed", "RollbackUnknown")
+        assert (asked.state, asked.error.type) == ("failed", "RollbackUnknown")
 
 
 def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
     """The second attempt's start is its own, not the first one's."""
     with tasks:
-        task_id = _deferred(tasks, deadline_seconds=300, retry={"max_attempts": 2})
+        task_id = _deferred(tasks, notify_within_seconds=300, retry={"max_attempts": 2})
         first = tasks.effects[0].at
         tasks.run(310 * SECOND)
         second: Task = tasks.record(task_id)
@@ -389,7 +389,7 @@ def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
 def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again(tasks: Tasks) -> None:
     """Sent every forty seconds, a deadline of sixty never passes; not sent, it does, and the next attempt begins."""
     with tasks:
-        task_id = _deferred(tasks, deadline_seconds=60)
+        task_id = _deferred(tasks, notify_within_seconds=60)
         for _ in range(5):
             tasks.run(40 * SECOND)
             assert tasks.do(task_id, "heartbeat", {"fence": 1}).status == 200

@@ -106,13 +106,13 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
         if what == "take":
             taken = lock.living(now).held_by(held)
             assert store.save(taken, f"n{number}", taken.expires_at(now), held)
-            expected[held.task_id] = held.until
+            expected[held.task_id] = held.expires_at
         elif what == "renew":
-            is_renewed = store.renew(NAME, held, Lock.renewal_expires_at(now, held.until))
+            is_renewed = store.renew(NAME, held, Lock.renewal_expires_at(now, held.expires_at))
             assert is_renewed or held.task_id not in expected
             if is_renewed:
                 # One whose hold was over has it again, if nobody was faster.
-                expected[held.task_id] = max(held.until, expected.get(held.task_id, 0))
+                expected[held.task_id] = max(held.expires_at, expected.get(held.task_id, 0))
         else:
             left = lock.without(held.task_id, 1)
             assert store.save(left, f"n{number}", left.expires_at(now))
@@ -132,7 +132,7 @@ def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None
     """Its holder has thirty days to notify, and lets in whoever waits then."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
-        body = {"type": PLAIN, "lock": {"key": "db-17"}, "deadline_seconds": MAX_DEADLINE_SECONDS}
+        body = {"type": PLAIN, "lock": {"key": "db-17"}, "notify_within_seconds": MAX_DEADLINE_SECONDS}
         for _ in range(2):
             scenario.ask("POST", "/v1/tasks", body)
             scenario.run(5 * SECOND)

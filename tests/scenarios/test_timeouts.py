@@ -49,7 +49,7 @@ def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
         scenario.run(HOUR)
         task = scenario.record(task_id)
         assert task.error is not None
-        assert (task.state, task.error.kind, task.attempt) == ("failed", "Timeout", attempts)
+        assert (task.state, task.error.type, task.attempt) == ("failed", "Timeout", attempts)
         assert [line.outcome for line in task.attempt_history] == ["retried"] * (attempts - 1) + ["failed"]
         assert all(600 * SECOND <= line.took < 610 * SECOND for line in task.attempt_history)
         assert target.deadlines["prepare"] == target.deadlines["run"] or attempts == 2
@@ -74,7 +74,7 @@ def test_what_has_no_time_left_to_run_is_not_run() -> None:
         scenario.run(5 * MINUTE)
         task = scenario.record(task_id)
         assert task.error is not None
-        assert (task.state, task.error.kind) == ("failed", "Timeout")
+        assert (task.state, task.error.type) == ("failed", "Timeout")
         assert [phase for phase, _ in target.ended] == ["prepare", "clean"]
 
 

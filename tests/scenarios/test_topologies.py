@@ -74,7 +74,7 @@ def test_nothing_starts_after_a_failure_that_stops() -> None:
         assert "bottom" not in graphs.ran
         assert stands(graphs)["bottom"] in {"stopped", "upstream_failed"}
         assert ended.error is not None
-        assert (ended.state, ended.error.kind, ended.error.message) == (
+        assert (ended.state, ended.error.type, ended.error.message) == (
             "failed",
             "NodesFailed",
             "the node left failed",
@@ -130,6 +130,7 @@ def test_rules_decide_under_continue() -> None:
         assert (stands(graphs)["bottom"], stands(graphs)["helper"]) == ("upstream_failed", "succeeded")
 
 
+@pytest.mark.slow
 def test_a_skip_goes_down_a_long_chain() -> None:
     """A hundred nodes are skipped one after the other, each by a worker of its own, and the topology still ends."""
     with Graphs() as graphs:
@@ -168,7 +169,7 @@ def test_a_rollback_ends_where_a_node_offers_none() -> None:
     """Also if the node itself was to be rolled back on failure: it is tried once, and the topology fails."""
     with Graphs() as graphs:
         failing(graphs, "bottom")
-        bottom = {**DIAMOND["bottom"], "rollback": True}
+        bottom = {**DIAMOND["bottom"], "rollback_on_failure": True}
         graphs.submit({**DIAMOND, "bottom": bottom}, on_failure="rollback")
         ended = graphs.run_until_ended()
         assert ended.error is not None
@@ -177,7 +178,7 @@ def test_a_rollback_ends_where_a_node_offers_none() -> None:
             "the node bottom failed; the node bottom could not be rolled back",
         )
         history = graphs.node("bottom").attempt_history
-        assert [line.error.kind for line in history[:1] if line.error] == ["Unretriable"]
+        assert [line.error.type for line in history[:1] if line.error] == ["Unretriable"]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
             assert graphs.ask("DELETE", f"/v1/tasks/{graphs.node('left').id}").status == 200
         ended = graphs.run_until_ended()
         assert ended.error is not None
-        assert (ended.error.kind, ended.error.message) == ("RolledBack", f"rolled back after {said}")
+        assert (ended.error.type, ended.error.message) == ("RolledBack", f"rolled back after {said}")
 
 
 # What users ask.
@@ -261,7 +262,7 @@ def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
         graphs.submit(DIAMOND)
         graphs.run(5 * SECOND)
         at = to_iso(graphs.now + 10 * MINUTE)
-        assert graphs.ask("PATCH", f"/v1/tasks/{graphs.node('left').id}", {"at": at}).status == 200
+        assert graphs.ask("PATCH", f"/v1/tasks/{graphs.node('left').id}", {"due_at": at}).status == 200
         graphs.run(9 * MINUTE)
         assert graphs.ran == ["top", "right"]
         assert graphs.run_until_ended().state == "succeeded"
@@ -276,7 +277,7 @@ def test_the_time_of_the_whole_ends() -> None:
         ended = graphs.run_until_ended()
         assert graphs.ran == ["top"]
         assert ended.error is not None
-        assert (ended.state, ended.error.kind) == ("failed", "DeadlineExceeded")
+        assert (ended.state, ended.error.type) == ("failed", "DeadlineExceeded")
 
 
 # Executions that break.
@@ -337,6 +338,7 @@ def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
     assert run(breaks=True) == run(breaks=False)
 
 
+@pytest.mark.slow
 def test_checks_go_on_for_as_long_as_it_runs() -> None:
     """An execution that breaks after hours is found, at the latest an hour and a little later."""
     with Graphs() as graphs:
@@ -353,6 +355,7 @@ def test_checks_go_on_for_as_long_as_it_runs() -> None:
         assert len(graphs.ran) == len(chain)
 
 
+@pytest.mark.slow
 def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -> None:
     """When its task ends before its nodes, those that wait are cancelled and those that run are stopped."""
     with Graphs() as graphs:
@@ -362,7 +365,7 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -
             if graphs.key_of(context.task_id) == "left":
                 for _ in range(100):
                     graphs.take(6 * SECOND)
-                    if context.asked:
+                    if context.requested_action:
                         raise AttemptCancelled
             return "done"
 
@@ -370,7 +373,7 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -
         graphs.submit(LONG)
         graphs.run(30 * SECOND)
         assert break_executions(graphs) == 1
-        assert graphs.run_until(lambda: graphs.whole().state == "postponed", step=10)
+        assert graphs.run_until(lambda: graphs.whole().state == "waiting", step=10)
         assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}").status in {200, 202}
         graphs.run(15 * MINUTE)
         assert graphs.whole().state == "cancelled"

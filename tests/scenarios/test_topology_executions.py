@@ -38,6 +38,7 @@ def test_a_diamond_is_planned_waited_for_and_finished() -> None:
         assert entered.total() == FRAME + len(DIAMOND)
 
 
+@pytest.mark.slow
 def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
     """A distributed map: a child for each forty nodes, all under the one execution."""
     with Graphs() as graphs:
@@ -93,6 +94,7 @@ def test_a_state_machine_that_is_away_for_an_hour_costs_no_attempt() -> None:
         assert (graphs.whole().attempt, sorted(graphs.ran)) == (1, sorted(DIAMOND))
 
 
+@pytest.mark.slow
 def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> None:
     """A check ends the whole; the wait begins anew after its heartbeat, finds that the node has ended, and goes on."""
     with Graphs() as graphs:
@@ -203,7 +205,7 @@ def test_a_failure_rolls_back_from_below() -> None:
         ended = graphs.run_until_ended()
         graphs.run(2 * MINUTE)
         assert ended.error is not None
-        assert ended.error.kind == "RolledBack", ended.error
+        assert ended.error.type == "RolledBack", ended.error
         assert {graphs.node(key).state for key in nodes} == {"rolled_back"}
         assert (graphs.undone[:2], graphs.undone[-1]) == (["bad", "bottom"], "top")
         assert sorted(graphs.undone) == sorted(nodes)

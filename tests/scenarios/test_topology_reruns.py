@@ -105,14 +105,15 @@ def test_an_accepted_rerun_runs_whatever_happens_before_its_plan(fault: Callable
         assert (ended.state, graphs.ran) == ("succeeded", ["a", "b"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minutes", [3, 10, 240])
 def test_a_rerun_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
     """However long that takes: the run begins when the node has ended, keeps it, and no attempt is spent."""
     with Graphs() as graphs:
-        failed(graphs, {**NODES, "a": {**NODES["a"], "deadline_seconds": 5 * 3600}})
+        failed(graphs, {**NODES, "a": {**NODES["a"], "notify_within_seconds": 5 * 3600}})
         graphs.target = lambda _phase, _context: Accepted()
         assert graphs.ask("POST", f"/v1/tasks/{graphs.node('a').id}/retry").status == 200
-        assert graphs.run_until(lambda: graphs.node("a").deferred)
+        assert graphs.run_until(lambda: graphs.node("a").awaiting_notification)
         rerun(graphs)
         failing(graphs)
         graphs.run(minutes * MINUTE)
@@ -126,7 +127,7 @@ def test_a_rerun_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None
 
 def end_by_hand(graphs: Graphs) -> None:
     """Tell in the name of the state machine that the attempt has failed, while nodes are still to run."""
-    error = {"class": "X", "message": "by hand"}
+    error = {"type": "X", "message": "by hand"}
     told = {"fence": graphs.whole().fence, "outcome": "failed", "error": error, "retriable": False}
     answer = graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told)
     assert answer.status == 200, answer.body
@@ -273,7 +274,7 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
             assert graphs.ask("POST", f"/v1/tasks/{graphs.node('a').id}/retry").status == 200
         else:
             redriven = graphs.ask("POST", "/v1/dead-letters/redrive", {"filter": {"type": PLAIN}})
-            assert redriven.body["changed"] == 1
+            assert redriven.body["affected"] == 1
         assert graphs.run_until(lambda: graphs.node("a").state == "succeeded", within=MINUTE)
         assert graphs.node("handler").state == "running"
         whole = graphs.run_until_ended()

@@ -23,7 +23,7 @@ LARGE = "x".join(str(number * 2654435761 % 2**32) for number in range(5_000))
 """A result that lies outside the record."""
 NODES: dict[str, dict[str, Any]] = {
     "first": {"type": PLAIN, "payload": LARGE},
-    "long": {"type": PLAIN, "depends_on": ["first"], "inputs": ["first"], "deadline_seconds": 20 * 86_400},
+    "long": {"type": PLAIN, "depends_on": ["first"], "inputs": ["first"], "notify_within_seconds": 20 * 86_400},
 }
 
 
@@ -61,10 +61,11 @@ def check_all_expire(graphs: Graphs) -> None:
     assert graphs.items("x#") == []
 
 
+@pytest.mark.slow
 def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None:
     """Its first node ended days before the last, with a retention of a day: it is there until the whole has ended."""
     graphs.submit(NODES, deadline_seconds=15 * 86_400)
-    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").deferred, MINUTE)
+    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     assert graphs.node("first").expires_at is None
     expire_for(graphs, 2)
     notify(graphs, "long", outcome="succeeded", result=1)
@@ -81,8 +82,8 @@ def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None
 def test_a_rerun_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None:
     """Accepted at the end of the retention, it finds what had succeeded, and what it keeps lives with the new run."""
     graphs.submit(NODES)
-    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").deferred, MINUTE)
-    notify(graphs, "long", outcome="failed", error={"class": "X", "message": "no"}, retriable=False)
+    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
+    notify(graphs, "long", outcome="failed", error={"type": "X", "message": "no"}, retriable=False)
     assert graphs.run_until_ended().state == "failed"
     graphs.time.run_until((graphs.whole().expires_at or 0) - MINUTE)
     graphs.expire()
@@ -94,7 +95,7 @@ def test_a_rerun_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None
 
     graphs.target = target
     assert graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200
-    assert graphs.run_until(lambda: graphs.node("long").deferred)
+    assert graphs.run_until(lambda: graphs.node("long").awaiting_notification)
     assert given == [len(LARGE)]
     expire_for(graphs, 2)
     assert (graphs.node("first").state, graphs.node("first").expires_at) == ("succeeded", None)
@@ -107,8 +108,8 @@ def test_a_rerun_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None
 def test_a_rerun_runs_again_what_has_expired(graphs: Graphs) -> None:
     """Its plan came only when TTL had removed what had succeeded: that runs again."""
     graphs.submit(NODES)
-    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").deferred, MINUTE)
-    notify(graphs, "long", outcome="failed", error={"class": "X", "message": "no"}, retriable=False)
+    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
+    notify(graphs, "long", outcome="failed", error={"type": "X", "message": "no"}, retriable=False)
     graphs.run_until_ended()
     graphs.receiving = graphs.ticking = False
     assert graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200
@@ -125,7 +126,7 @@ def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
     graphs.target = lambda _phase, _context: graphs.take(5 * MINUTE)
     graphs.submit({"slow": {"type": PLAIN, "timeout_seconds": 600}, "next": {"type": PLAIN, "depends_on": ["slow"]}})
     assert graphs.run_until(lambda: graphs.ran)
-    told = {"fence": graphs.whole().fence, "outcome": "failed", "error": {"class": "X", "message": "by hand"}}
+    told = {"fence": graphs.whole().fence, "outcome": "failed", "error": {"type": "X", "message": "by hand"}}
     assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told | {"retriable": False}).status == 200
     graphs.run(HOUR)
     nodes = [graphs.node("slow"), graphs.node("next")]
@@ -150,13 +151,14 @@ def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graph
     assert graphs.run_until(lambda: graphs.ran)
     (worker,) = (each for each in graphs.machines if each.function == "worker" and each.strand)
     worker.step_clock(-2_500)
-    told = {"fence": graphs.whole().fence, "outcome": "failed", "error": {"class": "X", "message": "by hand"}}
+    told = {"fence": graphs.whole().fence, "outcome": "failed", "error": {"type": "X", "message": "by hand"}}
     assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told | {"retriable": False}).status == 200
     is_over.append(True)
     assert graphs.run_until(lambda: graphs.node("slow").finished_at)
     assert (graphs.node("slow").expires_at or 0) >= (graphs.whole().expires_at or 0)
 
 
+@pytest.mark.slow
 def test_whoever_comes_last_lets_a_node_expire() -> None:
     """The worker of a node stands still at any of its calls while the whole ends."""
     for number in count(1):

@@ -111,7 +111,7 @@ def test_nodes_of_a_topology_that_ended_before_its_plan_are_shown_as_stopped(sto
             assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}", query="force=true").status == 202
         else:
             fail = {"fence": graphs.whole().fence, "outcome": "failed", "retriable": False}
-            error = {"class": "X", "message": "by hand"}
+            error = {"type": "X", "message": "by hand"}
             assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", fail | {"error": error}).status == 200
         graphs.run(MINUTE)
         graphs.before_call = None

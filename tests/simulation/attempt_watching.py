@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 MOVES: Mapping[str, str] = {
     "blocked": "blocked cancelled scheduled",
     "scheduled": "cancelled paused running scheduled",
-    "preparing": "cancelled failed paused postponed preparing rolling_back running",
-    "running": "cancelled failed paused postponed preparing rolling_back running succeeded",
-    "postponed": "cancelled paused postponed running scheduled",
+    "preparing": "cancelled failed paused waiting preparing rolling_back running",
+    "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
+    "waiting": "cancelled paused waiting running scheduled",
     "paused": "cancelled paused scheduled",
     "succeeded": "rolling_back succeeded",
     "failed": "failed rolling_back scheduled",
@@ -39,11 +40,11 @@ MOVES: Mapping[str, str] = {
 """By state, the states that may follow it."""
 _STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED = (
     ATTRIBUTES[name].name
-    for name in ("state", "fence", "lease_ends_at", "attempt_history", "stop_request", "deferred_fence")
+    for name in ("state", "fence", "lease_expires_at", "attempt_history", "requested_action", "deferred_fence")
 )
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 _LEASED = frozenset({*_AT_WORK, State.ROLLING_BACK})
-_PUT_BACK = frozenset({State.PAUSED, State.POSTPONED})
+_PUT_BACK = frozenset({State.PAUSED, State.WAITING})
 _ENDED = frozenset({State.FAILED, State.CANCELLED})
 _RETRIABLE = frozenset({"Boom", "Timeout", "WorkerLost"})
 """Kinds of errors after which another attempt follows, if there is one left."""
@@ -84,7 +85,7 @@ class AttemptWatching:
             self._watch(name, old, new)
 
     def _watch(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
+        before, after = read_state(old[_STATE]), read_state(new[_STATE])
         fence, author = int(new[_FENCE]["N"]), self._account.time.author()
         if fence > int(old[_FENCE]["N"]):
             self._claimed_by[name] = (fence, author)
@@ -114,13 +115,13 @@ class AttemptWatching:
     def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
         """What was put back or paused counts for nothing; a failure ends a task only once its attempts are spent."""
         is_put_back = after is State.PAUSED or (
-            after is State.POSTPONED and new.get(_ATTEMPT_HISTORY) == old.get(_ATTEMPT_HISTORY)
+            after is State.WAITING and new.get(_ATTEMPT_HISTORY) == old.get(_ATTEMPT_HISTORY)
         )
         if is_put_back:
             self._used[name] -= 1
         elif after in {State.FAILED, State.ROLLING_BACK}:
             task = task_of(new)
-            is_retriable = task.error is not None and task.error.kind in _RETRIABLE
+            is_retriable = task.error is not None and task.error.type in _RETRIABLE
             if is_retriable and not isinstance(task.target, TopologyTarget):
                 used, allowed = self._used[name], task.retry.max_attempts
                 self._check(used >= allowed, f"{name} failed after {used} of {allowed} attempts: {task.error}")

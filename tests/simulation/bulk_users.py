@@ -46,7 +46,7 @@ class BulkUsers:
         self.storm.attempts.unswitched()
         answer = self.users.ask("GET", "/v1/switches")
         for switch in answer.body["switches"] if answer is not None and answer.status == 200 else []:
-            self.users.ask("DELETE", "/v1/switches", query=f"scope={switch['scope']}&name={switch['name']}")
+            self.users.ask("DELETE", f"/v1/switches/{switch['scope']}/{switch['name']}")
 
     def _filter(self) -> dict[str, Any]:
         stored = [task.name for task in self.storm.watching.unfinished() if task.name and task.node_ref is None]
@@ -75,7 +75,7 @@ class BulkUsers:
         if "name" not in meant:
             # Of a type: whichever of its tasks has not started.
             self._changed.clear()
-        elif answer is not None and answer.status == 200 and answer.body["changed"]:
+        elif answer is not None and answer.status == 200 and answer.body["affected"]:
             self._changed[name] = priority
             self.check_changed()
 
@@ -99,14 +99,14 @@ class BulkUsers:
         """Stop a type or cap it for a while."""
         name = self.random.choice([works.PLAIN, works.PHASED])
         how: dict[str, Any] = self.random.choice([{"stopped": True}, {"max_concurrent": 2}])
-        body = {"scope": "type", "name": name, **how, "reason": "by chance"}
-        answer = self.users.ask("PUT", "/v1/switches", body)
+        path, body = f"/v1/switches/type/{name}", {**how, "reason": "by chance"}
+        answer = self.users.ask("PUT", path, body)
         if answer is not None and answer.status == 200:
             self.storm.attempts.switched(name, how.get("max_concurrent", 0))
         self.storm.take(self.random.choice([5, 40, 120]) * SECOND)
         self.storm.attempts.switched(name, None)
         for _ in range(4):
-            answer = self.users.ask("DELETE", "/v1/switches", query=f"scope=type&name={name}")
+            answer = self.users.ask("DELETE", path)
             if answer is not None and answer.status in _ANSWERED:
                 return
 

@@ -32,12 +32,12 @@ class Asked:
     """What an endpoint knows of the attempt that calls it; it cannot be asked to stop.
 
     Attributes:
-        asked: always nothing; handlers are told here what their user asks of them.
+        requested_action: always nothing; handlers are told here what their user asks of them.
     """
 
     task_id: str
     fence: int
-    asked: None = None
+    requested_action: None = None
 
 
 class SimulatedCaller:

@@ -58,7 +58,9 @@ class LockWatching:
     def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
         """A hold ends by its own attempt, with that attempt, or when it is over by every clock."""
         task = self._account.watching.record(task_id)
-        is_live = task is not None and task.fence == fence and task.state in _AT_WORK and task.lease_ends_at is not None
+        is_live = (
+            task is not None and task.fence == fence and task.state in _AT_WORK and task.lease_expires_at is not None
+        )
         ahead = until + _CLOCKS - SKEW - self._account.time.now()
         if is_live and ahead > 0:
             self._violated(f"{task_id} lost its lock {ahead} ms before its hold was over by every clock")

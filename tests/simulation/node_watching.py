@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND, Millis
@@ -55,7 +56,7 @@ class NodeWatching:
         """Look at a change of a record."""
         if _NODE_REF not in new:
             return
-        before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
+        before, after = read_state(old[_STATE]), read_state(new[_STATE])
         if after is State.FAILED and _FINISHED in new and _FINISHED not in old:
             node_ref = task_of(new).node_ref
             if node_ref is not None:

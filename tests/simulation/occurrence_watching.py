@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tests.simulation.storms import Storm
 
 _SCHEDULE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("schedule_ref", "finished_at", "state"))
-_OF_RHYTHM = frozenset({Cause.RECURRENCE, Cause.TRIGGER})
+_OF_RHYTHM = frozenset({Cause.SCHEDULE, Cause.MANUAL})
 PROMPT = 15 * SECOND
 """Without faults the next run of a chain begins no later after its pause."""
 _LONGEST = 10 * MINUTE
@@ -53,7 +54,7 @@ class OccurrenceWatching:
         """Look at a change of an occurrence's record."""
         if _SCHEDULE_REF not in new:
             return
-        if State(old[_STATE]["S"]) is State.FAILED and State(new[_STATE]["S"]) is State.SCHEDULED:
+        if read_state(old[_STATE]) is State.FAILED and read_state(new[_STATE]) is State.SCHEDULED:
             self.repeated.add(name)
         if _FINISHED in new and _FINISHED not in old:
             self._ended(name, task_of(new))
@@ -76,7 +77,7 @@ class OccurrenceWatching:
         key, name = (schedule_ref.schedule, schedule_ref.mark), task.id.text
         self._check_alone(schedule_ref, key, name)
         self._going.setdefault(key, set()).add(name)
-        if schedule_ref.cause is Cause.RECURRENCE:
+        if schedule_ref.cause is Cause.SCHEDULE:
             began = self._began.setdefault(key, set())
             began.add(name)
             most = self.limits.get(schedule_ref.schedule)

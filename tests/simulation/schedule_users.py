@@ -73,7 +73,7 @@ class ScheduleUsers:
         task = {
             "type": pick([works.PLAIN, works.PLAIN, works.UNDONE]),
             "timeout_seconds": 60,
-            "deadline_seconds": 60,
+            "notify_within_seconds": 60,
             "retry": {"max_attempts": pick([1, 2]), "initial_seconds": 1},
         }
         body: dict[str, Any] = {"name": name, "task": task, **self._timing()}
@@ -102,7 +102,7 @@ class ScheduleUsers:
                     {"cron": "*/2 * * * *"},
                     {"rate": "20 seconds"},
                     {"rate": "45 seconds"},
-                    {"permanent": 15},
+                    {"permanent": {"gap_seconds": 15}},
                 ]
             )
         )
@@ -117,15 +117,16 @@ class ScheduleUsers:
     def _steer(self, name: str) -> None:
         path, schedules, ask = f"{PATH}/{name}", self.storm.schedules, self.users.ask
         start = self.storm.time.now() - 100 * MINUTE
-        stretch = {"from": to_iso(start), "until": to_iso(start + 3 * MINUTE), "per_minute": 20}
+        bounds = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 3 * MINUTE)}
+        period = {**bounds, "per_minute": 20}
         calls: list[Callable[[], Reply | None]] = [
-            partial(ask, "POST", f"{path}/pause", {"note": "by chance"}),
+            partial(ask, "POST", f"{path}/pause", {"reason": "by chance"}),
             partial(ask, "POST", f"{path}/resume"),
             partial(self._change_overlap, name),
             partial(ask, "PATCH", path, self._timing()),
             partial(ask, "PATCH", path, {"pause_on_failure": False, "catch_up_seconds": 1800}),
-            partial(ask, "POST", f"{path}/trigger"),
-            partial(ask, "POST", f"{path}/backfill", stretch),
+            partial(ask, "POST", f"{path}/run"),
+            partial(ask, "POST", f"{path}/backfills", period),
             partial(ask, "GET", f"{path}/occurrences"),
         ]
         if self.random.random() < 0.25:

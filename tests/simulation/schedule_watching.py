@@ -114,7 +114,7 @@ class ScheduleWatching:
 
     def _placed(self, task: Task) -> None:
         schedule_ref = task.schedule_ref
-        if schedule_ref is None or schedule_ref.cause is not Cause.RECURRENCE:
+        if schedule_ref is None or schedule_ref.cause is not Cause.SCHEDULE:
             return
         key = schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision, schedule_ref.nominal
         other = self.seen.setdefault(key, task.id.text)
@@ -130,7 +130,7 @@ class ScheduleWatching:
         comes = count_between(stored_schedule.schedule(), nominal - 1, nominal)
         check(comes == 1, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
         check(
-            nominal >= stored_schedule.changed_at - 1,
+            nominal >= stored_schedule.updated_at - 1,
             f"{task.id} stands for {nominal}, before {stored_schedule.name} began",
         )
         key = stored_schedule.spec.clock.zone.text_at(nominal)
@@ -146,7 +146,7 @@ class ScheduleWatching:
         self.account.watching.check(
             gone_at is None or claimed_at <= gone_at, f"{task.id} began after its {schedule_ref.schedule} was removed"
         )
-        if schedule_ref.cause is not Cause.RECURRENCE:
+        if schedule_ref.cause is not Cause.SCHEDULE:
             return
         self._check_begun_once(task, schedule_ref)
         held_at = self.held_at.get(schedule_ref.schedule)
@@ -160,7 +160,7 @@ class ScheduleWatching:
         stored_schedule = self.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
         instant = schedule_ref.schedule, schedule_ref.mark, schedule_ref.nominal
         other = self.begun.setdefault(instant, task.id.text)
-        if stored_schedule is None or abs(schedule_ref.nominal - stored_schedule.changed_at) <= 4 * SKEW:
+        if stored_schedule is None or abs(schedule_ref.nominal - stored_schedule.updated_at) <= 4 * SKEW:
             return
         self.account.watching.check(other == task.id.text, f"{instant} began as {other} and as {task.id}")
 
@@ -203,14 +203,14 @@ class ScheduleWatching:
             if stored_schedule.is_permanent:
                 continue
             check(
-                len(mine) == stored_schedule.placed,
-                f"{name} placed {stored_schedule.placed}, but {len(mine)} tasks are there",
+                len(mine) == stored_schedule.runs_started,
+                f"{name} placed {stored_schedule.runs_started}, but {len(mine)} tasks are there",
             )
             if stored_schedule.spec.overlap is Overlap.ALLOW_ALL and stored_schedule.spec.remaining_runs is None:
                 wanted = count_between(stored_schedule.schedule(), stored_schedule.created_at - 1, stored_schedule.done)
-                told = f"placed {stored_schedule.placed}, skipped {stored_schedule.skipped}"
+                told = f"placed {stored_schedule.runs_started}, skipped {stored_schedule.runs_skipped}"
                 check(
-                    wanted == stored_schedule.placed + stored_schedule.skipped,
+                    wanted == stored_schedule.runs_started + stored_schedule.runs_skipped,
                     f"{name} has {wanted} occurrences by now, but {told}",
                 )
         for violation in self.going_on():

@@ -368,8 +368,8 @@ class Storm(Account):
         """Have tasks that are at work delivered to others just before their leases end, by any clock."""
         for effect in self.watching.live:
             task = self.watching.record(effect.task_id) if effect.lives else None
-            if task is not None and task.lease_ends_at is not None and not task.deferred:
-                at = task.lease_ends_at - self.random.randrange(5 * SECOND)
+            if task is not None and task.lease_expires_at is not None and not task.awaiting_notification:
+                at = task.lease_expires_at - self.random.randrange(5 * SECOND)
                 self.time.start_process(partial(self.deliver_at, effect.task_id, at))
 
     def _refuse_sends(self) -> None:
@@ -449,14 +449,14 @@ class Storm(Account):
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()
         until = self.time.now() + self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND])
-        while self.time.now() < until and context.asked is None:
+        while self.time.now() < until and context.requested_action is None:
             self.take(min(5 * SECOND, until - self.time.now()))
         if draw < self.rate:
             self.count("target hangs")
             self.take(HOUR)
-        if phase == "run" and context.asked == "pause":
+        if phase == "run" and context.requested_action == "pause":
             raise AttemptPaused({"row": 1})
-        if phase == "run" and context.asked == "cancel":
+        if phase == "run" and context.requested_action == "cancel":
             raise AttemptCancelled
         if phase == "run" and draw > 0.9:
             return Accepted()

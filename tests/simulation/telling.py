@@ -32,8 +32,8 @@ _BRIEFLY = (
     "fence",
     "attempt",
     "next_at",
-    "lease_ends_at",
-    "stop_request",
+    "lease_expires_at",
+    "requested_action",
     "finished_at",
 )
 """Of a record, in an answer."""

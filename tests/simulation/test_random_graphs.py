@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,6 +92,7 @@ def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]]
     assert sorted(ran) == sorted(key for key, end in wanted.items() if end in {"succeeded", "failed"})
 
 
+@pytest.mark.slow
 @given(graphs(), st.lists(st.integers(1, 9), max_size=4), st.sets(st.integers(0, 6)))
 def test_every_node_ends_the_same_whatever_becomes_of_the_execution(
     drawn: tuple[dict[str, dict[str, Any]], set[str]], breaks: list[int], lost: set[int]

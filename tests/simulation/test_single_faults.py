@@ -110,7 +110,7 @@ LIVES: dict[str, tuple[dict[str, Any], int]] = {
     "locked": (SOON | {"lock": {"key": "db-17"}}, 0),
     "locked for its run": (SOON | {"type": PHASED, "lock": {"key": "db-17", "scope": "run"}}, 0),
     "rolled back": (
-        SOON | {"type": UNDONE, "rollback": True, "retry": {"max_attempts": 2, "initial_seconds": 1}},
+        SOON | {"type": UNDONE, "rollback_on_failure": True, "retry": {"max_attempts": 2, "initial_seconds": 1}},
         2,
     ),
 }
@@ -291,7 +291,7 @@ def test_one_fault_anywhere_leaves_a_permanent_schedule_one_run_at_a_time(fault:
         with Schedules() as schedules:
             schedules.target = lambda _phase, _context: schedules.take(WORK)
             where = Interruption(schedules, fault, 0)
-            schedules.make(permanent=60, remaining_runs=3)
+            schedules.make(permanent={"gap_seconds": 60}, remaining_runs=3)
             where.number = number + len(where.calls) if number else 0
             begun = len(where.calls)
             until = schedules.now + 4 * MINUTE + 2 * RECOVERY

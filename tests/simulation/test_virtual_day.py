@@ -51,7 +51,7 @@ def _body(job: dict[str, Any], start: Millis) -> dict[str, Any]:
     elif "interval" in job:
         timing["rate"] = job["interval"]
     else:
-        timing["permanent"] = _length(job["minimum_interval"]) // SECOND
+        timing["permanent"] = {"gap_seconds": _length(job["minimum_interval"]) // SECOND}
     may_overlap = "permanent" not in timing and job.get("max_concurrency") != 1
     overlap = {"overlap": "allow_all"} if may_overlap else {}
     return {"name": job["name"], "task": {"type": PLAIN, "payload": job}, **timing, **overlap}

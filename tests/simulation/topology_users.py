@@ -71,7 +71,7 @@ class TopologyUsers:
                 "inputs": [parent for parent in parents if self.random.random() < 0.3],
                 "retry": {"max_attempts": pick([1, 2, 3]), "initial_seconds": 1},
                 "timeout_seconds": 60,
-                "deadline_seconds": 60,
+                "notify_within_seconds": 60,
             }
         return {
             "nodes": nodes,
@@ -117,6 +117,6 @@ class TopologyUsers:
     def resume_all(self) -> None:
         """Let go on whatever is paused."""
         for task in self.storm.watching.unfinished():
-            if task.id.text in self.made and (task.state == "paused" or task.stop_request == "pause"):
+            if task.id.text in self.made and (task.state == "paused" or task.requested_action == "pause"):
                 self.storm.nodes.let_go(task.id.text)
                 self.users.ask("POST", f"{PATH}/{task.id}/resume")

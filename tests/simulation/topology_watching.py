@@ -142,7 +142,7 @@ class TopologyWatching:
         graph = self._graph(whole)
         self.account.nodes.check_end(whole, graph, run_state.begun_at)
         is_lost = (
-            run_state.number < self.reruns.get(whole.id.text, 0) and whole.error and whole.error.kind == "NodesFailed"
+            run_state.number < self.reruns.get(whole.id.text, 0) and whole.error and whole.error.type == "NodesFailed"
         )
         check(not is_lost, f"{whole.id} was to be run again, and ended as its last run had")
         nodes = {key: self.account.watching.record(run_state.task_id(key).text) for key in graph.by_key}
@@ -157,7 +157,7 @@ class TopologyWatching:
             check(all(node is not None and node.finished_at for node in nodes.values()), f"{told}; not all have ended")
             late = (whole.finished_at or 0) - max(node.finished_at or 0 for node in nodes.values() if node)
             check(late <= _PROMPT or not self._is_undisturbed(whole), f"{whole.id} ended {late} ms after its nodes")
-        elif whole.state is State.FAILED and whole.error is not None and whole.error.kind == "NodesFailed":
+        elif whole.state is State.FAILED and whole.error is not None and whole.error.type == "NodesFailed":
             check(bool(bad) or any(run_state.task_id(key).text in self.retried for key in nodes), told)
 
 

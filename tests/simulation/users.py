@@ -25,7 +25,7 @@ _ANSWERED = range(200, 500)
 _LATEST = 6
 _SILENT = 0.3
 """How many pull workers send no heartbeats, and work as long as their first lease lasts."""
-_SHORT = {"timeout_seconds": 60, "deadline_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
+_SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 
 @dataclass
@@ -103,24 +103,24 @@ class Users:
             "priority": pick([each.value for each in Priority]),
             "retry": {"max_attempts": pick([1, 3, 5]), "initial_seconds": pick([0, 1, 60])},
             "timeout_seconds": pick([30, 120]),
-            "deadline_seconds": pick([10, 300]),
-            "rollback": pick([True, False]),
+            "notify_within_seconds": pick([10, 300]),
+            "rollback_on_failure": pick([True, False]),
         }
         if body["type"] == PULLED:
-            body["rollback"] = False
+            body["rollback_on_failure"] = False
         elif self.random.random() < 0.2:
             body |= self._target()
         if self.random.random() < 0.1:
             body["callback_url"] = CALLBACK_URL
-        lock = pick([None, None, {"key": "a"}, {"key": "a", "scope": "run"}, {"key": "b", "limit": 2}])
+        lock = pick([None, None, {"key": "a"}, {"key": "a", "scope": "run"}, {"key": "b", "max_holders": 2}])
         return body | ({"lock": lock} if lock else {})
 
     def _target(self) -> dict[str, Any]:
         """An endpoint or a queue instead of a handler."""
         if self.random.random() < 0.3:
-            return {"target": {"kind": "sqs", "arn": SINK}, "rollback": False}
+            return {"target": {"kind": "sqs", "arn": SINK}, "rollback_on_failure": False}
         phases = self.random.choice([[], ["rollback"], ["prepare", "clean", "rollback"]])
-        return {"target": {"kind": "http", "url": URL, "phases": phases}, "rollback": "rollback" in phases}
+        return {"target": {"kind": "http", "url": URL, "phases": phases}, "rollback_on_failure": "rollback" in phases}
 
     def _send_event(self) -> None:
         """Put an event on the queue of the intake, of which exactly one task is to be made."""
@@ -133,7 +133,7 @@ class Users:
                 "type": works.PLAIN,
                 "name": name,
                 "timeout_seconds": 60,
-                "deadline_seconds": 60,
+                "notify_within_seconds": 60,
                 "delay_seconds": self.random.choice([0, 5, 90]),
             },
         }
@@ -211,11 +211,11 @@ class Users:
     def _notify(self, task_id: str) -> None:
         stored = self.storm.watching.record(task_id)
         # Only a target that has returned tells an end, and it knows that it has.
-        if stored is None or not stored.deferred:
+        if stored is None or not stored.awaiting_notification:
             return
         told = {"outcome": "succeeded", "result": 1}
         if self.random.random() < 0.3:
-            told = {"outcome": "failed", "error": {"class": "Boom", "message": "told"}}
+            told = {"outcome": "failed", "error": {"type": "Boom", "message": "told"}}
         self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": stored.fence, **told})
 
     def resume_all(self) -> None:
@@ -248,12 +248,12 @@ class Users:
         stored = watching.record(task["id"])
         if stored is not None and stored.fence == task["fence"] and stored.state == "running":
             # Of a claim's skewed clock and of the answer's way some may be missing, not half of it.
-            left = (stored.lease_ends_at or 0) - self.storm.time.now()
+            left = (stored.lease_expires_at or 0) - self.storm.time.now()
             watching.check(left >= LEASE // 2 - 3 * SECOND, f"{task['id']} was leased with {left} ms left")
         if self.storm.time.now() >= ends_at:
             return
         effect = watching.began("run", task["id"], task["fence"])
-        path = f"/v1/leases/{lease['lease']}"
+        path = f"/v1/leases/{lease['id']}"
         until = self.storm.time.now() + self.random.choice([0, 2, 25, 70]) * SECOND
         is_silent = self.random.random() < _SILENT
         while (now := self.storm.time.now()) < until:
@@ -271,7 +271,7 @@ class Users:
             ends_at = min(asked_at + LEASE, overdue_at) if renewed else ends_at
         watching.ended(effect)
         how = self.random.choice(["complete", "complete", "fail", "release"])
-        told = {"complete": {"result": 1}, "fail": {"error": {"class": "Boom", "message": "x"}}}.get(how)
+        told = {"complete": {"result": 1}, "fail": {"error": {"type": "Boom", "message": "x"}}}.get(how)
         for _ in range(3):
             answer = self.ask("POST", f"{path}/{how}", told)
             if answer is not None and answer.status in _ANSWERED:
@@ -283,14 +283,14 @@ class Users:
         self.storm.take(self.random.randrange(1, 60) * SECOND)
         stored = self.storm.watching.record(task["id"])
         is_over = stored is not None and stored.fence > task["fence"]
-        answer = self.ask("POST", f"/v1/leases/{lease['lease']}/heartbeat")
+        answer = self.ask("POST", f"/v1/leases/{lease['id']}/heartbeat")
         heard = answer is not None and answer.status == 200
         self.storm.watching.check(not (is_over and heard), f"{task['id']} was renewed under fence {task['fence']}")
         stored = self.storm.watching.record(task["id"])
         if stored is None or stored.fence <= task["fence"] or stored.is_terminal:
             return
         is_told = any(line.fence == task["fence"] for line in stored.attempt_history)
-        answer = self.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 9})
+        answer = self.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 9})
         heard = answer is not None and answer.status == 200
         self.storm.watching.check(
             is_told or not heard, f"{task['id']} was ended under fence {task['fence']}, which is another's by now"

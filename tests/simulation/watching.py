@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.states import LEASED, WAITING, State
+from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.targets import AwsTarget
 from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _STATE, _FENCE, _VERSION, _FINISHED = (ATTRIBUTES[name].name for name in ("state", "fence", "version", "finished_at"))
 _ATTEMPT_HISTORY = ATTRIBUTES["attempt_history"].name
-_LEASE = ATTRIBUTES["lease_ends_at"].name
+_LEASE = ATTRIBUTES["lease_expires_at"].name
 _NODE_REF = ATTRIBUTES["node_ref"].name
 _BEGINNING = frozenset({"prepare", "run"})
 PROMPT, TENTH = 10 * SECOND, 400
@@ -142,7 +143,7 @@ class Watching:
             self.check(new is not None or has_expired, f"{name} was removed")
             return
         self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
-        before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
+        before, after = read_state(old[_STATE]), read_state(new[_STATE])
         self.moves.add((before, after))
         self.check(after in MOVES[before].split(), f"{name} went from {before} to {after}")
         versions = int(old[_VERSION]["N"]), int(new[_VERSION]["N"])
@@ -166,7 +167,7 @@ class Watching:
                 self.account.topologies.succeeded(name)
         if before is State.FAILED and after is State.SCHEDULED:
             self.account.topologies.reopened(name)
-        if before in WAITING and after is State.RUNNING:
+        if before in STARTABLE and after is State.RUNNING:
             self.taken_up[name] = fences[1]
         if fences[1] > fences[0]:
             self.claimed_at[name] = self.account.time.now()
@@ -290,7 +291,7 @@ class Watching:
         }
         others |= self._deferred_under(lock)
         count = len(others | {effect.task_id})
-        self.check(count <= lock.limit, f"{what} began as number {count} under lock {lock.key}")
+        self.check(count <= lock.max_holders, f"{what} began as number {count} under lock {lock.key}")
 
     def _deferred_under(self, lock: LockSpec) -> set[str]:
         """The tasks that hold a lock because their targets have accepted the work, and are to notify."""

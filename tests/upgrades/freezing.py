@@ -44,9 +44,9 @@ def scheduled(life: Life) -> None:
         tags={"team": "dba", "x": ""},
         retry={"max_attempts": 3, "initial_seconds": 0.5, "multiplier": 3, "max_seconds": 60},
         timeout_seconds=30,
-        deadline_seconds=600,
-        rollback=True,
-        lock={"key": "db-17", "limit": 2, "scope": "run"},
+        notify_within_seconds=600,
+        rollback_on_failure=True,
+        lock={"key": "db-17", "max_holders": 2, "scope": "run"},
     )
 
 
@@ -94,7 +94,7 @@ def paused(life: Life) -> None:
 
 def deferred(life: Life) -> None:
     """A task whose target only accepted the work; its deadline has a wake."""
-    life.work(life.create("deferring", deadline_seconds=120))
+    life.work(life.create("deferring", notify_within_seconds=120))
 
 
 def ended(life: Life) -> None:
@@ -103,7 +103,7 @@ def ended(life: Life) -> None:
     life.work(life.create("boom", retry={"max_attempts": 1}))
     cancelled = life.create(delay_seconds=60)
     assert life.api.send("DELETE", f"/v1/tasks/{cancelled}").status == 200
-    undone = life.create("undoing", retry={"max_attempts": 1}, rollback=True)
+    undone = life.create("undoing", retry={"max_attempts": 1}, rollback_on_failure=True)
     life.finish(undone)
 
 
@@ -140,12 +140,7 @@ def locked(life: Life) -> None:
 
 def switched(life: Life) -> None:
     """Switches, and a task that one of them holds back."""
-    assert (
-        life.api.send(
-            "PUT", "/v1/switches", {"scope": "type", "name": "report", "max_concurrent": 3, "reason": "for now"}
-        ).status
-        == 200
-    )
+    assert life.api.send("PUT", "/v1/switches/type/report", {"max_concurrent": 3, "reason": "for now"}).status == 200
     life.create(delay_seconds=5)
 
 

@@ -103,7 +103,7 @@ class Life:
                 break
             if task.state is State.PAUSED:
                 assert self.api.send("POST", f"/v1/tasks/{task_id}/resume").status == 200
-            self.stack.clock.at = max(self.stack.clock.at, (task.lease_ends_at or 0) + PATIENCE)
+            self.stack.clock.at = max(self.stack.clock.at, (task.lease_expires_at or 0) + PATIENCE)
             self.work(task_id)
         return self.read(task_id).state.value
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from duetime_client.manifests.apply import Done
     from duetime_client.manifests.differences import Difference, Step
 
-SIGNS = {Action.CREATE: ("+", "green"), Action.CHANGE: ("~", "yellow"), Action.DELETE: ("-", "red")}
-DONE = {Action.CREATE: "created", Action.CHANGE: "changed", Action.DELETE: "deleted", Action.KEEP: "unchanged"}
+SIGNS = {Action.CREATE: ("+", "green"), Action.UPDATE: ("~", "yellow"), Action.DELETE: ("-", "red")}
+DONE = {Action.CREATE: "created", Action.UPDATE: "updated", Action.DELETE: "deleted", Action.KEEP: "unchanged"}
 _LONGEST_VALUE = 60
 
 
@@ -36,7 +36,7 @@ def show_plan(steps: Sequence[Step]) -> None:
     counts = Counter(step.action for step in steps)
     words = [
         Text.assemble((f"{counts[Action.CREATE]} to create", "green" if counts[Action.CREATE] else "dim")),
-        Text.assemble((f"{counts[Action.CHANGE]} to change", "yellow" if counts[Action.CHANGE] else "dim")),
+        Text.assemble((f"{counts[Action.UPDATE]} to update", "yellow" if counts[Action.UPDATE] else "dim")),
         Text.assemble((f"{counts[Action.DELETE]} to delete", "red" if counts[Action.DELETE] else "dim")),
         Text(f"{counts[Action.KEEP]} unchanged", "dim"),
     ]

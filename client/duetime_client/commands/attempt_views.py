@@ -31,7 +31,7 @@ def show_attempts(attempts: Sequence[Attempt], clock: Clock) -> None:
         table.add_column(heading, no_wrap=True)
     for heading in ("late", "took", "dollars"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("holder")
+    table.add_column("worker")
     failed = any(attempt.error for attempt in attempts)
     table.add_column("error") if failed else None
     for attempt in attempts:
@@ -48,7 +48,7 @@ def cells(attempt: Attempt, clock: Clock, *, failed: bool) -> Iterator[Text]:
     for milliseconds in (attempt.lateness_ms, attempt.duration_ms):
         yield Text("" if milliseconds is None else f"{milliseconds:g} ms")
     yield Text("" if attempt.cost_dollars is None else f"{attempt.cost_dollars:.8f}")
-    yield printable(attempt.holder or "")
+    yield printable(attempt.worker or "")
     if failed:
         error = attempt.error
-        yield printable(f"{error.kind}: {error.message}".removeprefix(": "), "red") if error else Text()
+        yield printable(f"{error.type}: {error.message}".removeprefix(": "), "red") if error else Text()

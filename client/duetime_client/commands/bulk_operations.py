@@ -64,7 +64,7 @@ def cancel(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Stop an operation; what it has changed stays changed."""
+    """Stop an operation; what it has done stays done."""
     with connected(context, deployment) as client:
         operation = client.cancel_bulk_operation(operation_id)
     show_one(operation, context.ensure_object(Clock), as_json=as_json)
@@ -77,7 +77,7 @@ def watched(client: Client, operation_id: str) -> BulkOperation:
         bar = progress.add_task("")
         for operation in client.follow_bulk_operation(operation_id):
             total = operation.matched if operation.topology_id else None
-            progress.update(bar, total=total, completed=operation.changed, description=operation.kind)
+            progress.update(bar, total=total, completed=operation.affected, description=operation.kind)
     return operation
 
 
@@ -98,11 +98,11 @@ def show_operations(operations: Iterable[BulkOperation], clock: Clock) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("id", "kind", "state", "started"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("scanned", "matched", "changed", "rejected"):
+    for heading in ("scanned", "matched", "affected", "rejected"):
         table.add_column(heading, justify="right", no_wrap=True)
     now = clock.now()
     for each in operations:
-        counts = (each.examined, each.matched, each.changed, sum(each.refused.values()))
+        counts = (each.examined, each.matched, each.affected, sum(each.refused.values()))
         started = timed(each.created_at, clock, now, units=1)
         table.add_row(printable(each.id), each.kind, each.state, started, *map(str, counts))
     console().print(table)

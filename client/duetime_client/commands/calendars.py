@@ -60,8 +60,8 @@ def put(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of the calendar, or iCalendar (.ics).")],
     *,
     deployment: Deployment,
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="For an .ics file: excludes (default) or includes.")
+    mode: Annotated[
+        str | None, typer.Option(metavar="MODE", help="For an .ics file: excludes (default) or includes.")
     ] = None,
     timezone: Annotated[
         str | None, typer.Option(metavar="ZONE", help="For an .ics file: time zone of its days; default: UTC.")
@@ -70,13 +70,13 @@ def put(
 ) -> None:
     """Create a calendar from a file, or replace it completely."""
     is_icalendar = file.suffix.lower() == ICALENDAR_SUFFIX
-    if not is_icalendar and (kind or timezone):
-        raise typer.BadParameter("is for .ics files", param_hint="--kind" if kind else "--timezone")
+    if not is_icalendar and (mode or timezone):
+        raise typer.BadParameter("is for .ics files", param_hint="--mode" if mode else "--timezone")
     data = content_of(file)
     fields = None if is_icalendar else fields_of(data)
     with connected(context, deployment) as client:
         if fields is None:
-            calendar = client.put_icalendar(name, data, kind=kind, timezone=timezone)
+            calendar = client.put_icalendar(name, data, mode=mode, timezone=timezone)
         else:
             calendar = client.put_calendar(name, **fields)
     show_one(calendar, as_json=as_json)
@@ -139,20 +139,20 @@ def show_calendars(calendars: Sequence[Calendar]) -> None:
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("name", overflow="ellipsis", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
+    table.add_column("mode", no_wrap=True)
     table.add_column("zone", no_wrap=True)
     for heading in ("dates", "weekdays", "windows", "spans"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in calendars:
         sizes = (len(part) for part in (each.dates, each.weekdays, each.windows, each.spans))
-        table.add_row(printable(each.name), each.kind, printable(each.timezone), *(str(size or "") for size in sizes))
+        table.add_row(printable(each.name), each.mode, printable(each.timezone), *(str(size or "") for size in sizes))
     console().print(table)
 
 
 def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:
     """The lines of a calendar's detail view."""
     yield "name", printable(calendar.name)
-    yield "work runs", Text("at other times only" if calendar.kind == "excludes" else "at these times only")
+    yield "work runs", Text("at other times only" if calendar.mode == "excludes" else "at these times only")
     yield "zone", printable(calendar.timezone)
     if calendar.weekdays:
         yield "weekdays", printable(" ".join(calendar.weekdays))

@@ -99,7 +99,7 @@ def show_dead_letters(tasks: Sequence[Task], clock: Clock, *, more: bool) -> Non
     table.add_column("error")
     now = clock.now()
     for task in tasks:
-        error = f"{task.error.kind}: {task.error.message}" if task.error else ""
+        error = f"{task.error.type}: {task.error.message}" if task.error else ""
         ended = Text("soon") if task.finished_at is None else timed(task.finished_at, clock, now, units=1)
         table.add_row(Text(task.id), one_line(task.type), ended, str(task.attempt), one_line(error))
     console().print(table)

@@ -77,7 +77,7 @@ class Totals:
 
     examined: int = 0
     matched: int = 0
-    changed: int = 0
+    affected: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     operation_id: str | None = None
     state: str | None = None
@@ -86,7 +86,7 @@ class Totals:
         """Add a page."""
         self.examined += result.examined
         self.matched += result.matched
-        self.changed += result.changed
+        self.affected += result.affected
         self.refused.update(result.refused)
         self.operation_id, self.state = result.operation_id, result.state
 
@@ -96,7 +96,7 @@ class Totals:
         return {
             "examined": self.examined,
             "matched": self.matched,
-            "changed": self.changed,
+            "affected": self.affected,
             "refused": dict(self.refused),
         }
 
@@ -177,7 +177,7 @@ def show_totals(totals: Totals, done: str, *, as_json: bool) -> None:
     if as_json:
         show_json(totals.document)
         return
-    number = totals.matched if done == "matched" else totals.changed
+    number = totals.matched if done == "matched" else totals.affected
     console().print(f"{number} {done}, {totals.examined} scanned")
     for code, count in sorted(totals.refused.items()):
         console().print(f"{count} rejected: {code}", style="yellow")

@@ -23,7 +23,7 @@ STATE_STYLES = {
     "failed": "bold red",
     "rolling_back": "yellow",
     "rolled_back": "yellow",
-    "postponed": "yellow",
+    "waiting": "yellow",
     "paused": "magenta",
     "cancelled": "dim",
 }

@@ -1,4 +1,4 @@
-"""`duetime locks`: list, show, free."""
+"""`duetime locks`: list, show, release."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated
@@ -14,7 +14,7 @@ from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.lock_admin import Lock
 
-app = CommandGroup(help="See which tasks hold locks or wait for them; free a lock by force.", no_args_is_help=True)
+app = CommandGroup(help="See which tasks hold locks or wait for them; release a lock by force.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 
 
@@ -49,7 +49,7 @@ def show(
 
 
 @app.command()
-def free(
+def release(
     context: typer.Context,
     key: Key,
     *,
@@ -58,9 +58,9 @@ def free(
 ) -> None:
     """Take a lock from its holders by force: they stop at their next heartbeat, and the next waiting task gets it."""
     with connected(context, deployment) as client:
-        lock = client.free_lock(key)
+        lock = client.release_lock(key)
     if not as_json:
-        say(f"freed the lock {lock.key}")
+        say(f"released the lock {lock.key}")
     show_one(lock, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -94,7 +94,7 @@ def rows(lock: Lock, clock: Clock) -> Iterator[tuple[Text, Text, Text]]:
         yield key, Text(), Text("free", "green")
     for holder in lock.holders:
         held = "held until " if holder.fence is not None else "reserved until "
-        yield key, printable(holder.task_id), Text.assemble(held, timed(holder.until, clock, now, units=1))
+        yield key, printable(holder.task_id), Text.assemble(held, timed(holder.expires_at, clock, now, units=1))
         key = Text()
     for position, waiter in enumerate(lock.waiters, 1):
         due = timed(waiter.due_at, clock, now, units=1)

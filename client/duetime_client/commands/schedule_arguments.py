@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.schedule_options import RuleOptions, TimingOptions
-    from duetime_client.schedule_models import ScheduleFields, TimingFields
+    from duetime_client.schedule_models import PermanentTiming, ScheduleFields, TimingFields
 
 NONE = "none"
 """Removes a bound."""
@@ -33,7 +33,7 @@ def timing_fields(options: TimingOptions, clock: Clock) -> TimingFields:
         "dst_fold": options.dst_fold and options.dst_fold.value,
         "calendars": options.calendar or None,
         "on_excluded": options.on_excluded and options.on_excluded.value,
-        "permanent": whole_seconds(options.permanent, "--permanent"),
+        "permanent": permanent_timing(options.permanent),
         "jitter_seconds": whole_seconds(options.jitter, "--jitter"),
     }
     fields: TimingFields = {name: value for name, value in values.items() if value is not None}  # type: ignore[assignment] # the names are the fields'
@@ -56,6 +56,12 @@ def rule_fields(options: RuleOptions) -> ScheduleFields:
     if options.pause_on_failure is not None:
         fields["pause_on_failure"] = options.pause_on_failure
     return fields
+
+
+def permanent_timing(text: str | None) -> PermanentTiming | None:
+    """The timing of `--permanent`, if the option is given."""
+    seconds = whole_seconds(text, "--permanent")
+    return None if seconds is None else {"gap_seconds": seconds}
 
 
 def whole_seconds(text: str | None, option: str) -> int | None:

@@ -56,6 +56,7 @@ class ScheduleState(StrEnum):
 
 ScheduleName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the schedule.")]
 From = Annotated[str | None, typer.Option("--from", metavar="TIME", help="Start of the list; default: now.")]
+After = Annotated[str | None, typer.Option("--after", metavar="TIME", help="Start of the list; default: now.")]
 Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most.")]
 
 
@@ -80,7 +81,7 @@ class TimingOptions:
     ] = None
     permanent: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Run again after each end, with this pause.", rich_help_panel=WHEN),
+        typer.Option(metavar="DURATION", help="Run again after each end, with this gap.", rich_help_panel=WHEN),
     ] = None
     dialect: Annotated[Dialect | None, typer.Option("--dialect", help="Syntax of --cron.", rich_help_panel=WHEN)] = None
     timezone: Annotated[

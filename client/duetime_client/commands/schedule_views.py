@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.schedule_models import Occurrence, Schedule
+    from duetime_client.schedule_models import Backfill, Occurrence, Schedule
 
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
 _SHOWN_SEPARATELY = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
@@ -78,7 +78,7 @@ def show_preview(occurrences: Sequence[Occurrence]) -> None:
     table.add_column("decision", overflow="fold")
     for each in occurrences:
         style = "" if each.runs else "dim"
-        table.add_row(_local_time(each.local, style), decision(each))
+        table.add_row(_local_time(each.local_time, style), decision(each))
     console().print(table)
 
 
@@ -95,9 +95,29 @@ def show_occurrences(occurrences: Sequence[Occurrence], clock: Clock) -> None:
     table.add_column("note", overflow="fold")
     for each in occurrences:
         state = printable(each.state or "", STATE_STYLES.get(each.state or "", ""))
-        time = _local_time(each.local).append(f" ({distance(each.at, now, 1)})", "dim")
+        time = _local_time(each.local_time).append(f" ({distance(each.scheduled_at, now, 1)})", "dim")
         table.add_row(time, printable(each.task_id or ""), state, printable(each.note or ""))
     console().print(table)
+
+
+def show_backfills(backfills: Sequence[Backfill], clock: Clock, *, as_json: bool = False) -> None:
+    """Print backfills, a line each; one as JSON."""
+    if as_json:
+        show_json(backfills[0].document)
+        return
+    for each in backfills:
+        console().print(printable(f"{each.id} {backfill_line(each, clock)}"))
+    if not backfills:
+        console().print("no backfills", style="dim")
+
+
+def backfill_line(backfill: Backfill, clock: Clock) -> str:
+    """How far a backfill has come, and which period it is for."""
+    state = "finished" if backfill.finished_at else "running"
+    bounds = (backfill.scheduled_after, backfill.scheduled_before)
+    start, end = (full_moment(localized(each, clock)) for each in bounds)
+    done = f"{backfill.runs_started} of {counted(backfill.occurrences, 'occurrence')} created"
+    return f"{state}: {done}, {start} to {end}"
 
 
 def decision(occurrence: Occurrence) -> Text:
@@ -107,9 +127,9 @@ def decision(occurrence: Occurrence) -> Text:
     text = Text("runs", "green")
     # A note of a moved occurrence has the time already.
     is_said = "moved to" in (occurrence.note or "")
-    if occurrence.due_at is not None and occurrence.due_at != occurrence.at and not is_said:
+    if occurrence.due_at is not None and occurrence.due_at != occurrence.scheduled_at and not is_said:
         # In the offset of the occurrence, as all times of its table.
-        offset = datetime.fromisoformat(occurrence.local).tzinfo
+        offset = datetime.fromisoformat(occurrence.local_time).tzinfo
         text.append(f" at {occurrence.due_at.astimezone(offset).isoformat(' ', 'seconds')}")
     if occurrence.note:
         text.append(": ").append_text(printable(occurrence.note))
@@ -124,7 +144,12 @@ def shown_state(schedule: Schedule) -> Text:
 def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
     now = clock.now()
     yield "name", printable(schedule.name)
-    yield "state", Text.assemble(shown_state(schedule), printable(f": {schedule.note}" if schedule.note else ""))
+    yield (
+        "state",
+        Text.assemble(
+            shown_state(schedule), printable(f": {schedule.paused_reason}" if schedule.paused_reason else "")
+        ),
+    )
     yield "when", printable(f"{schedule.timing} ({schedule.timezone})")
     if schedule.dates:
         yield "dates", printable(", ".join(schedule.dates))
@@ -148,15 +173,13 @@ def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
 def _run_lines(schedule: Schedule, clock: Clock, now: datetime) -> Iterator[tuple[str, Text]]:
     """What comes next, backfills, and recent events: runs by hand, pauses, what was skipped and why."""
     for index, each in enumerate(schedule.upcoming):
-        when = timed(each.due_at or each.at, clock, now)
+        when = timed(each.due_at or each.scheduled_at, clock, now)
         yield "" if index else "next", Text.assemble(when, "  ", decision(each) if each.note else "")
     for index, run in enumerate(schedule.backfills):
-        state = "ended" if run.ended_at else "running"
-        start, end = (full_moment(localized(each, clock)) for each in (run.start, run.until))
-        words = f"{run.id} {state}: {run.placed} of {counted(run.size, 'occurrence')} created, {start} to {end}"
-        yield "" if index else "backfill", printable(words)
-    for index, skip in enumerate(schedule.skips):
-        yield "" if index else "events", Text.assemble(timed(skip.at, clock, now), "  ", printable(skip.note))
+        yield "" if index else "backfill", printable(f"{run.id} {backfill_line(run, clock)}")
+    for index, skip in enumerate(schedule.skipped_runs):
+        when = timed(skip.recorded_at, clock, now)
+        yield "" if index else "events", Text.assemble(when, "  ", printable(skip.reason))
 
 
 def _next(schedule: Schedule, clock: Clock, now: datetime) -> Text:

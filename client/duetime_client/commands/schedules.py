@@ -1,11 +1,10 @@
-"""`duetime schedules`: list, show, create, change, delete, occurrences, preview."""
+"""`duetime schedules`: list, show, create, update, delete, occurrences, preview."""
 
 from itertools import islice
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duetime_client.client import Client
 from duetime_client.commands import apply, schedule_control
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
@@ -13,6 +12,7 @@ from duetime_client.commands.console import say, show_json
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
 from duetime_client.commands.schedule_options import (
+    After,
     Count,
     From,
     RuleOptions,
@@ -23,8 +23,9 @@ from duetime_client.commands.schedule_options import (
 from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_schedules
 from duetime_client.commands.task_arguments import moment, task_fields
 from duetime_client.commands.task_options import AllowUnknownType, IfMatch, TaskOptions, TaskType
-from duetime_client.schedule_models import ScheduleFields
-from duetime_client.task_fields import TaskFields
+
+if TYPE_CHECKING:
+    from duetime_client.schedule_models import ScheduleFields
 
 app = CommandGroup(help="Create and control schedules: recurring tasks.", no_args_is_help=True)
 MAX_PAGE = 100
@@ -92,7 +93,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
 
 
 @app.command()
-def change(  # noqa: PLR0913 - arguments, and bundles of options
+def update(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     schedule_name: ScheduleName,
     *,
@@ -105,18 +106,19 @@ def change(  # noqa: PLR0913 - arguments, and bundles of options
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a schedule; fields without an option do not change. Its queued tasks are replaced."""
+    """Update a schedule; fields without an option stay as they are. Its queued tasks are replaced."""
     clock = context.ensure_object(Clock)
     changes: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     if no_calendars:
         changes["calendars"] = []
     template = task_fields(task)
     if not changes and not template and task_type is None:
-        raise typer.BadParameter("nothing to change: give at least one option such as --cron or --payload")
+        raise typer.BadParameter("nothing to update: give at least one option such as --cron or --payload")
+    if template or task_type is not None:
+        named = {} if task_type is None else {"type": task_type}
+        changes["task"] = {**template, **named}  # type: ignore[typeddict-item] # an update need not name the type
     with connected(context, deployment) as client:
-        if template or task_type is not None:
-            if_match = _with_task(client, schedule_name, changes, template, task_type, if_match)
-        schedule = client.change_schedule(schedule_name, if_match=if_match, **changes)
+        schedule = client.update_schedule(schedule_name, if_match=if_match, **changes)
     show(schedule, clock, as_json=as_json)
 
 
@@ -143,15 +145,15 @@ def occurrences(
     name: ScheduleName,
     *,
     deployment: Deployment,
-    start: From = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End of the list.")] = None,
+    after: After = None,
+    before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="End of the list, excluded.")] = None,
     count: Count = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List occurrences with their tasks: past ones with --from, else future ones; with --json, as one array."""
+    """List occurrences with their tasks: past ones with --after, else future ones; with --json, as one array."""
     clock = context.ensure_object(Clock)
-    first = None if start is None else moment(start, clock, "--from")
-    last = None if end is None else moment(end, clock, "--to")
+    first = None if after is None else moment(after, clock, "--after")
+    last = None if before is None else moment(before, clock, "--before")
     with connected(context, deployment) as client:
         found = client.list_occurrences(name, start=first, end=last, limit=count)
     if as_json:
@@ -180,22 +182,6 @@ def preview(
         show_json([each.document for each in found])
     else:
         show_preview(found)
-
-
-def _with_task(
-    client: Client,
-    name: str,
-    changes: ScheduleFields,
-    template: TaskFields,
-    task_type: str | None,
-    if_match: str | None,
-) -> str:
-    """Add the complete new task, which the API replaces as a whole; returns the version that it is based on."""
-    schedule = client.get_schedule(name)
-    before = {key: value for key, value in schedule.task.items() if value is not None}
-    named = {} if task_type is None else {"type": task_type}
-    changes["task"] = {**before, **template, **named}  # type: ignore[typeddict-item] # a response has the fields of a request
-    return if_match or schedule.etag
 
 
 schedule_control.add_to(app)

@@ -1,4 +1,4 @@
-"""`duetime switches`: list, set, lift."""
+"""`duetime switches`: list, show, set, delete."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -13,23 +13,25 @@ from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.switches import Circuit, Switch
+from duetime_client.switches import ALL, Circuit, Switch
 
 app = CommandGroup(
-    help="Stop a type, an owner or everything, or limit its concurrency, without a deployment.", no_args_is_help=True
+    help="Stop a type, an owner or all tasks, or limit its concurrency, without a deployment.", no_args_is_help=True
 )
 
 
 class ScopeName(StrEnum):
     """What a switch applies to."""
 
-    EVERYTHING = "everything"
+    ALL = "all"
     TYPE = "type"
     OWNER = "owner"
 
 
 Scope = Annotated[ScopeName, typer.Argument(help="What the switch applies to.")]
-Name = Annotated[str, typer.Argument(metavar="[NAME]", help="The type or the owner.", show_default=False)]
+Name = Annotated[
+    str, typer.Argument(metavar="[NAME]", help="The type or the owner; `all` needs none.", show_default=False)
+]
 
 
 @app.command("list")
@@ -54,7 +56,7 @@ def list_switches(
 def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     scope: Scope,
-    name: Name = "",
+    name: Name = ALL,
     *,
     deployment: Deployment,
     stop: Annotated[bool, typer.Option("--stop", help="Start none of its tasks; running ones continue.")] = False,
@@ -68,29 +70,44 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Stop something or limit its concurrency. Replaces the switch that was set before."""
     if not stop and max_concurrent is None:
-        raise typer.BadParameter("give --stop or --max-concurrent; to remove a switch, use `duetime switches lift`")
+        raise typer.BadParameter("give --stop or --max-concurrent; to remove a switch, use `duetime switches delete`")
     with connected(context, deployment) as client:
         switch = client.put_switch(scope.value, name, stopped=stop, max_concurrent=max_concurrent, reason=reason)
     show_one(switch, context.ensure_object(Clock), as_json=as_json)
 
 
 @app.command()
-def lift(
+def show(
     context: typer.Context,
     scope: Scope,
-    name: Name = "",
+    name: Name = ALL,
     *,
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a switch: tasks that it stopped start by themselves within 90 seconds."""
+    """Show one switch."""
     with connected(context, deployment) as client:
-        switch = client.remove_switch(scope.value, name)
+        switch = client.get_switch(scope.value, name)
+    show_one(switch, context.ensure_object(Clock), as_json=as_json)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    scope: Scope,
+    name: Name = ALL,
+    *,
+    deployment: Deployment,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a switch: tasks that it stopped start by themselves within 90 seconds."""
+    with connected(context, deployment) as client:
+        switch = client.delete_switch(scope.value, name)
     if as_json:
         show_json(switch.document)
         return
-    subject = printable(" ".join(filter(None, (switch.scope, switch.name))))
-    what = Text.assemble("lifted the switch for ", subject, " (was: ", setting(switch), ")")
+    subject = printable(f"{switch.scope} {switch.name}" if switch.name != switch.scope else switch.scope)
+    what = Text.assemble("deleted the switch for ", subject, " (was: ", setting(switch), ")")
     console().print(what.append("; stopped tasks start within 90 seconds" if switch.stopped else ""), soft_wrap=True)
 
 
@@ -106,8 +123,8 @@ def show_switches(switches: Iterable[Switch], clock: Clock) -> None:
     """Print switches as a table."""
     table = _table("scope", "name", "switch", "since", "by", "reason")
     for switch in switches:
-        since = timed(switch.changed_at, clock, clock.now(), units=1)
-        known = (printable(text) for text in (switch.changed_by, switch.reason))
+        since = timed(switch.updated_at, clock, clock.now(), units=1)
+        known = (printable(text) for text in (switch.updated_by, switch.reason))
         table.add_row(printable(switch.scope), printable(switch.name), setting(switch), since, *known)
     _show(table, "no switches")
 

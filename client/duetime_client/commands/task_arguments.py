@@ -36,11 +36,11 @@ def task_fields(options: TaskOptions) -> TaskFields:
         fields["target"] = target
     if options.callback_url is not None:
         fields["callback_url"] = options.callback_url or None
-    if options.lock_limit is not None and options.lock is None:
-        raise typer.BadParameter("needs --lock", param_hint="--lock-limit")
+    if options.lock_max_holders is not None and options.lock is None:
+        raise typer.BadParameter("needs --lock", param_hint="--lock-max-holders")
     if options.lock is not None:
-        limit = options.lock_limit
-        fields["lock"] = {"key": options.lock} if limit is None else {"key": options.lock, "limit": limit}
+        limit = options.lock_max_holders
+        fields["lock"] = {"key": options.lock} if limit is None else {"key": options.lock, "max_holders": limit}
     return {**fields, **attempt_fields(options)}
 
 
@@ -51,19 +51,19 @@ def attempt_fields(options: TaskOptions) -> TaskFields:
         fields["retry"] = {"max_attempts": options.max_attempts}
     if options.timeout is not None:
         fields["timeout_seconds"] = options.timeout
-    if options.deadline is not None:
-        fields["deadline_seconds"] = options.deadline
-    if options.rollback is not None:
-        fields["rollback"] = options.rollback
+    if options.notify_within is not None:
+        fields["notify_within_seconds"] = options.notify_within
+    if options.rollback_on_failure is not None:
+        fields["rollback_on_failure"] = options.rollback_on_failure
     return fields
 
 
 def due_fields(options: DueOptions, clock: Clock) -> TaskFields:
     """The field that says when a task is due, if an option does."""
-    if options.at is not None and options.delay is not None:
-        raise typer.BadParameter("give either --at or --in, not both")
-    if options.at is not None:
-        return {"at": moment(options.at, clock, "--at")}
+    if options.due_at is not None and options.delay is not None:
+        raise typer.BadParameter("give either --due-at or --in, not both")
+    if options.due_at is not None:
+        return {"due_at": moment(options.due_at, clock, "--due-at")}
     return {} if options.delay is None else {"delay_seconds": seconds(options.delay)}
 
 
@@ -78,10 +78,10 @@ def task_filter(options: FilterOptions, clock: Clock, state: str | None = None) 
         filters["name"] = options.of_name
     if options.of_tag:
         filters["tags"] = tags_of(options.of_tag)
-    if options.due_from is not None:
-        filters["due_from"] = moment(options.due_from, clock, "--due-from")
-    if options.due_to is not None:
-        filters["due_to"] = moment(options.due_to, clock, "--due-to")
+    if options.due_after is not None:
+        filters["due_after"] = moment(options.due_after, clock, "--due-after")
+    if options.due_before is not None:
+        filters["due_before"] = moment(options.due_before, clock, "--due-before")
     return filters
 
 

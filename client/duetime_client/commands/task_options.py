@@ -89,14 +89,15 @@ class TaskOptions:
     ] = None
     max_attempts: Annotated[int | None, typer.Option(metavar="N", help="Maximum number of attempts.")] = None
     timeout: Annotated[int | None, typer.Option(metavar="SECONDS", help="Time limit of one attempt.")] = None
-    deadline: Annotated[
+    notify_within: Annotated[
         int | None, typer.Option(metavar="SECONDS", help="Time limit of a target that accepts work and notifies later.")
     ] = None
-    rollback: Annotated[
-        bool | None, typer.Option("--rollback/--no-rollback", help="Have the target undo a final failure.")
+    rollback_on_failure: Annotated[
+        bool | None,
+        typer.Option("--rollback-on-failure/--no-rollback-on-failure", help="Have the target undo a final failure."),
     ] = None
     lock: Annotated[str | None, typer.Option(metavar="KEY", help="A lock that the task holds while it runs.")] = None
-    lock_limit: Annotated[
+    lock_max_holders: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How many tasks may hold the lock at a time. Needs --lock.")
     ] = None
 
@@ -105,7 +106,7 @@ class TaskOptions:
 class DueOptions:
     """When a task is due."""
 
-    at: Annotated[
+    due_at: Annotated[
         str | None, typer.Option(metavar="TIME", help="Due time, ISO 8601; without a zone, in local time.")
     ] = None
     delay: Annotated[
@@ -136,10 +137,10 @@ class FilterOptions:
             "--of-tag", metavar="KEY=VALUE", help="Tasks with this tag; may be repeated.", rich_help_panel=MANY
         ),
     ] = None
-    due_from: Annotated[
+    due_after: Annotated[
         str | None, typer.Option(metavar="TIME", help="Tasks due at or after this time.", rich_help_panel=MANY)
     ] = None
-    due_to: Annotated[
+    due_before: Annotated[
         str | None, typer.Option(metavar="TIME", help="Tasks due before this time.", rich_help_panel=MANY)
     ] = None
 

@@ -77,16 +77,16 @@ def moments(task: Task) -> Iterator[tuple[str, datetime]]:
 def lease_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, Text]]:
     """Who runs a task, and what it was requested to do or waits for."""
     if task.lease is not None:
-        held = timed(task.lease.ends_at, clock, now)
-        yield "lease", Text.assemble(printable(task.lease.holder), " until ", held)
-    if task.deferred:
-        yield "deferred", Text("the target has accepted the task and will notify")
-    if task.asked:
-        yield "requested", printable(task.asked, "yellow")
+        held = timed(task.lease.expires_at, clock, now)
+        yield "lease", Text.assemble(printable(task.lease.worker), " until ", held)
+    if task.awaiting_notification:
+        yield "awaiting notification", Text("the target has accepted the task and will notify")
+    if task.requested_action:
+        yield "requested", printable(task.requested_action, "yellow")
     if task.schedule:
         yield "schedule", printable(str(task.schedule.get("name")))
-    if task.waits_for:
-        yield "waiting for", printable(task.waits_for, "yellow")
+    if task.waiting_for:
+        yield "waiting for", printable(task.waiting_for.text, "yellow")
 
 
 def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
@@ -109,4 +109,4 @@ def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
     if task.result is not None:
         yield "result", shown_json(task.result)
     if task.error is not None:
-        yield "error", printable(f"{task.error.kind}: {task.error.message}".removeprefix(": "), "red")
+        yield "error", printable(f"{task.error.type}: {task.error.message}".removeprefix(": "), "red")

@@ -56,7 +56,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create a task, due now, or at the time of --at or --in."""
+    """Create a task, due now, or at the time of --due-at or --in."""
     clock = context.ensure_object(Clock)
     fields: TaskFields = {**due_fields(due, clock), **task_fields(task)}
     if allow_unknown_type:
@@ -94,8 +94,8 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks of this name.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
-    due_from: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
-    due_to: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
+    due_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
+    due_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
     parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None,
     order: Annotated[Order | None, typer.Option(help="Order by due time.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = 50,
@@ -104,7 +104,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """List tasks; with --json, as one array."""
     clock = context.ensure_object(Clock)
-    options = FilterOptions(task_type=task_type, of_name=name, of_tag=tag, due_from=due_from, due_to=due_to)
+    options = FilterOptions(task_type=task_type, of_name=name, of_tag=tag, due_after=due_after, due_before=due_before)
     filters = task_filter(options, clock, state)
     if parent is not None:
         filters["parent"] = parent
@@ -142,7 +142,7 @@ def change(  # noqa: PLR0913 - arguments, and bundles of options
     clock = context.ensure_object(Clock)
     changes: TaskFields = {**due_fields(due, clock), **task_fields(task)}
     if not changes:
-        raise typer.BadParameter("nothing to change: give at least one option such as --at or --payload")
+        raise typer.BadParameter("nothing to change: give at least one option such as --due-at or --payload")
     selection = Selection(filters, bulk, state)
     if selection.is_given(task_id) and if_match is not None:
         raise typer.BadParameter("goes with an ID", param_hint="--if-match")

@@ -23,7 +23,7 @@ SIGNS = {
     "rolled_back": ("↺", "dim magenta"),
     "running": ("◐", "bold blue"),
     "preparing": ("◐", "blue"),
-    "postponed": ("○", "yellow"),
+    "waiting": ("○", "yellow"),
     "paused": ("‖", "yellow"),
     "scheduled": ("○", "cyan"),
     "blocked": ("·", "dim"),
@@ -31,7 +31,7 @@ SIGNS = {
 }
 """The symbol of each state, in the order within a level."""
 CRITICAL = "▸"
-_ACTIVE = frozenset({"running", "preparing", "failed", "postponed", "rolling_back"})
+_ACTIVE = frozenset({"running", "preparing", "failed", "waiting", "rolling_back"})
 _UNKNOWN = ("?", "")
 _MOST_CELLS = 48
 _FEWEST_CELLS = 10

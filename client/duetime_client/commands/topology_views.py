@@ -69,7 +69,7 @@ class Picture:
             printable(topology.state, _style(topology.state)),
             f"  run {topology.run}" if topology.run > 1 else "",
             f"  {took:.1f} s" if took is not None else "",
-            printable(f"  {topology.asked} requested", "yellow") if topology.asked else "",
+            printable(f"  {topology.requested_action} requested", "yellow") if topology.requested_action else "",
             printable(f"  {topology.id}", "dim") if topology.name else "",
         )
 
@@ -96,7 +96,7 @@ class Picture:
     def _failures(self) -> Iterator[Text]:
         """The error, and the commands that show the failed nodes."""
         if self.topology.error is not None:
-            yield printable(f"{self.topology.error.kind}: {self.topology.error.message}", "red")
+            yield printable(f"{self.topology.error.type}: {self.topology.error.message}", "red")
         failed = ((key, node) for key, node in self.topology.nodes.items() if node.state == "failed")
         for key, node in islice(failed, _MOST_FAILED):
             yield printable(f"{key}: duetime tasks get {node.task_id}", "red")

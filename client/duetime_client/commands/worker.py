@@ -20,13 +20,13 @@ app = CommandGroup(help="Run a pull worker on this machine.", no_args_is_help=Tr
 _STYLES = {
     "leased": "cyan",
     "succeeded": "green",
-    "postponed": "yellow",
+    "waiting": "yellow",
     "failed": "red",
     "lost": "bold red",
-    "waiting": "yellow",
+    "unreachable": "yellow",
     "stopping": "bold",
 }
-_WORDS = {"leased": "started", "postponed": "failed, will be retried", "waiting": "no response, retrying"}
+_WORDS = {"leased": "started", "waiting": "failed, will be retried", "unreachable": "no response, retrying"}
 """Words for some of the worker's events."""
 
 

@@ -70,13 +70,13 @@ def apply_steps(
 
 
 def present_schedules(client: Client, entries: Iterable[Entry]) -> dict[str, Schedule]:
-    """The existing schedules by name; those that an entry would change are read one by one.
+    """The existing schedules by name; those that an entry would update are read one by one.
 
     A list may be a moment behind, and omits large payloads.
     """
     listed = {schedule.name: schedule for schedule in client.list_schedules()}
     known = [each for each in entries if each.name in listed]
-    unsure = [each.name for each in known if step_of(each, listed[each.name]).action is Action.CHANGE]
+    unsure = [each.name for each in known if step_of(each, listed[each.name]).action is Action.UPDATE]
 
     def complete(name: str) -> Schedule | None:
         try:
@@ -100,8 +100,8 @@ def _do(client: Client, step: Step) -> None:
     match step.action:
         case Action.CREATE:
             _create(client, step)
-        case Action.CHANGE:
-            client.change_schedule(step.name, if_match=step.etag, **(step.fields or {}))
+        case Action.UPDATE:
+            client.update_schedule(step.name, if_match=step.etag, **(step.fields or {}))
         case Action.DELETE:
             _delete(client, step.name)
         case _:
@@ -128,7 +128,7 @@ def _delete(client: Client, name: str) -> None:
 
 
 def _check(client: Client, step: Step) -> None:
-    if step.action not in {Action.CREATE, Action.CHANGE} or not any(name in TIMINGS for name in step.fields or {}):
+    if step.action not in {Action.CREATE, Action.UPDATE} or not any(name in TIMINGS for name in step.fields or {}):
         return
     timing = {name: value for name, value in (step.fields or {}).items() if name in _PREVIEWED}
     client.preview_schedule(count=1, **timing)

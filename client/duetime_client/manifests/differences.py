@@ -34,17 +34,20 @@ TASK_DEFAULTS: Mapping[str, Any] = {
     "payload": None,
     "priority": "normal",
     "timeout_seconds": 60,
-    "deadline_seconds": 3600,
-    "rollback": False,
+    "notify_within_seconds": 3600,
+    "rollback_on_failure": False,
     "lock": None,
     "callback_url": None,
     "name": "",
     "tags": {},
 }
 RETRY_DEFAULTS: Mapping[str, Any] = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
-LOCK_DEFAULTS: Mapping[str, Any] = {"limit": 1, "scope": "task"}
+LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that a task has by its type; a file need not name them."""
+_TASK = "task"
+_OPAQUE = "payload"
+"""A field of a task that the API replaces as a whole."""
 _SAID_ONCE = "allow_unknown_type"
 """What the API takes and does not keep."""
 _INSTANTS = frozenset({"start_at", "end_at"})
@@ -54,7 +57,7 @@ class Action(StrEnum):
     """What to do with one schedule."""
 
     CREATE = "create"
-    CHANGE = "change"
+    UPDATE = "update"
     DELETE = "delete"
     KEEP = "keep"
     REJECT = "reject"
@@ -75,8 +78,8 @@ class Step:
 
     Attributes:
         line: Of the entry in the file; 0 for a schedule that the file does not name.
-        fields: All fields of a creation, the differing ones of a change.
-        etag: The version that a change is based on.
+        fields: All fields of a creation, the differing ones of an update, as a merge patch.
+        etag: The version that an update is based on.
         fault: Why the entry is not valid.
     """
 
@@ -110,30 +113,50 @@ def step_of(entry: Entry, schedule: Schedule | None) -> Step:
     found = tuple(differences(entry.fields, schedule.document))
     if not found:
         return Step(Action.KEEP, entry.name, entry.line)
-    return Step(Action.CHANGE, entry.name, entry.line, changes(entry.fields, found), found, schedule.etag)
+    return Step(
+        Action.UPDATE, entry.name, entry.line, changes(entry.fields, schedule.document, found), found, schedule.etag
+    )
 
 
-def changes(wanted: Mapping[str, Any], found: Sequence[Difference]) -> dict[str, Any]:
-    """The fields of a change: those that differ; a field that the file omits gets its default."""
-    fields = dict.fromkeys(each.path.partition(".")[0] for each in found)
-    if any(name in fields for name in ("dialect", *TIMINGS)):
+def changes(wanted: Mapping[str, Any], document: Mapping[str, Any], found: Sequence[Difference]) -> dict[str, Any]:
+    """The merge patch of an update: the fields that differ; one that the file omits gets its default."""
+    names = dict.fromkeys(each.path.partition(".")[0] for each in found)
+    if any(name in names for name in TIMINGS):
         # The dialect is the syntax of the timing: they change together.
-        fields = {**fields, **dict.fromkeys(("dialect", *TIMINGS))}
-    given = {name: wanted.get(name, SCHEDULE_DEFAULTS.get(name)) for name in fields}
-    return {name: value for name, value in given.items() if name not in TIMINGS or name in wanted}
+        names = {**names, "dialect": None}
+    fields = {name: wanted.get(name, SCHEDULE_DEFAULTS.get(name)) for name in names if name != _TASK}
+    given = {name: value for name, value in fields.items() if name not in TIMINGS or name in wanted}
+    if _TASK not in names:
+        return given
+    differing = [each.path.partition(".")[2] for each in found if each.path.startswith(f"{_TASK}.")]
+    return {**given, _TASK: _task_patch(_mapping(wanted.get(_TASK)), _mapping(document.get(_TASK)), differing)}
+
+
+def _task_patch(wanted: Mapping[str, Any], document: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    said_once = {name: value for name, value in wanted.items() if name == _SAID_ONCE}
+    patch = {name: _patch(document.get(name), wanted.get(name), opaque=name == _OPAQUE) for name in names}
+    return {**said_once, **patch}
+
+
+def _patch(before: object, after: object, *, opaque: bool = False) -> object:
+    """What a merge patch (RFC 7396) says of a value to make it another."""
+    if opaque or not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return after
+    gone: dict[str, object] = dict.fromkeys(name for name in before if name not in after)
+    return gone | {name: _patch(before.get(name), value) for name, value in after.items() if before.get(name) != value}
 
 
 def differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Difference]:
     """The fields in which an entry and a schedule differ, defaults filled in on both sides."""
     known = {*TIMINGS, *SCHEDULE_DEFAULTS}
-    names = [*TIMINGS, *SCHEDULE_DEFAULTS, *(key for key in wanted if key not in {*known, "task", "remaining_runs"})]
+    names = [*TIMINGS, *SCHEDULE_DEFAULTS, *(key for key in wanted if key not in {*known, _TASK, "remaining_runs"})]
     for name in names:
         default = SCHEDULE_DEFAULTS.get(name)
         before, after = document.get(name, default), wanted.get(name, default)
         if _canonical(name, before) != _canonical(name, after):
             yield Difference(name, before, after)
-    task = wanted.get("task")
-    present = document.get("task")
+    task = wanted.get(_TASK)
+    present = document.get(_TASK)
     yield from _task_differences(
         task if isinstance(task, Mapping) else {}, present if isinstance(present, Mapping) else {}
     )

@@ -30,13 +30,13 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
     if "interval" in job:
         fields["rate"] = job["interval"]
     if "minimum_interval" in job:
-        fields["permanent"] = seconds_of(job["minimum_interval"], "minimum_interval")
+        fields["permanent"] = {"gap_seconds": seconds_of(job["minimum_interval"], "minimum_interval")}
     else:
         # Prow starts the next run even if the previous one is still running, unless the limit is one at a time.
         fields["overlap"] = "skip" if job.get("max_concurrency") == 1 else "allow_all"
     if "timeout" in job:
         seconds = seconds_of(job["timeout"], "timeout")
-        fields["task"] = {"timeout_seconds": min(seconds, LONGEST_TIMEOUT), "deadline_seconds": seconds}
+        fields["task"] = {"timeout_seconds": min(seconds, LONGEST_TIMEOUT), "notify_within_seconds": seconds}
     return fields
 
 

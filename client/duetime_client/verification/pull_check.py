@@ -38,14 +38,17 @@ class PulledTasks(Check):
         if not self.plan.pulled_type:
             return
         leases = session.client.lease_tasks(
-            [self.plan.pulled_type], max=self.plan.pulled, lease_seconds=_PULL_LEASE_SECONDS, worker="duetime verify"
+            [self.plan.pulled_type],
+            max_tasks=self.plan.pulled,
+            lease_seconds=_PULL_LEASE_SECONDS,
+            worker="duetime verify",
         )
         for leased in leases:
             if leased.task.id in session.followed:
                 self._leased[leased.task.id] += 1
-                session.client.complete_lease(leased.lease)
+                session.client.complete_lease(leased.id)
             else:
-                session.client.release_lease(leased.lease)
+                session.client.release_lease(leased.id)
 
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether each was leased once."""

@@ -51,7 +51,7 @@ class RecurringTasks(Check):
             start, end = at(self._expected[0] - period), at(self._expected[-1] + period)
             for occurrence in session.client.list_occurrences(self._schedule, start=start, end=end):
                 if occurrence.task_id:
-                    session.follow(occurrence.task_id, millis(occurrence.at), self.name)
+                    session.follow(occurrence.task_id, millis(occurrence.scheduled_at), self.name)
 
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether each occurrence ran, and how late."""

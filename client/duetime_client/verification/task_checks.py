@@ -37,7 +37,8 @@ class DelayedTasks(Check):
         """Create them in batches."""
         first, step = session.now_ms() + round(self.lead * 1000), self.plan.seconds * 1000 / max(1, self.count)
         session.create(
-            self.name, [session.probe(self.name, at=at(first + round(number * step))) for number in range(self.count)]
+            self.name,
+            [session.probe(self.name, due_at=at(first + round(number * step))) for number in range(self.count)],
         )
 
     def findings(self, session: Session) -> Sequence[Finding]:
@@ -55,7 +56,7 @@ class CancelledTasks(Check):
     def start(self, session: Session) -> None:
         """Create and cancel them."""
         due = at(session.now_ms() + round(LEAD_SECONDS * 1000))
-        tasks = [session.probe(self.name, at=due) for _ in range(self.plan.cancelled)]
+        tasks = [session.probe(self.name, due_at=due) for _ in range(self.plan.cancelled)]
         for task in session.create(self.name, tasks, "cancelled", 0):
             session.client.cancel_task(task.id)
 
@@ -95,7 +96,7 @@ class LockedTasks(Check):
         lock: LockSpec = {"key": f"verify-{session.run_id}"}
         payload = {"seconds": 0.3}
         tasks: list[NewTask] = [
-            session.probe(self.name, payload=payload, at=due, lock=lock) for _ in range(self.plan.locked)
+            session.probe(self.name, payload=payload, due_at=due, lock=lock) for _ in range(self.plan.locked)
         ]
         session.create(self.name, tasks)
 

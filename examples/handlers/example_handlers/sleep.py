@@ -26,5 +26,5 @@ def sleep(context: Context, payload: Nap) -> dict[str, object]:
     began = time.monotonic()
     while (left := payload["seconds"] - (time.monotonic() - began)) > 0:
         time.sleep(min(left, LOOK_SECONDS))
-        context.stop_if_asked()
+        context.stop_if_requested()
     return {"slept": payload["seconds"], "program": payload.get("program")}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from duetime.adapters.calendars.icalendar import calendar_from_ics
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.calendars import Calendar, Kind
+from duetime.domain.schedules.calendars import Calendar, CalendarMode
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY
 from tests.domain.schedules.times import at
@@ -135,7 +135,7 @@ def test_cancelled_events_are_left_out() -> None:
 def test_a_file_may_say_when_work_runs() -> None:
     """Read as including, its events are the only times at which work runs."""
     data = file_of("DTSTART:20270601T100000Z\nDTEND:20270601T110000Z")
-    calendar = calendar_from_ics(data, "windows", START, END, kind=Kind.INCLUDES)
+    calendar = calendar_from_ics(data, "windows", START, END, mode=CalendarMode.INCLUDES)
     assert calendar.covering(at("2027-06-01T10:30")) is None
     assert calendar.covering(at("2027-06-01T11:00")) is not None
 

@@ -134,7 +134,7 @@ def test_a_function_that_is_too_slow_fails_the_attempt_in_time(
 ) -> None:
     """The worker is not kept: it would have to end its process, and all tasks in it."""
     slow = function(engine, "import time; time.sleep(8)")
-    assert failed(call(slow, seconds=1)).error.kind == "Timeout"
+    assert failed(call(slow, seconds=1)).error.type == "Timeout"
 
 
 def test_a_function_that_notifies_defers_the_attempt(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
@@ -269,7 +269,7 @@ def test_what_a_service_throttles_was_not_sent(arn: str, code: str, status: int)
 def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> None:
     """Errors of the servers, and a function that is being changed."""
     ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
-    assert (ending.error.kind, ending.retriable) == (code, True)
+    assert (ending.error.type, ending.retriable) == (code, True)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> Non
 def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status: int) -> None:
     """Permissions, names and forms stay as they are; the message says what the service said."""
     ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
-    assert (ending.error.kind, ending.retriable) == (code, False)
+    assert (ending.error.type, ending.retriable) == (code, False)
     assert "the message" in ending.error.message
 
 
@@ -311,7 +311,7 @@ def test_what_a_function_tells_of_its_error_is_kept(told: bytes, kind: str, mess
     answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": StreamingBody(io.BytesIO(told), len(told))}
     services.stubs[FUNCTION].add_response("invoke", answer)
     ending = failed(services.runner.run(target(FUNCTION), work()))
-    assert (ending.error.kind, ending.retriable) == (kind, retriable)
+    assert (ending.error.type, ending.retriable) == (kind, retriable)
     assert message in ending.error.message
 
 
@@ -330,7 +330,7 @@ def test_an_event_refused_in_an_answer_that_is_well_is_a_failure(code: str, *, r
     entry = {"ErrorCode": code, "ErrorMessage": "no"}
     services.stubs[BUS].add_response("put_events", {"FailedEntryCount": 1, "Entries": [entry]})
     ending = failed(services.runner.run(target(BUS), work()))
-    assert (ending.error.kind, ending.retriable) == (code, retriable)
+    assert (ending.error.type, ending.retriable) == (code, retriable)
 
 
 @pytest.mark.parametrize(
@@ -347,9 +347,9 @@ def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, 
     """A clear failure, for good, instead of the service's refusal: no answer is scripted."""
     payload = b'"' + b"x" * (size - 200) + b'"'
     sent = failed(Scripted().runner.run(target(arn, **options), work(payload)))
-    assert sent.error.kind == "UnStubbedResponseError"
+    assert sent.error.type == "UnStubbedResponseError"
     ending = failed(Scripted().runner.run(target(arn, **options), work(payload + b" " * 200)))
-    assert (ending.error.kind, ending.retriable) == ("PayloadTooLarge", False)
+    assert (ending.error.type, ending.retriable) == ("PayloadTooLarge", False)
     assert str(size) in ending.error.message
 
 
@@ -357,5 +357,5 @@ def test_what_the_settings_do_not_allow_is_not_called() -> None:
     """They may have changed since the task was accepted."""
     runner = AwsRunner(Resources(Clients(boto3.Session(region_name="us-east-1"))), ArnPatterns((f"{QUEUE}-*",)))
     ending = failed(runner.run(target(QUEUE), work()))
-    assert (ending.error.kind, ending.retriable) == ("TargetNotAllowed", False)
+    assert (ending.error.type, ending.retriable) == ("TargetNotAllowed", False)
     assert QUEUE in ending.error.message

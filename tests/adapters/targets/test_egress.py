@@ -123,6 +123,7 @@ def test_a_call_reaches_the_other_end_as_it_was() -> None:
     assert (made.owner, made.seconds) == ("", 59.5)
 
 
+@pytest.mark.slow
 def test_ten_is_the_most_of_an_invocation() -> None:
     """Fifteen at once are two invocations."""
     function = Function(Echo())
@@ -131,6 +132,7 @@ def test_ten_is_the_most_of_an_invocation() -> None:
     assert len(set(map(str, replies))) == 15
 
 
+@pytest.mark.slow
 def test_an_invocation_keeps_within_what_lambda_takes() -> None:
     """Payloads of a megabyte each are spread over as many invocations as they need."""
     payloads: list[bytes] = []
@@ -170,6 +172,7 @@ def test_owners_and_time_limits_share_nothing() -> None:
     assert function.sizes == [1, 1, 1]
 
 
+@pytest.mark.slow
 def test_one_failure_is_one_reply() -> None:
     """What goes wrong with one call is told to it alone, as it was."""
     function = Function(Echo())

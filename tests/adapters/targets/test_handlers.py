@@ -12,7 +12,7 @@ from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPack
 from duetime.domain.limits import HANDLERS_RETRY
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import Progress, StopRequest
+from duetime.domain.tasks.task import Progress, RequestedAction
 from duetime.domain.times import to_datetime
 from duetime.handlers import (
     REGISTRY,
@@ -76,7 +76,7 @@ def test_what_a_handler_raises_fails_the_attempt() -> None:
 
     ending = run(boom)
     assert isinstance(ending, Failed)
-    assert (ending.error.kind, ending.error.message, ending.retriable) == ("LookupError", "no such row", True)
+    assert (ending.error.type, ending.error.message, ending.retriable) == ("LookupError", "no such row", True)
 
 
 def test_an_unretriable_error_says_so() -> None:
@@ -90,7 +90,7 @@ def test_an_unretriable_error_says_so() -> None:
 
     ending = run(refuse)
     assert isinstance(ending, Failed)
-    assert (ending.error.kind, ending.retriable) == ("NoSuchReport", False)
+    assert (ending.error.type, ending.retriable) == ("NoSuchReport", False)
 
 
 def test_a_handler_that_exits_fails_only_its_attempt() -> None:
@@ -107,7 +107,7 @@ def test_a_result_that_is_not_json_fails_for_good(result: object) -> None:
     """The same code would return the same again."""
     ending = run(lambda _context, _payload: result)
     assert isinstance(ending, Failed)
-    assert (ending.error.kind, ending.retriable) == ("ResultNotJson", False)
+    assert (ending.error.type, ending.retriable) == ("ResultNotJson", False)
 
 
 def test_a_type_without_a_handler_fails_with_its_name() -> None:
@@ -198,7 +198,7 @@ def test_a_handler_of_a_broken_package_may_offer_anything() -> None:
     assert runner.phases(work().task) == {Phase.RUN, Phase.CLEAN, Phase.ROLLBACK}
     ending = runner.run(work())
     assert isinstance(ending, Failed)
-    assert (ending.error.kind, ending.retriable) == ("HandlersUnavailable", True)
+    assert (ending.error.type, ending.retriable) == ("HandlersUnavailable", True)
 
 
 def test_known_types_are_read_from_their_module(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,10 +284,10 @@ def test_a_handler_stops_where_it_can_when_it_is_asked_to() -> None:
     """A pause leaves a checkpoint, a cancel leaves nothing, and unasked it goes on; resumed, it is given it back."""
 
     def step(context: Context, _payload: object) -> object:
-        context.stop_if_asked({"row": 17})
+        context.stop_if_requested({"row": 17})
         return context.checkpoint
 
-    assert run(step, work(asked=StopRequest.PAUSE)) == Yielded(b'{"row":17}')
-    assert run(step, work(asked=StopRequest.CANCEL)) == Stopped()
+    assert run(step, work(asked=RequestedAction.PAUSE)) == Yielded(b'{"row":17}')
+    assert run(step, work(asked=RequestedAction.CANCEL)) == Stopped()
     assert run(step) == Succeeded(b"null")
     assert run(step, work(checkpoint=b'{"row":17}')) == Succeeded(b'{"row":17}')

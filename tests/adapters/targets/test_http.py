@@ -126,7 +126,7 @@ def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriab
     """What time may mend is retried; a redirect is not followed; the error tells the status and the answer."""
     endpoint.status, endpoint.body, endpoint.headers = status, b"sorry", {"Location": endpoint.url + "/elsewhere"}
     ending = failed(call(endpoint))
-    assert (ending.error.kind, ending.retriable) == (f"Http{status}", retriable)
+    assert (ending.error.type, ending.retriable) == (f"Http{status}", retriable)
     assert "sorry" in ending.error.message
     assert len(endpoint.requests) == 1
 
@@ -142,7 +142,7 @@ def test_an_answer_that_is_too_large_fails_for_good(endpoint: Endpoint) -> None:
     """No more is read than a result may have."""
     endpoint.body = b"x" * (MAX_RESULT_BYTES + 1)
     ending = failed(call(endpoint))
-    assert (ending.error.kind, ending.retriable) == ("AnswerTooLarge", False)
+    assert (ending.error.type, ending.retriable) == ("AnswerTooLarge", False)
 
 
 def test_a_result_counts_in_bytes_of_utf8(endpoint: Endpoint) -> None:
@@ -156,7 +156,7 @@ def test_an_endpoint_that_does_not_answer_is_given_up(endpoint: Endpoint) -> Non
     endpoint.silent = threading.Event()
     ending = failed(call(endpoint, seconds=1))
     assert ending.retriable
-    assert "Timeout" in ending.error.kind
+    assert "Timeout" in ending.error.type
 
 
 def test_an_endpoint_that_is_not_there_is_retried(endpoint: Endpoint) -> None:
@@ -168,7 +168,7 @@ def test_an_endpoint_that_is_not_there_is_retried(endpoint: Endpoint) -> None:
 def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
     """Without the allowance nothing is called, and no attempt would change that."""
     ending = failed(HttpRunner(DirectCaller(frozenset(), None)).run(HttpTarget(endpoint.url), work(url=endpoint.url)))
-    assert (ending.error.kind, ending.retriable) == ("DestinationRefused", False)
+    assert (ending.error.type, ending.retriable) == ("DestinationRefused", False)
     assert not endpoint.requests
 
 

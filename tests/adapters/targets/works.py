@@ -11,7 +11,7 @@ from duetime.ports.targets import Work
 from tests.domain.factories import NOW, task
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.task import Progress, StopRequest
+    from duetime.domain.tasks.task import Progress, RequestedAction
 
 
 def work(
@@ -21,7 +21,7 @@ def work(
     seconds: int = 60,
     reports: list[Progress | None] | None = None,
     phase: Phase = Phase.RUN,
-    asked: StopRequest | None = None,
+    asked: RequestedAction | None = None,
     checkpoint: bytes | None = None,
 ) -> Work:
     """A phase of an attempt, its second, of a task of type `report`."""

@@ -45,7 +45,12 @@ def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
 
 @pytest.mark.parametrize(
     ("start", "end", "per_minute", "field"),
-    [(NOW, NOW - 1, 1, "until"), (NOW, NOW + 1, 1, "until"), (0, 1, 0, "per_minute"), (0, 1, 6_001, "per_minute")],
+    [
+        (NOW, NOW - 1, 1, "scheduled_before"),
+        (NOW, NOW + 1, 1, "scheduled_before"),
+        (0, 1, 0, "per_minute"),
+        (0, 1, 6_001, "per_minute"),
+    ],
 )
 def test_what_is_no_backfill_is_refused(start: int, end: int, per_minute: int, field: str) -> None:
     """An empty stretch, one that lies ahead, and a pace out of bounds."""

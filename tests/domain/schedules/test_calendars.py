@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.calendar_search import covering, next_working_moment
-from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY, HOUR, MINUTE, Millis
 from tests.domain.schedules.times import at
@@ -19,7 +19,7 @@ HOLIDAYS = Calendar(
 )
 WEEKENDS = Calendar("weekends", zone=LONDON, weekdays=frozenset({5, 6}), except_dates=frozenset({date(2026, 11, 21)}))
 OFFICE = Calendar(
-    "office", Kind.INCLUDES, LONDON, windows=(Window(9 * HOUR, 17 * HOUR, frozenset(range(5)), "office hours"),)
+    "office", CalendarMode.INCLUDES, LONDON, windows=(Window(9 * HOUR, 17 * HOUR, frozenset(range(5)), "office hours"),)
 )
 NIGHTS = Calendar("nights", zone=LONDON, windows=(Window(22 * HOUR, 6 * HOUR, frozenset({4})),))
 FREEZE = Calendar("freeze", spans=(Span(at("2026-12-20T10:00"), at("2026-12-22T10:00"), "release"),))
@@ -85,15 +85,15 @@ def test_the_next_working_moment(calendars: tuple[Calendar, ...], moment: str, e
 def test_windows_may_be_given_in_any_order() -> None:
     """The afternoon before the morning: both are working hours, and lunch is not."""
     windows = (Window(13 * HOUR, 17 * HOUR), Window(9 * HOUR, 12 * HOUR))
-    calendar = Calendar("hours", Kind.INCLUDES, windows=windows)
+    calendar = Calendar("hours", CalendarMode.INCLUDES, windows=windows)
     closed = [hour for hour in range(24) if calendar.covering(at("2026-11-23") + hour * HOUR)]
     assert closed == [*range(9), 12, *range(17, 24)]
 
 
 def test_there_may_be_no_working_moment() -> None:
     """A calendar that lets nothing run, or only long ago, has none in two years, and the search ends."""
-    nothing = Calendar("nothing", Kind.INCLUDES)
-    long_ago = Calendar("past", Kind.INCLUDES, dates={date(2020, 1, 1): ""})
+    nothing = Calendar("nothing", CalendarMode.INCLUDES)
+    long_ago = Calendar("past", CalendarMode.INCLUDES, dates={date(2020, 1, 1): ""})
     assert next_working_moment((nothing,), at("2026-11-21")) is None
     assert next_working_moment((long_ago,), at("2026-11-21")) is None
     assert next_working_moment((Calendar("all", weekdays=frozenset(range(7))),), at("2199-12-31")) is None
@@ -129,11 +129,11 @@ spans = st.builds(
         st.builds(Window, st.integers(0, DAY - 1), st.integers(0, DAY)).filter(lambda each: each.start != each.end),
         max_size=4,
     ),
-    st.sampled_from(Kind),
+    st.sampled_from(CalendarMode),
     st.integers(0, 12 * DAY),
 )
 def test_a_working_moment_is_the_first_that_is_not_covered(
-    some: list[Span], windows: list[Window], kind: Kind, moment: Millis
+    some: list[Span], windows: list[Window], kind: CalendarMode, moment: Millis
 ) -> None:
     """Every instant of a covering span is covered; the next working moment is not, and none before it works."""
     calendar = Calendar("c", kind, spans=tuple(some), windows=tuple(windows))
@@ -144,7 +144,7 @@ def test_a_working_moment_is_the_first_that_is_not_covered(
         assert calendar.covering(span.end - 1)
     found = next_working_moment((calendar,), moment)
     if found is None:
-        assert kind is Kind.INCLUDES or windows
+        assert kind is CalendarMode.INCLUDES or windows
         return
     assert found >= moment
     assert covering((calendar,), found) is None
@@ -155,7 +155,7 @@ def test_a_working_moment_is_the_first_that_is_not_covered(
         else found % DAY >= each.start or found % DAY < each.end
         for each in windows
     )
-    assert inside == (kind is Kind.INCLUDES)
+    assert inside == (kind is CalendarMode.INCLUDES)
 
 
 @pytest.mark.parametrize(

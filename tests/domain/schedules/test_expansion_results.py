@@ -26,7 +26,7 @@ STORED = StoredSchedule(
     spec=ScheduleSpec(Written(cron="* * * * *"), TaskSpec("report"), "nightly"),
     payload=Content(ContentPlace.RECORD, "payload", b""),
     created_at=NOW,
-    changed_at=NOW,
+    updated_at=NOW,
     done=NOW,
 )
 
@@ -36,10 +36,10 @@ def test_an_expansion_places_all_up_to_the_horizon_and_says_when_the_next_is() -
     horizon = NOW + 3 * MINUTE
     found = expand_timing(STORED, STORED.schedule(), horizon, horizon, NOW, DELAY)
     assert [each.nominal for each in found.runs] == [NOW - 30 * SECOND + n * MINUTE for n in (1, 2, 3)]
-    assert (found.after.done, found.after.placed, found.after.skipped, found.more) == (horizon, 3, 0, False)
+    assert (found.after.done, found.after.runs_started, found.after.runs_skipped, found.more) == (horizon, 3, 0, False)
     assert found.next_at == NOW + 3 * MINUTE + 30 * SECOND
-    assert found.after.last is not None
-    assert found.after.last.task_id == STORED.id_of(found.runs[-1])
+    assert found.after.last_run is not None
+    assert found.after.last_run.task_id == STORED.id_of(found.runs[-1])
 
 
 def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> None:
@@ -48,11 +48,11 @@ def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> Non
     decided, found = decide_missed(replace(STORED, done=NOW - HOUR, remaining_runs=9), schedule, NOW, NOW)
     assert found.run is not None
     assert (decided.owed, decided.done, decided.remaining_runs) == (found.run, NOW, 8)
-    assert decided.skipped == found.skipped == 59
+    assert decided.runs_skipped == found.skipped == 59
     assert decided.log[-1].note == found.note
     expansion = expand_timing(decided, decided.schedule(), NOW + MINUTE, NOW + MINUTE, NOW, DELAY)
     assert expansion.runs[0] == found.run
-    assert (expansion.after.owed, expansion.after.placed, expansion.after.remaining_runs) == (None, 2, 7)
+    assert (expansion.after.owed, expansion.after.runs_started, expansion.after.remaining_runs) == (None, 2, 7)
 
 
 def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
@@ -70,7 +70,7 @@ def test_occurrences_that_a_calendar_excludes_are_counted_and_remarked_once_for_
     """Three excluded minutes leave one remark, which says how many there were."""
     schedule = replace(STORED.schedule(), calendars=(Calendar("closed", weekdays=frozenset(range(7))),))
     found = expand_timing(STORED, schedule, NOW + 3 * MINUTE, NOW + 3 * MINUTE, NOW, DELAY)
-    assert (found.runs, found.after.placed, found.after.skipped) == ((), 0, 3)
+    assert (found.runs, found.after.runs_started, found.after.runs_skipped) == ((), 0, 3)
     assert len(found.after.log) == 1
     assert "(and 2 more)" in found.after.log[0].note
 
@@ -87,11 +87,11 @@ def test_a_backfill_goes_on_where_it_stopped_and_ends_once() -> None:
         parts.append((len(part.occurrences), part.more))
     assert parts == [(4, True), (4, True), (2, False)]
     assert placed == sorted(set(placed))
-    assert (len(placed), run.ended_at) == (10, NOW)
+    assert (len(placed), run.finished_at) == (10, NOW)
 
 
 def test_a_backfill_places_nothing_beyond_the_horizon() -> None:
     """At one a minute, ninety seconds ahead hold two of them: the others come with later expansions."""
     run = BackfillRun("b", requested(NOW - DAY, NOW - DAY + HOUR, 1, NOW), 60)
     part = expand_backfill(STORED.schedule(), run, NOW + 90 * SECOND, NOW, 1000)
-    assert (len(part.occurrences), part.more, part.after.ended_at) == (2, False, None)
+    assert (len(part.occurrences), part.more, part.after.finished_at) == (2, False, None)

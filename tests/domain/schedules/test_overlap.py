@@ -19,7 +19,7 @@ from tests.clocks import NOW
 from tests.domain.factories import task
 from tests.domain.schedules.test_expansion_results import STORED
 
-REF = ScheduleRef("nightly", 1, NOW, Cause.RECURRENCE, STORED.mark, reports=True)
+REF = ScheduleRef("nightly", 1, NOW, Cause.SCHEDULE, STORED.mark, reports=True)
 FIRST, SECOND, THIRD = (replace(task(schedule_ref=REF), id=TaskId.of(NOW, 0, n)) for n in (1, 2, 3))
 SEEN = Activity(STORED.uid, FIRST.id, SECOND.id, 5)
 SKIPS = replace(STORED, spec=replace(STORED.spec, overlap=Overlap.SKIP))
@@ -71,10 +71,10 @@ def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_trig
 @pytest.mark.parametrize(
     ("state", "cause", "expected"),
     [
-        (State.FAILED, Cause.RECURRENCE, True),
+        (State.FAILED, Cause.SCHEDULE, True),
         (State.FAILED, Cause.BACKFILL, False),
-        (State.SUCCEEDED, Cause.RECURRENCE, False),
-        (State.CANCELLED, Cause.RECURRENCE, False),
+        (State.SUCCEEDED, Cause.SCHEDULE, False),
+        (State.CANCELLED, Cause.SCHEDULE, False),
     ],
 )
 def test_only_a_failure_of_its_own_timing_pauses_a_schedule(state: State, cause: Cause, *, expected: bool) -> None:

@@ -136,8 +136,8 @@ def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
         ({"dates": ["2027-01-01T00:00:00.5Z"]}, "dates[0]", "whole seconds"),
         ({"dates": ["2200-01-01T00:00:00Z"]}, "dates[0]", "1970 to 2199"),
         ({"dates": ["2027-01-01T00:00:00+25:00"]}, "dates[0]", "does not exist"),
-        ({"permanent": -1}, "permanent", "pause"),
-        ({"permanent": 10**12}, "permanent", "pause"),
+        ({"permanent": -1}, "permanent.gap_seconds", "0 to"),
+        ({"permanent": 10**12}, "permanent.gap_seconds", "0 to"),
     ],
 )
 def test_what_is_no_timing_is_refused(given_fields: dict[str, object], field: str, reason: str) -> None:

@@ -64,7 +64,7 @@ def test_names_of_real_workflows_are_accepted() -> None:
 
 def test_a_node_is_given_no_time_of_its_own() -> None:
     """A node waits for its parents, not for the clock; a delay after them is fine."""
-    assert "nodes.a.at: cannot be given" in refusal(replace(node("a"), spec=replace(SPEC, due_at=5)))
+    assert "nodes.a.due_at: cannot be given" in refusal(replace(node("a"), spec=replace(SPEC, due_at=5)))
     assert checked([replace(node("a"), spec=replace(SPEC, delay=5))])
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.next_actions import NextAction, next_action, unhandled
 from duetime.domain.topologies.node_status import NodeStatus, Reason
@@ -17,7 +17,7 @@ STOPPED = NodeStatus(State.CANCELLED, Reason.STOPPED)
 SKIPPED = NodeStatus(State.CANCELLED, Reason.SKIPPED)
 UPSTREAM = NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED)
 SCHEDULED = NodeStatus(State.SCHEDULED)
-RETRYING = NodeStatus(State.POSTPONED, started_at=1)
+RETRYING = NodeStatus(State.WAITING, started_at=1)
 NODES = ("a", "b", "c: a", "d: c")
 
 
@@ -82,15 +82,17 @@ def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -
     """What waits for its next attempt is taken back too, and nothing is rolled back."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
-    assert next_action(found, at, StopRequest.CANCEL) == NextAction(State.RUNNING, cancel=("d", "c", "b"), stop=("a",))
+    assert next_action(found, at, RequestedAction.CANCEL) == NextAction(
+        State.RUNNING, cancel=("d", "c", "b"), stop=("a",)
+    )
     ended = statuses(found, a=SUCCEEDED, b=STOPPED, c=STOPPED, d=STOPPED)
-    assert next_action(found, ended, StopRequest.CANCEL) == NextAction(State.CANCELLED)
+    assert next_action(found, ended, RequestedAction.CANCEL) == NextAction(State.CANCELLED)
 
 
 def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
     """If every node had succeeded by then, the whole has."""
     found = graph("a", "b: a")
-    assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED), StopRequest.CANCEL) == NextAction(
+    assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED), RequestedAction.CANCEL) == NextAction(
         State.SUCCEEDED
     )
 
@@ -117,7 +119,7 @@ def test_a_pause_holds_what_waits_for_its_time() -> None:
     """Blocked nodes stay blocked, and what runs goes on."""
     found = graph("a", "b", "c", "d: a")
     at = statuses(found, a=RUNNING, b=SCHEDULED, c=RETRYING)
-    assert next_action(found, at, StopRequest.PAUSE) == NextAction(State.PAUSED, pause=("b", "c"))
+    assert next_action(found, at, RequestedAction.PAUSE) == NextAction(State.PAUSED, pause=("b", "c"))
 
 
 @pytest.mark.parametrize(

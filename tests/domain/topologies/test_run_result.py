@@ -32,7 +32,7 @@ def test_a_failed_run_names_at_most_five_of_the_nodes_that_failed() -> None:
     failed = NodeStatus(State.FAILED)
     ending = run_result(State.FAILED, GRAPH, dict.fromkeys(KEYS, failed), number=1, is_overdue=False)
     assert isinstance(ending, Failed)
-    assert (ending.error.kind, ending.retriable) == ("NodesFailed", False)
+    assert (ending.error.type, ending.retriable) == ("NodesFailed", False)
     assert ending.error.message == "the nodes n0, n1, n2, n3, n4 and 3 more failed"
     one = {**dict.fromkeys(KEYS, NodeStatus(State.SUCCEEDED, has_result=True)), "n3": failed}
     ending = run_result(State.FAILED, GRAPH, one, number=1, is_overdue=False)
@@ -45,8 +45,8 @@ def test_a_run_that_took_too_long_says_so_unless_it_was_rolled_back() -> None:
     statuses = dict.fromkeys(KEYS, NodeStatus(State.SUCCEEDED, has_result=True))
     late = run_result(State.FAILED, GRAPH, statuses, number=1, is_overdue=True)
     assert isinstance(late, Failed)
-    assert late.error.kind == "DeadlineExceeded"
+    assert late.error.type == "DeadlineExceeded"
     undone = run_result(State.ROLLED_BACK, GRAPH, statuses, number=1, is_overdue=True)
     assert isinstance(undone, Failed)
-    assert undone.error.kind == "RolledBack"
+    assert undone.error.type == "RolledBack"
     assert "not done within" in undone.error.message

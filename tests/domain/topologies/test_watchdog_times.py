@@ -16,7 +16,7 @@ LOOK_AHEAD = 180 * SECOND
 
 def test_checks_thin_out_and_never_end_before_the_lease() -> None:
     """The times do not depend on who reckons them, are an hour apart at the most, and end with a check after it."""
-    topology = task(state=State.RUNNING, target=TopologyTarget(), run_at=NOW, deadline_seconds=30 * 86_400)
+    topology = task(state=State.RUNNING, target=TopologyTarget(), run_at=NOW, notify_within_seconds=30 * 86_400)
     until = deferred_until(topology, NOW)
     now, times = NOW, []
     while now < until:

@@ -33,6 +33,7 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     text: str
+    is_base64: bool = False
 
     @property
     def body(self) -> Any:  # noqa: ANN401 - any JSON
@@ -83,7 +84,7 @@ class Gateway:
         event = event_of(method, path, text, given, query, self.authorizer, is_base64=is_base64)
         with grants.acting("api"):
             response = handler(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
-        return Answer(response["statusCode"], response["headers"], response["body"])
+        return Answer(response["statusCode"], response["headers"], response["body"], response["isBase64Encoded"])
 
     def create(self, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Create a task, which must succeed; answers its JSON."""

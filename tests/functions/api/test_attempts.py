@@ -39,7 +39,7 @@ def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clo
     assert attempt == {
         "attempt": 1,
         "fence": 1,
-        "holder": "worker",
+        "worker": "worker",
         "planned_at": "2026-11-21T02:33:07.250Z",
         "started_at": "2026-11-21T02:33:07.270Z",
         "lateness_ms": 20,
@@ -57,7 +57,7 @@ def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: 
     clock.at += MINUTE
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
     lost, last = attempts(api, task)
-    unknown = ("holder", "planned_at", "started_at", "lateness_ms", "duration_ms", "cost_dollars")
+    unknown = ("worker", "planned_at", "started_at", "lateness_ms", "duration_ms", "cost_dollars")
     assert (lost["attempt"], lost["fence"], lost["outcome"]) == (1, 1, "lost")
     assert [lost[field] for field in unknown] == [None] * len(unknown)
     assert (last["attempt"], last["fence"], last["outcome"]) == (2, 2, "succeeded")
@@ -72,7 +72,7 @@ def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock
     found = attempts(api, task)
     assert [attempt["fence"] for attempt in found] == list(range(1, 13))
     assert {attempt["outcome"] for attempt in found} == {"retried"}
-    assert [attempt["error"] for attempt in found] == [{"class": "Boom", "message": str(n)} for n in range(12)]
+    assert [attempt["error"] for attempt in found] == [{"type": "Boom", "message": str(n)} for n in range(12)]
 
 
 def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> None:
@@ -99,4 +99,4 @@ def test_the_attempts_of_anothers_task_do_not_exist(api: Gateway) -> None:
     asked = api.send("GET", f"/v1/tasks/{task['id']}/attempts", query="limit=1")
     assert (asked.status, list(asked.faults)) == (400, ["limit"])
     posted = api.send("POST", f"/v1/tasks/{task['id']}/attempts")
-    assert (posted.status, posted.headers["Allow"]) == (405, "GET")
+    assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD")

@@ -50,7 +50,7 @@ def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
     tasks = [{"type": "report", "target": target} for target in (ALLOWED, FORBIDDEN)]
     created, refused = calling.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]
     assert created["status"] == 201
-    assert refused["problem"]["errors"] == [{"field": "tasks[1].target.arn", "reason": REASON}]
+    assert refused["problem"]["errors"] == [{"field": "tasks[1].target.arn", "reason": REASON, "code": "invalid"}]
 
 
 def test_a_change_is_refused_likewise(calling: Gateway) -> None:
@@ -66,5 +66,5 @@ def test_a_change_is_refused_likewise(calling: Gateway) -> None:
 )
 def test_resources_are_not_asked_to_undo(calling: Gateway, target: dict[str, Any]) -> None:
     """Neither by a wish at creation nor afterwards."""
-    answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target, "rollback": True})
-    assert list(answer.faults) == ["rollback"]
+    answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target, "rollback_on_failure": True})
+    assert list(answer.faults) == ["rollback_on_failure"]

@@ -17,14 +17,17 @@ def test_each_task_has_its_own_result(api: Gateway) -> None:
     tasks = [
         {"type": "a", "delay_seconds": 60, "payload": {"large": "x" * 3_000}},
         {"type": "b", "colour": "red"},
-        {"type": "c", "at": "2999-01-01T00:00:00Z"},
+        {"type": "c", "due_at": "2999-01-01T00:00:00Z"},
         {"type": "d"},
     ]
     answer = api.send("POST", PATH, {"tasks": tasks})
     results = answer.body["results"]
     assert (answer.status, [result["status"] for result in results]) == (200, [201, 422, 422, 201])
     assert [list(result) for result in results[1:3]] == [["status", "problem"]] * 2
-    assert [result["problem"]["errors"][0]["field"] for result in results[1:3]] == ["tasks[1].colour", "tasks[2].at"]
+    assert [result["problem"]["errors"][0]["field"] for result in results[1:3]] == [
+        "tasks[1].colour",
+        "tasks[2].due_at",
+    ]
     assert sorted(api.listed()) == sorted(results[at]["task"]["id"] for at in (0, 3))
     assert not {"payload", "result"} & set(results[0]["task"])
 
@@ -60,7 +63,9 @@ def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
         payload = [payload]
     results = api.send("POST", PATH, {"tasks": [{"type": "a"}, {"type": "a", "payload": payload}]}).body["results"]
     assert [result["status"] for result in results] == [201, 422]
-    assert results[1]["problem"]["errors"] == [{"field": "tasks[1]", "reason": "is nested deeper than 64 levels"}]
+    assert results[1]["problem"]["errors"] == [
+        {"field": "tasks[1]", "reason": "is nested deeper than 64 levels", "code": "too_deep"}
+    ]
 
 
 def test_an_accepted_task_does_not_need_its_message(

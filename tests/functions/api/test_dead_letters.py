@@ -44,13 +44,13 @@ def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingCl
     api.create()
     ended_by_a_worker(api.create()["id"], clock, Failed(TaskError("Boom", "try again")))
     page = api.send("GET", LETTERS, query="order=asc").body
-    assert [(task["id"], task["error"]["class"], task["state"]) for task in page["tasks"]] == [
+    assert [(task["id"], task["error"]["type"], task["state"]) for task in page["tasks"]] == [
         (boom, "Boom", "failed"),
         (lost, "WorkerLost", "failed"),
     ]
     assert listed(api, "error=Boom") == [boom]
     assert listed(api, "type=mail&tag=team:dba") == [lost]
-    assert listed(api, "due_from=2036-01-01T00:00:00Z") == []
+    assert listed(api, "due_after=2036-01-01T00:00:00Z") == []
     other = api.send("GET", LETTERS, headers={"X-Duetime-Owner": "you"})
     assert other.body == {"tasks": [], "next_token": None}
 
@@ -78,7 +78,7 @@ def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) ->
     answer = api.send("POST", REDRIVE, {"filter": {"type": "report", "error": "Boom"}})
     assert (answer.status, answer.body) == (
         200,
-        {"examined": 3, "matched": 1, "changed": 1, "refused": {}, "next_token": None},
+        {"examined": 3, "matched": 1, "affected": 1, "refused": {}, "next_token": None},
     )
     assert states(api, boom, other, mail) == ["scheduled", "failed", "failed"]
     assert api.send("GET", f"/v1/tasks/{boom}").body["attempt"] == 0
@@ -94,7 +94,7 @@ def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingCl
     first = api.send("POST", REDRIVE, {**everything, "limit": 3, "order": "asc"}).body
     assert states(api, *ids) == ["scheduled"] * 3 + ["failed"] * 2
     last = api.send("POST", REDRIVE, {**everything, "order": "asc", "next_token": first["next_token"]}).body
-    assert (first["changed"], last["changed"], last["next_token"]) == (3, 2, None)
+    assert (first["affected"], last["affected"], last["next_token"]) == (3, 2, None)
     assert listed(api) == []
 
 
@@ -104,10 +104,10 @@ def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
         gave_up(api, clock)
     began = clock.at
     answer = api.send("POST", REDRIVE, {"filter": {}, "all": True, "per_second": 2})
-    assert (answer.status, answer.body["changed"], clock.at - began) == (202, 2, 1_000)
+    assert (answer.status, answer.body["affected"], clock.at - began) == (202, 2, 1_000)
     composed(BulkExecutorServices).executor.carry_out(TaskId(answer.body["id"]), "holder")
     done = api.send("GET", answer.headers["Location"]).body
-    assert (done["state"], done["changed"], clock.at - began) == ("succeeded", 3, 1_500)
+    assert (done["state"], done["affected"], clock.at - began) == ("succeeded", 3, 1_500)
 
 
 def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClock) -> None:
@@ -152,5 +152,5 @@ def test_a_bad_list_is_refused_by_name(api: Gateway, query: str) -> None:
 
 def test_other_methods_are_not_supported(api: Gateway) -> None:
     """Each path has one."""
-    assert api.send("POST", LETTERS, {}).headers["Allow"] == "GET"
+    assert api.send("POST", LETTERS, {}).headers["Allow"] == "GET, HEAD"
     assert api.send("GET", REDRIVE).headers["Allow"] == "POST"

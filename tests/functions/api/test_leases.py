@@ -48,7 +48,7 @@ def leased(api: Gateway, **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401
 
 def tell(api: Gateway, lease: dict[str, Any] | str, what: str, body: object = None) -> Answer:
     """Say something of a lease."""
-    token = lease if isinstance(lease, str) else lease["lease"]
+    token = lease if isinstance(lease, str) else lease["id"]
     return api.send("POST", f"{LEASES}/{token}/{what}", body)
 
 
@@ -73,15 +73,15 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
     assert lease["task"]["payload"] == {"n": [1, "\u00e9"]}
     assert lease["checkpoint"] is None
     assert (lease["task"]["id"], lease["task"]["fence"], lease["task"]["state"]) == (task["id"], 1, "running")
-    assert lease["task"]["lease"] == {"holder": "w1", "ends_at": lease["ends_at"]}
+    assert lease["task"]["lease"] == {"worker": "w1", "expires_at": lease["expires_at"]}
     clock.at += 7
     answer = tell(api, lease, "complete", {"result": {"rows": 3}})
-    assert (answer.status, answer.body["state"], answer.body["ends_at"]) == (200, "succeeded", None)
+    assert (answer.status, answer.body["state"], answer.body["expires_at"]) == (200, "succeeded", None)
     done = task_of(api, task["id"])
     assert (done["state"], done["result"], done["attempt"]) == ("succeeded", {"rows": 3}, 1)
     assert done["finished_at"] is not None
     (attempt,) = api.send("GET", f"/v1/tasks/{task['id']}/attempts").body["attempts"]
-    assert (attempt["holder"], attempt["duration_ms"], attempt["outcome"]) == ("w1", 7, "succeeded")
+    assert (attempt["worker"], attempt["duration_ms"], attempt["outcome"]) == ("w1", 7, "succeeded")
     # Two writes and no time of a worker function.
     assert attempt["cost_dollars"] == pytest.approx(0.00000125)
     clock.at += 20_000 + BACK_AFTER
@@ -118,19 +118,19 @@ def test_a_pulled_node_whose_inputs_are_too_large_fails(
     monkeypatch.setattr(inputs, "MAX_INPUTS_BYTES", 10)
     assert leased(api) == []
     failed = task_of(api, child)
-    assert (failed["state"], failed["error"]["class"], failed["attempt"]) == ("failed", "InputsTooLarge", 1)
+    assert (failed["state"], failed["error"]["type"], failed["attempt"]) == ("failed", "InputsTooLarge", 1)
 
 
 def test_a_leased_task_is_nobody_elses(api: Gateway) -> None:
     """While a lease lasts, no other worker gets the task."""
     one_lease(api)
-    assert leased(api, max=10) == []
+    assert leased(api, max_tasks=10) == []
 
 
 def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> None:
     """Of five tasks three are leased, then the other two."""
     made = {api.create({"type": TYPE})["id"] for _ in range(5)}
-    first, second = leased(api, max=3), leased(api, max=10)
+    first, second = leased(api, max_tasks=3), leased(api, max_tasks=10)
     assert (len(first), len(second)) == (3, 2)
     assert {lease["task"]["id"] for lease in (*first, *second)} == made
 
@@ -139,7 +139,7 @@ def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
     """A worker that can do two types gets tasks of both."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     made = {api.create({"type": name})["id"] for name in (TYPE, "anns")}
-    leases = leased(ann, types=[TYPE, "anns"], max=2)
+    leases = leased(ann, types=[TYPE, "anns"], max_tasks=2)
     assert {lease["task"]["id"] for lease in leases} == made
 
 
@@ -166,8 +166,8 @@ def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
 
 def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
     """Neither may it be asked for at creation, nor afterwards."""
-    answer = api.send("POST", "/v1/tasks", {"type": TYPE, "rollback": True})
-    assert (answer.status, list(answer.faults)) == (422, ["rollback"])
+    answer = api.send("POST", "/v1/tasks", {"type": TYPE, "rollback_on_failure": True})
+    assert (answer.status, list(answer.faults)) == (422, ["rollback_on_failure"])
     lease = one_lease(api)
     tell(api, lease, "complete", {})
     answer = api.send("POST", f"/v1/tasks/{lease['task']['id']}/rollback")
@@ -179,12 +179,12 @@ def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, cloc
     lease = one_lease(api)
     clock.at += 20_000
     answer = tell(api, lease, "heartbeat", {"percent": 40, "message": "half way"})
-    assert (answer.status, answer.body["asked"]) == (200, None)
-    assert answer.body["ends_at"] > lease["ends_at"]
+    assert (answer.status, answer.body["requested_action"]) == (200, None)
+    assert answer.body["expires_at"] > lease["expires_at"]
     task_id = lease["task"]["id"]
     assert task_of(api, task_id)["progress"] == {"percent": 40, "message": "half way"}
     assert api.send("DELETE", f"/v1/tasks/{task_id}", query="force=true").status == 202
-    assert tell(api, lease, "heartbeat").body["asked"] == "cancel"
+    assert tell(api, lease, "heartbeat").body["requested_action"] == "cancel"
     answer = tell(api, lease, "cancel")
     assert (answer.status, answer.body["state"]) == (200, "cancelled")
     assert tell(api, lease, "cancel").body["state"] == "cancelled"
@@ -196,7 +196,7 @@ def test_a_heartbeat_does_not_renew_beyond_the_timeout(api: Gateway, clock: Stan
     clock.at += 29_000
     renewed = tell(api, lease, "heartbeat", {})
     started = task_of(api, lease["task"]["id"])["started_at"]
-    assert _seconds_between(started, renewed.body["ends_at"]) == 40
+    assert _seconds_between(started, renewed.body["expires_at"]) == 40
     clock.at += 11_000
     answer = tell(api, lease, "heartbeat", {})
     assert (answer.status, answer.problem["code"]) == (409, "attempt_overdue")
@@ -211,9 +211,9 @@ def _seconds_between(first: str, last: str) -> float:
 def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) -> None:
     """A failed task waits for its next attempt, of which any worker gets a new lease under a new fence."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
-    failure = {"error": {"class": "Boom", "message": "no luck"}}
-    assert tell(api, lease, "fail", failure).body["state"] == "postponed"
-    assert tell(api, lease, "fail", failure).body["state"] == "postponed"
+    failure = {"error": {"type": "Boom", "message": "no luck"}}
+    assert tell(api, lease, "fail", failure).body["state"] == "waiting"
+    assert tell(api, lease, "fail", failure).body["state"] == "waiting"
     clock.at += 1_000
     (again,) = leased(api)
     assert (again["task"]["attempt"], again["task"]["fence"]) == (2, 2)
@@ -224,15 +224,15 @@ def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) 
 def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
     """No further attempt is made."""
     lease = one_lease(api)
-    failure = {"error": {"class": "Unretriable", "message": "never"}, "retriable": False}
+    failure = {"error": {"type": "Unretriable", "message": "never"}, "retriable": False}
     assert tell(api, lease, "fail", failure).body["state"] == "failed"
 
 
 def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gateway) -> None:
     """Giving it back is no failure: the next worker's is the first attempt still."""
     lease = one_lease(api)
-    assert tell(api, lease, "release").body["state"] == "postponed"
-    assert tell(api, lease, "release").body["state"] == "postponed"
+    assert tell(api, lease, "release").body["state"] == "waiting"
+    assert tell(api, lease, "release").body["state"] == "waiting"
     (again,) = leased(api)
     assert (again["task"]["id"], again["task"]["attempt"], again["task"]["fence"]) == (lease["task"]["id"], 1, 2)
     answer = tell(api, lease, "release")
@@ -264,7 +264,7 @@ def test_completing_twice_is_completing_once(api: Gateway) -> None:
     lease = one_lease(api)
     for _ in range(2):
         assert tell(api, lease, "complete", {"result": 1}).body["state"] == "succeeded"
-    for what, body in (("complete", {"result": 2}), ("fail", {"error": {"class": "Boom"}})):
+    for what, body in (("complete", {"result": 2}), ("fail", {"error": {"type": "Boom"}})):
         answer = tell(api, lease, what, body)
         assert (answer.status, answer.problem["code"]) == (409, "notified_otherwise")
     answer = tell(api, lease, "release")
@@ -315,10 +315,10 @@ BAD_REQUESTS: dict[str, tuple[dict[str, Any], str]] = {
     "a type twice": ({"types": [TYPE, TYPE]}, "types"),
     "a strange type": ({"types": ["a b"]}, "types[0]"),
     "no list": ({"types": TYPE}, "types"),
-    "none wanted": ({"types": [TYPE], "max": 0}, "max"),
-    "too many wanted": ({"types": [TYPE], "max": 11}, "max"),
-    "a number as text": ({"types": [TYPE], "max": "1"}, "max"),
-    "a fraction": ({"types": [TYPE], "max": 1.5}, "max"),
+    "none wanted": ({"types": [TYPE], "max_tasks": 0}, "max_tasks"),
+    "too many wanted": ({"types": [TYPE], "max_tasks": 11}, "max_tasks"),
+    "a number as text": ({"types": [TYPE], "max_tasks": "1"}, "max_tasks"),
+    "a fraction": ({"types": [TYPE], "max_tasks": 1.5}, "max_tasks"),
     "too long a wait": ({"types": [TYPE], "wait_seconds": 21}, "wait_seconds"),
     "a wait below nothing": ({"types": [TYPE], "wait_seconds": -1}, "wait_seconds"),
     "too short a lease": ({"types": [TYPE], "lease_seconds": 4}, "lease_seconds"),
@@ -352,7 +352,7 @@ def test_another_callers_lease_is_refused(api: Gateway) -> None:
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     ann.create({"type": "anns"})
     (lease,) = leased(ann, types=["anns"])
-    for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("fail", {"error": {"class": "B"}})):
+    for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("fail", {"error": {"type": "B"}})):
         answer = tell(api, lease, what, body)
         assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
     assert tell(ann, lease, "complete", {"result": 1}).status == 200
@@ -376,7 +376,7 @@ def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
 def test_a_wrong_fence_is_refused(api: Gateway) -> None:
     """An id with a fence that no attempt has yet, or that is over, ends nothing."""
     lease = one_lease(api)
-    version, task_id, fence, pull_queue, seconds, receipt = _fields(lease["lease"])
+    version, task_id, fence, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence + 1, pull_queue, seconds, receipt)
     answer = tell(api, forged, "complete", {"result": 1})
     assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
@@ -386,7 +386,7 @@ def test_a_wrong_fence_is_refused(api: Gateway) -> None:
 def test_a_lease_whose_receipt_was_altered_does_no_harm(api: Gateway) -> None:
     """The outcome is taken by the fence; the message is let go when it comes back."""
     lease = one_lease(api)
-    version, task_id, fence, pull_queue, seconds, _receipt = _fields(lease["lease"])
+    version, task_id, fence, pull_queue, seconds, _receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, pull_queue, seconds, "x" * 300)
     assert tell(api, forged, "heartbeat", {}).status == 200
     assert tell(api, forged, "complete", {"result": 1}).status == 200
@@ -428,7 +428,7 @@ BAD_REPORTS: dict[str, tuple[str, object, str]] = {
     "a result of another name": ("complete", {"results": 1}, "results"),
     "a result too large": ("complete", {"result": "x" * 262_145}, "result"),
     "a failure without error": ("fail", {}, "error"),
-    "an error without class": ("fail", {"error": {"message": "m"}}, "error.class"),
+    "an error without class": ("fail", {"error": {"message": "m"}}, "error.type"),
     "progress beyond": ("heartbeat", {"percent": 101}, "percent"),
     "a message alone": ("heartbeat", {"message": "m"}, "message"),
     "a checkpoint too large": ("pause", {"checkpoint": "x" * 4_097}, "checkpoint"),
@@ -460,7 +460,7 @@ def test_payloads_that_do_not_fit_into_one_answer_wait_for_the_next(api: Gateway
     """Two of 700 KB are more than an answer holds: one is given back at once, and costs no attempt."""
     for letter in "ab":
         api.create({"type": TYPE, "payload": letter * 700_000})
-    (first,) = leased(api, max=10)
-    (second,) = leased(api, max=10)
+    (first,) = leased(api, max_tasks=10)
+    (second,) = leased(api, max_tasks=10)
     assert {first["task"]["payload"][0], second["task"]["payload"][0]} == {"a", "b"}
     assert (first["task"]["attempt"], second["task"]["attempt"]) == (1, 1)

@@ -46,7 +46,7 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
 
 def test_a_task_answers_with_its_lock(api: Gateway) -> None:
     """What was left out of the lock is shown with its default."""
-    assert api.create(LOCKED)["lock"] == {"key": "db-17", "limit": 1, "scope": "task"}
+    assert api.create(LOCKED)["lock"] == {"key": "db-17", "max_holders": 1, "scope": "task"}
     assert api.create({"type": "report"})["lock"] is None
 
 
@@ -54,8 +54,8 @@ def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
     """As long as the task has not started; null takes it off."""
     task = api.create({**LOCKED, "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
-    changed = api.send("PATCH", path, {"lock": {"key": "db-18", "limit": 3, "scope": "run"}})
-    assert changed.body["lock"] == {"key": "db-18", "limit": 3, "scope": "run"}
+    changed = api.send("PATCH", path, {"lock": {"key": "db-18", "max_holders": 3, "scope": "run"}})
+    assert changed.body["lock"] == {"key": "db-18", "max_holders": 3, "scope": "run"}
     assert api.send("PATCH", path, {"lock": None}).body["lock"] is None
 
 
@@ -68,7 +68,8 @@ def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingCl
     assert [(held["task_id"], held["fence"]) for held in lock.body["holders"]] == [(holder, 1)]
     assert [place["task_id"] for place in lock.body["waiters"]] == [waiter]
     shown = api.send("GET", f"/v1/tasks/{waiter}").body
-    assert (shown["state"], shown["waits_for"], shown["attempt"]) == ("postponed", "lock db-17", 0)
+    assert (shown["state"], shown["attempt"]) == ("waiting", 0)
+    assert shown["waiting_for"] == {"reason": "lock", "text": "lock db-17"}
 
 
 def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> None:

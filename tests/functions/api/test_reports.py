@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 ENDPOINT = {"kind": "http", "url": "https://example.org/"}
 SUCCESS = {"fence": 1, "outcome": "succeeded", "result": {"rows": 17}}
-FAILURE = {"fence": 1, "outcome": "failed", "error": {"class": "Boom", "message": "no"}}
+FAILURE = {"fence": 1, "outcome": "failed", "error": {"type": "Boom", "message": "no"}}
 ROUTES = {"notice": "notify", "heartbeat": "heartbeat", "progress": "progress"}
 
 
 @pytest.fixture
 def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
     """A task whose target has accepted the work, and has a minute to notify."""
-    made = api.create({"type": "report", "target": ENDPOINT, "deadline_seconds": 60})
+    made = api.create({"type": "report", "target": ENDPOINT, "notify_within_seconds": 60})
     claimed = claimed_by_a_worker(made["id"], clock)
     deferred = composed(TaskServices).attempt_reports.outcome_writer.finish(
         Run(claimed, clock.at, clock.at), Deferred(), frozenset()
@@ -49,8 +49,8 @@ def tell(api: Gateway, task: dict[str, Any], what: str, body: object) -> Answer:
 
 def test_a_deferred_task_shows_until_when_it_may_be_notified(task: dict[str, Any]) -> None:
     """It runs, is said to be deferred, and its lease ends at the deadline."""
-    assert (task["state"], task["deferred"]) == ("running", True)
-    assert task["lease"] == {"holder": "worker", "ends_at": "2026-11-21T02:34:07.250Z"}
+    assert (task["state"], task["awaiting_notification"]) == ("running", True)
+    assert task["lease"] == {"worker": "worker", "expires_at": "2026-11-21T02:34:07.250Z"}
 
 
 def test_a_notified_success_is_the_outcome(api: Gateway, clock: StandingClock, task: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ def test_a_notified_success_is_the_outcome(api: Gateway, clock: StandingClock, t
     clock.at += 30_000
     answer = tell(api, task, "notify", SUCCESS)
     assert (answer.status, answer.body["state"], answer.body["result"]) == (200, "succeeded", {"rows": 17})
-    assert (answer.body["deferred"], answer.body["lease"]) == (False, None)
+    assert (answer.body["awaiting_notification"], answer.body["lease"]) == (False, None)
     assert read(api, task) == answer.body
 
 
@@ -83,8 +83,8 @@ def test_a_success_without_a_result_is_null(api: Gateway, task: dict[str, Any]) 
 def test_a_notified_failure_is_retried_unless_that_would_not_help(api: Gateway, task: dict[str, Any]) -> None:
     """By the task's policy it waits for its next attempt, with the error told."""
     answer = tell(api, task, "notify", FAILURE)
-    assert (answer.status, answer.body["state"]) == (200, "postponed")
-    assert answer.body["error"] == {"class": "Boom", "message": "no"}
+    assert (answer.status, answer.body["state"]) == (200, "waiting")
+    assert answer.body["error"] == {"type": "Boom", "message": "no"}
 
 
 def test_an_unretriable_failure_is_the_outcome(api: Gateway, task: dict[str, Any]) -> None:
@@ -153,8 +153,8 @@ def test_a_heartbeat_moves_the_deadline_and_tells_what_is_asked(
     clock.at += 40_000
     assert api.send("POST", f"/v1/tasks/{task['id']}/pause").status == 202
     answer = tell(api, task, "heartbeat", {"fence": 1})
-    assert (answer.status, answer.body["asked"], answer.body["progress"]) == (200, "pause", None)
-    assert answer.body["lease"]["ends_at"] == "2026-11-21T02:34:47.250Z"
+    assert (answer.status, answer.body["requested_action"], answer.body["progress"]) == (200, "pause", None)
+    assert answer.body["lease"]["expires_at"] == "2026-11-21T02:34:47.250Z"
 
 
 def test_progress_is_told(api: Gateway, task: dict[str, Any]) -> None:

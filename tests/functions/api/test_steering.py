@@ -41,10 +41,10 @@ def test_a_running_task_is_asked_to_pause(api: Gateway, clock: StandingClock) ->
     task = api.create()
     claimed_by_a_worker(task["id"], clock)
     asked = act(api, task, "pause")
-    assert (asked.status, asked.body["state"], asked.body["asked"]) == (202, "running", "pause")
-    assert asked.body["lease"] == {"holder": "worker", "ends_at": "2026-11-21T02:33:37.250Z"}
+    assert (asked.status, asked.body["state"], asked.body["requested_action"]) == (202, "running", "pause")
+    assert asked.body["lease"] == {"worker": "worker", "expires_at": "2026-11-21T02:33:37.250Z"}
     resumed = act(api, task, "resume")
-    assert (resumed.status, resumed.body["state"], resumed.body["asked"]) == (200, "running", None)
+    assert (resumed.status, resumed.body["state"], resumed.body["requested_action"]) == (200, "running", None)
 
 
 def test_a_paused_task_is_resumed_at_its_due_time_or_now(api: Gateway, clock: StandingClock) -> None:

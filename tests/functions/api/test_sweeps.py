@@ -32,11 +32,11 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
     wanted = fill(api, 2, tags={"team": "dba", "x": "y"})
     spared = [*fill(api, 1), *fill(api, 1, type="mail", tags={"team": "dba"})]
     late = fill(api, 1, tags={"team": "dba"}, delay_seconds=9_000)
-    body = {"filter": {"type": "report", "tags": {"team": "dba"}, "due_to": "2026-11-21T04:00:00Z"}}
+    body = {"filter": {"type": "report", "tags": {"team": "dba"}, "due_before": "2026-11-21T04:00:00Z"}}
     answer = api.send("POST", CANCEL, body)
     assert (answer.status, answer.body) == (
         200,
-        {"examined": 5, "matched": 2, "changed": 2, "refused": {}, "next_token": None},
+        {"examined": 5, "matched": 2, "affected": 2, "refused": {}, "next_token": None},
     )
     assert {state_of(api, each) for each in wanted} == {"cancelled"}
     assert {state_of(api, each) for each in (*spared, *late)} == {"scheduled"}
@@ -45,8 +45,8 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
 def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
     """Each as a change of one task would change it."""
     tasks = fill(api, 3)
-    answer = api.send("POST", CHANGE, {**REPORTS, "change": {"priority": "low", "at": "2026-12-01T09:00:00Z"}})
-    assert (answer.status, answer.body["changed"]) == (200, 3)
+    answer = api.send("POST", CHANGE, {**REPORTS, "change": {"priority": "low", "due_at": "2026-12-01T09:00:00Z"}})
+    assert (answer.status, answer.body["affected"]) == (200, 3)
     found = [api.send("GET", f"/v1/tasks/{each}").body for each in tasks]
     assert {(task["priority"], task["due_at"]) for task in found} == {("low", "2026-12-01T09:00:00.000Z")}
 
@@ -55,7 +55,7 @@ def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
     """Piece by piece to the end; a token is good for its own sweep alone."""
     fill(api, 5)
     first = api.send("POST", CANCEL, {**REPORTS, "limit": 2}).body
-    assert (first["changed"], bool(first["next_token"])) == (2, True)
+    assert (first["affected"], bool(first["next_token"])) == (2, True)
     token = first["next_token"]
     for path, body in (
         (CANCEL, {"filter": {"type": "mail"}}),
@@ -69,7 +69,7 @@ def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
     assert list(other.faults) == ["next_token"]
     second = api.send("POST", CANCEL, {**REPORTS, "limit": 2, "next_token": token, "force": True}).body
     last = api.send("POST", CANCEL, {**REPORTS, "next_token": second["next_token"]}).body
-    assert [second["changed"], last["changed"], last["next_token"]] == [2, 1, None]
+    assert [second["affected"], last["affected"], last["next_token"]] == [2, 1, None]
     assert api.send("POST", CANCEL, REPORTS).body["matched"] == 0
 
 
@@ -79,9 +79,9 @@ def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock)
     claimed_by_a_worker(running, clock)
     fill(api, 1)
     answer = api.send("POST", CANCEL, REPORTS).body
-    assert (answer["matched"], answer["changed"], answer["refused"]) == (2, 1, {"move_refused": 1})
-    assert api.send("POST", CANCEL, {**REPORTS, "force": True}).body["changed"] == 1
-    assert api.send("GET", f"/v1/tasks/{running}").body["asked"] == "cancel"
+    assert (answer["matched"], answer["affected"], answer["refused"]) == (2, 1, {"move_refused": 1})
+    assert api.send("POST", CANCEL, {**REPORTS, "force": True}).body["affected"] == 1
+    assert api.send("GET", f"/v1/tasks/{running}").body["requested_action"] == "cancel"
 
 
 def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
@@ -97,22 +97,22 @@ def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
     assert {state_of(api, each) for each in tasks} == {"scheduled"}
     assert api.send("POST", CANCEL, {"filter": {}, "all": True, "dry_run": True}).body["matched"] == 2
     assert {state_of(api, each) for each in tasks} == {"scheduled"}
-    assert api.send("POST", CANCEL, {"filter": {}, "all": True}).body["changed"] == 2
+    assert api.send("POST", CANCEL, {"filter": {}, "all": True}).body["affected"] == 2
 
 
 def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
     """Another owner's are not even counted."""
     mine = fill(api, 2)
     answer = api.send("POST", CANCEL, {"filter": {}, "all": True}, {"X-Duetime-Owner": "you"})
-    assert answer.body == {"examined": 0, "matched": 0, "changed": 0, "refused": {}, "next_token": None}
+    assert answer.body == {"examined": 0, "matched": 0, "affected": 0, "refused": {}, "next_token": None}
     assert {state_of(api, each) for each in mine} == {"scheduled"}
 
 
 def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
     """Beyond what a body can tell by itself: a due time that is too far ahead as of now."""
     fill(api, 2)
-    refused = api.send("POST", CHANGE, {**REPORTS, "change": {"at": "2037-01-01T00:00:00Z"}})
-    assert (refused.status, list(refused.faults)) == (422, ["change.at"])
+    refused = api.send("POST", CHANGE, {**REPORTS, "change": {"due_at": "2037-01-01T00:00:00Z"}})
+    assert (refused.status, list(refused.faults)) == (422, ["change.due_at"])
 
 
 def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None:
@@ -122,7 +122,7 @@ def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None
     (topology,) = fill(api, 1, target={"kind": "topology"}, payload=graph)
     answer = api.send("POST", CHANGE, {**REPORTS, "change": {"payload": 7}})
     assert answer.status == 200
-    assert (answer.body["changed"], answer.body["refused"]) == (1, {"fields_invalid": 1})
+    assert (answer.body["affected"], answer.body["refused"]) == (1, {"fields_invalid": 1})
     assert api.send("GET", f"/v1/tasks/{topology}").body["payload"] == graph
 
 
@@ -135,8 +135,8 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (CANCEL, {"filter": {"ids": ["x"]}}, ["filter.ids"]),
     (CANCEL, {"filter": {"tag": "a:b"}}, ["filter.tag"]),
     (CANCEL, {"filter": {"tags": ["a:b"]}}, ["filter.tags"]),
-    (CANCEL, {"filter": {"due_from": "yesterday"}}, ["filter.due_from"]),
-    (CANCEL, {"filter": {"due_to": 7}}, ["filter.due_to"]),
+    (CANCEL, {"filter": {"due_after": "yesterday"}}, ["filter.due_after"]),
+    (CANCEL, {"filter": {"due_before": 7}}, ["filter.due_before"]),
     (CANCEL, {"filter": {"type": "a b"}}, ["filter.type"]),
     (CANCEL, {"filter": {"name": "\x00"}}, ["filter.name"]),
     (CANCEL, {"filter": {"name": ""}}, ["filter.name"]),
@@ -159,8 +159,8 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (CHANGE, {**REPORTS, "change": {"type": "mail"}}, ["change.type"]),
     (
         CHANGE,
-        {**REPORTS, "change": {"at": "2026-12-01T00:00:00Z", "delay_seconds": 1}},
-        ["change.at", "change.delay_seconds"],
+        {**REPORTS, "change": {"due_at": "2026-12-01T00:00:00Z", "delay_seconds": 1}},
+        ["change.due_at", "change.delay_seconds"],
     ),
     (CHANGE, {**REPORTS, "change": {"retry": {"max_attempts": 0}}}, ["change.retry.max_attempts"]),
     (CHANGE, {**RENAME, "force": True}, ["force"]),

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway
 
 PATH = "/v1/switches"
-STOP = {"scope": "type", "name": "report", "stopped": True, "reason": "a bad release"}
-CAP = {"scope": "owner", "name": "ann", "max_concurrent": 5}
+REPORTS = f"{PATH}/type/report"
+ANN = f"{PATH}/owner/ann"
+ALL = f"{PATH}/all/all"
+STOP = {"stopped": True, "reason": "a bad release"}
+CAP = {"max_concurrent": 5}
 
 
 @pytest.fixture
@@ -31,28 +34,53 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
     return replace(api, headers={"X-Duetime-Owner": "123:role/ops"})
 
 
-def test_a_switch_is_set_seen_and_lifted(ops: Gateway) -> None:
-    """It answers as it is, with who set it and when; lifted, it is gone."""
-    put = ops.send("PUT", PATH, STOP)
-    assert (put.status, put.body) == (
-        200,
-        {**STOP, "max_concurrent": None, "changed_at": "2026-11-21T02:33:07.250Z", "changed_by": "123:role/ops"},
-    )
-    ops.send("PUT", PATH, CAP)
+def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
+    """It answers as it is, with who set it and when; deleted, it is gone."""
+    put = ops.send("PUT", REPORTS, STOP)
+    key = {"scope": "type", "name": "report"}
+    by = {"updated_at": "2026-11-21T02:33:07.250Z", "updated_by": "123:role/ops"}
+    assert (put.status, put.body) == (200, {**key, **STOP, "max_concurrent": None, **by})
+    assert ops.send("GET", REPORTS).body == put.body
+    ops.send("PUT", ANN, CAP)
     assert [each["name"] for each in ops.send("GET", PATH).body["switches"]] == ["ann", "report"]
-    lifted = ops.send("DELETE", PATH, query="scope=type&name=report")
-    assert (lifted.status, lifted.body) == (200, put.body)
-    again = ops.send("DELETE", PATH, query="scope=type&name=report")
-    assert (again.status, again.problem["code"]) == (404, "switch_unknown")
+    deleted = ops.send("DELETE", REPORTS)
+    assert (deleted.status, deleted.body) == (200, put.body)
+    for method in ("GET", "DELETE"):
+        again = ops.send(method, REPORTS)
+        assert (again.status, again.problem["code"]) == (404, "switch_unknown")
     assert [each["max_concurrent"] for each in ops.send("GET", PATH).body["switches"]] == [5]
 
 
 def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
-    """What a later request leaves out is as it is without; a switch that does nothing is removed."""
-    ops.send("PUT", PATH, {**STOP, "max_concurrent": 3})
-    assert ops.send("PUT", PATH, {**STOP, "stopped": False, "max_concurrent": 4}).body["stopped"] is False
-    assert ops.send("PUT", PATH, {"scope": "type", "name": "report"}).status == 200
+    """What a later request leaves out is as it is without; a switch that does nothing is deleted."""
+    ops.send("PUT", REPORTS, {**STOP, "max_concurrent": 3})
+    assert ops.send("PUT", REPORTS, {**STOP, "stopped": False, "max_concurrent": 4}).body["stopped"] is False
+    assert ops.send("PUT", REPORTS, {}).status == 200
     assert ops.send("GET", PATH).body == {"switches": [], "circuits": []}
+
+
+def test_the_switch_for_all_tasks_is_called_all(ops: Gateway) -> None:
+    """Its scope and its name are the same word."""
+    put = ops.send("PUT", ALL, {"stopped": True})
+    assert (put.status, put.body["scope"], put.body["name"]) == (200, "all", "all")
+    assert ops.send("DELETE", ALL).status == 200
+
+
+@pytest.mark.parametrize("name", ["1:role/a/b", "a%b", "a%2Fb", "%25"])
+def test_a_name_may_have_slashes_and_percent_signs(ops: Gateway, name: str) -> None:
+    """The gateway decodes all of a path but `%25`: a name is what the caller encoded."""
+    path = f"{PATH}/owner/{name.replace('%', '%25')}"
+    assert ops.send("PUT", path, STOP).body["name"] == name
+    assert ops.send("GET", path).body["name"] == name
+
+
+def test_what_was_read_of_a_switch_may_be_sent_back_with_its_key(ops: Gateway) -> None:
+    """The scope and the name of the path; others are refused by name."""
+    key = {"scope": "type", "name": "report"}
+    assert ops.send("PUT", REPORTS, {**STOP, **key}).status == 200
+    assert ops.send("PUT", REPORTS, {**STOP, "scope": None, "name": None}).status == 200
+    refused = ops.send("PUT", REPORTS, {**STOP, "scope": "owner", "name": "ann"})
+    assert (refused.status, sorted(refused.faults)) == (422, ["name", "scope"])
 
 
 def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
@@ -77,89 +105,86 @@ def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
 def test_only_operators_switch_for_all(ops: Gateway) -> None:
     """Everybody else is told so, by a code of its own, and nothing changes; one's own switch is one's own."""
     other = replace(ops, headers={"X-Duetime-Owner": "ann"})
-    for body in (STOP, {"scope": "everything", "stopped": True}, {**STOP, "scope": "owner", "name": "bob"}):
-        refused = other.send("PUT", PATH, body)
+    for path in (REPORTS, ALL, f"{PATH}/owner/bob"):
+        refused = other.send("PUT", path, STOP)
         assert (refused.status, refused.problem["code"]) == (403, "operator_required")
-    assert other.send("DELETE", PATH, query="scope=everything").problem["code"] == "operator_required"
+    assert other.send("DELETE", ALL).problem["code"] == "operator_required"
     assert ops.send("GET", PATH).body["switches"] == []
-    assert other.send("PUT", PATH, {"scope": "owner", "name": "ann", "stopped": True}).status == 200
-    assert other.send("DELETE", PATH, query="scope=owner&name=ann").status == 200
+    assert other.send("PUT", ANN, STOP).status == 200
+    assert other.send("DELETE", ANN).status == 200
 
 
 def test_nobody_is_an_operator_by_default(api: Gateway) -> None:
     """A deployment that names none has none; `*` means everybody."""
-    assert api.send("PUT", PATH, STOP).status == 403
+    assert api.send("PUT", REPORTS, STOP).status == 403
     platform = composed().platform
     composition.use(replace(platform, environ={**platform.environ, Variable.OPERATORS: "*"}))
-    assert api.send("PUT", PATH, STOP).status == 200
+    assert api.send("PUT", REPORTS, STOP).status == 200
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({}, "scope"),
-    ({"scope": "task", "stopped": True}, "scope"),
-    ({"scope": ["type"], "stopped": True}, "scope"),
-    ({"scope": "type", "stopped": True}, "name"),
-    ({"scope": "type", "name": "", "stopped": True}, "name"),
-    ({"scope": "type", "name": "a b", "stopped": True}, "name"),
-    ({"scope": "type", "name": "report\n", "stopped": True}, "name"),
-    ({"scope": "type", "name": "x" * 65, "stopped": True}, "name"),
-    ({"scope": "type", "name": 7, "stopped": True}, "name"),
-    ({"scope": "type", "name": None, "stopped": True}, "name"),
-    ({"scope": "owner", "name": "a#b", "stopped": True}, "name"),
-    ({"scope": "owner", "name": "x" * 129, "stopped": True}, "name"),
-    ({"scope": "owner", "name": "\u0430nn", "stopped": True}, "name"),
-    ({"scope": "everything", "name": "report", "stopped": True}, "name"),
-    ({"scope": "everything", "max_concurrent": 5}, "max_concurrent"),
-    ({**CAP, "max_concurrent": 0}, "max_concurrent"),
-    ({**CAP, "max_concurrent": -1}, "max_concurrent"),
-    ({**CAP, "max_concurrent": 101}, "max_concurrent"),
-    ({**CAP, "max_concurrent": 10**38}, "max_concurrent"),
-    ({**CAP, "max_concurrent": 2.0}, "max_concurrent"),
-    ({**CAP, "max_concurrent": True}, "max_concurrent"),
-    ({**STOP, "stopped": "true"}, "stopped"),
-    ({**STOP, "stopped": 1}, "stopped"),
+    ({"scope": "task"}, "scope"),
+    ({"scope": ["type"]}, "scope"),
+    ({"name": 7}, "name"),
+    ({"max_concurrent": 0}, "max_concurrent"),
+    ({"max_concurrent": -1}, "max_concurrent"),
+    ({"max_concurrent": 101}, "max_concurrent"),
+    ({"max_concurrent": 10**38}, "max_concurrent"),
+    ({"max_concurrent": 2.5}, "max_concurrent"),
+    ({"max_concurrent": True}, "max_concurrent"),
+    ({"stopped": "true"}, "stopped"),
+    ({"stopped": 1}, "stopped"),
     ({**STOP, "reason": "x" * 129}, "reason"),
     ({**STOP, "reason": "\x1b[31m"}, "reason"),
     ({**STOP, "reason": None}, "reason"),
-    ({**STOP, "changed_by": "me"}, "changed_by"),
+    ({**STOP, "updated_by": "me"}, "updated_by"),
 ]
 
 
 @pytest.mark.parametrize(("body", "field"), BAD)
 def test_a_bad_switch_is_refused_by_name(ops: Gateway, body: dict[str, Any], field: str) -> None:
     """Each fault names its field, and nothing is stored."""
-    refused = ops.send("PUT", PATH, body)
+    refused = ops.send("PUT", REPORTS, body)
     assert (refused.status, list(refused.faults)) == (422, [field])
     assert ops.send("GET", PATH).body["switches"] == []
+
+
+def test_all_tasks_together_cannot_be_capped(ops: Gateway) -> None:
+    """One lock for all of them would be one item that each of them writes."""
+    refused = ops.send("PUT", ALL, CAP)
+    assert (refused.status, list(refused.faults)) == (422, ["max_concurrent"])
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "null", '{"scope": "\\ud800"}', '{"scope": NaN}', "{", "[" * 10_000])
 def test_a_body_that_is_no_switch_is_refused(ops: Gateway, raw: str) -> None:
     """Whatever is sent is a problem of the caller's, never of ours."""
-    assert 400 <= ops.send("PUT", PATH, raw=raw).status < 500
+    assert 400 <= ops.send("PUT", REPORTS, raw=raw).status < 500
 
 
 @pytest.mark.parametrize(
-    ("query", "field"),
+    ("key", "field"),
     [
-        ("", "scope"),
-        ("scope=task", "scope"),
-        ("scope=type", "name"),
-        ("scope=everything&name=x", "name"),
-        ("scope=type&name=a%20b", "name"),
-        ("scope=type&scope=owner&name=a", "scope"),
-        ("scope=type&name=a&all=1", "all"),
+        ("task/report", "scope"),
+        ("everything/all", "scope"),
+        ("type/a b", "name"),
+        ("type/report\n", "name"),
+        (f"type/{'x' * 65}", "name"),
+        ("owner/a#b", "name"),
+        (f"owner/{'x' * 129}", "name"),
+        ("owner/\u0430nn", "name"),
+        ("all/report", "name"),
     ],
 )
-def test_a_bad_query_is_refused_by_name(ops: Gateway, query: str, field: str) -> None:
-    """Which switch is to be lifted must be clear."""
-    refused = ops.send("DELETE", PATH, query=query)
-    assert (refused.status, list(refused.faults)) == (400, [field])
+def test_a_path_that_names_no_switch_is_refused_by_name(ops: Gateway, key: str, field: str) -> None:
+    """Which switch is meant must be clear."""
+    for method, body in (("GET", None), ("PUT", STOP), ("DELETE", None)):
+        refused = ops.send(method, f"{PATH}/{key}", body)
+        assert (refused.status, list(refused.faults)) == (400, [field])
 
 
 def test_other_methods_are_not_supported(ops: Gateway) -> None:
     """The answer says which are; parameters of a list there are none."""
-    posted = ops.send("POST", PATH, STOP)
-    assert (posted.status, posted.headers["Allow"]) == (405, "GET, PUT, DELETE")
+    posted = ops.send("POST", REPORTS, STOP)
+    assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD, PUT, DELETE")
     assert list(ops.send("GET", PATH, query="limit=1").faults) == ["limit"]
-    assert list(ops.send("PUT", PATH, STOP, query="force=true").faults) == ["force"]
+    assert list(ops.send("PUT", REPORTS, STOP, query="force=true").faults) == ["force"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.functions.api.gateway import Gateway
 
-WHEN = {"at", "delay_seconds"}
+WHEN = {"due_at", "delay_seconds"}
 OTHER_FORMS = {*WHEN, "payload", "target"}
 """Fields that the record and the responses have under another name, or in another form."""
 FULL: dict[str, Any] = {
@@ -32,9 +32,9 @@ FULL: dict[str, Any] = {
     },
     "retry": {"max_attempts": 2, "initial_seconds": 1.5, "multiplier": 3.0, "max_seconds": 9.0},
     "timeout_seconds": 31,
-    "deadline_seconds": 61,
-    "rollback": True,
-    "lock": {"key": "db-17", "limit": 2, "scope": "run"},
+    "notify_within_seconds": 61,
+    "rollback_on_failure": True,
+    "lock": {"key": "db-17", "max_holders": 2, "scope": "run"},
     "callback_url": "https://example.org/ended",
     "name": "monthly",
     "tags": {"team": "dba"},
@@ -85,7 +85,7 @@ def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> N
     schedule = {"name": "nightly", "cron": "30 1 * * *", "task": FULL}
     assert api.send("POST", "/v1/schedules", schedule).status == 201
     assert _among(api.send("GET", "/v1/schedules/nightly").body["task"], KEPT) == KEPT
-    assert _among(api.send("POST", "/v1/schedules/nightly/trigger").body, KEPT) == KEPT
+    assert _among(api.send("POST", "/v1/schedules/nightly/run").body, KEPT) == KEPT
 
 
 def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -> None:

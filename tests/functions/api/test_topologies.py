@@ -55,7 +55,7 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
         ({"nodes": {"a": {"type": "x", "depends_on": ["b"]}}}, "nodes.a.depends_on"),
         ({"nodes": {"a": {"type": "x", "depends_on": ["b"]}, "b": {"type": "x", "depends_on": ["a"]}}}, "nodes"),
         ({"nodes": {"a": {"type": "x", "rule": "perhaps"}}}, "nodes.a.rule"),
-        ({"nodes": {"a": {"type": "x", "at": "2030-01-01T00:00:00Z"}}}, "nodes.a.at"),
+        ({"nodes": {"a": {"type": "x", "due_at": "2030-01-01T00:00:00Z"}}}, "nodes.a.due_at"),
         ({"nodes": {"a": {"type": "x", "target": {"kind": "topology"}}}}, "nodes.a.target"),
         ({"nodes": {"a": {"type": "x", "target": {"kind": "pull"}}}}, "nodes.a.target"),
         ({"nodes": {"a": {"type": "x"}}, "on_failure": "panic"}, "on_failure"),
@@ -90,7 +90,7 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
         assert state("finish", task_id)["over"] is False
         node = seen["nodes"][key]["task_id"]
         claimed_by_a_worker(node, clock)
-        assert api.send("GET", f"/v1/tasks/{node}").body["member"]["node"] == key
+        assert api.send("GET", f"/v1/tasks/{node}").body["topology"]["node"] == key
         done = composed(TaskServices).attempt_reports.notify("local", TaskId(node), 1, Succeeded(b"1"))
         composed(TopologyServices).node_finished.follow(done)
     assert state("finish", task_id) == {"state": "succeeded", "over": True, "again_after": 0, "looks": 1}
@@ -121,8 +121,8 @@ def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
     loop = {"a": {"type": "x", "depends_on": ["a"]}}
     refused = api.send("POST", "/v1/tasks", {"type": "nightly", "target": target, "payload": {"nodes": loop}})
     assert (refused.status, list(refused.faults)) == (422, ["payload.nodes.a.depends_on"])
-    undone = {"type": "nightly", "target": target, "payload": {"nodes": NODES}, "rollback": True}
-    assert list(api.send("POST", "/v1/tasks", undone).faults) == ["rollback"]
+    undone = {"type": "nightly", "target": target, "payload": {"nodes": NODES}, "rollback_on_failure": True}
+    assert list(api.send("POST", "/v1/tasks", undone).faults) == ["rollback_on_failure"]
     assert api.listed() == [made["id"]]
 
 
@@ -130,13 +130,13 @@ def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) 
     """Also if it is an ordinary task, or a schedule's: an attempt that ends before its graph costs a retry."""
     target, bounded = {"kind": "topology"}, {"nodes": NODES, "deadline_seconds": 60}
     free = {"type": "nightly", "target": target, "payload": {"nodes": NODES}}
-    assert api.create(free)["deadline_seconds"] == MAX_DEADLINE_SECONDS
-    assert api.create({**free, "payload": bounded})["deadline_seconds"] == 60
-    assert api.create({**free, "deadline_seconds": 7200})["deadline_seconds"] == 7200
+    assert api.create(free)["notify_within_seconds"] == MAX_DEADLINE_SECONDS
+    assert api.create({**free, "payload": bounded})["notify_within_seconds"] == 60
+    assert api.create({**free, "notify_within_seconds": 7200})["notify_within_seconds"] == 7200
     made = api.send("POST", "/v1/schedules", {"name": "nightly", "cron": "0 1 * * *", "task": free})
-    assert made.body["task"]["deadline_seconds"] == MAX_DEADLINE_SECONDS
+    assert made.body["task"]["notify_within_seconds"] == MAX_DEADLINE_SECONDS
     changed = api.send("PATCH", f"/v1/tasks/{api.create(free)['id']}", {"payload": bounded})
-    assert changed.body["deadline_seconds"] == 60
+    assert changed.body["notify_within_seconds"] == 60
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_topology_is_steered_only_at_the_version_that_is_meant(api: Gateway, c
         assert (refused.status, refused.problem["code"]) == (412, "version_differs")
     assert api.send("GET", f"{PATH}/{task_id}").body["version"] == version
     paused = api.send("POST", f"{PATH}/{task_id}/pause", headers={"If-Match": f'"{version}"'})
-    assert (paused.status, paused.body["asked"]) == (202, "pause")
+    assert (paused.status, paused.body["requested_action"]) == (202, "pause")
 
 
 def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a node
@@ -220,6 +220,7 @@ def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fiel
     }
 
 
+@pytest.mark.slow
 def test_the_largest_graph_is_accepted_and_shown(api: Gateway) -> None:
     """Ten thousand nodes are one task; the answer about them stays below the 6 MB that a function may answer."""
     made = api.send("POST", PATH, {"nodes": layered(MAX_NODES)})
@@ -234,6 +235,7 @@ for _ in range(70):
     DEEP = [DEEP]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nodes", "field", "said"),
     [

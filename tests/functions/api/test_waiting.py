@@ -31,7 +31,7 @@ def working(api: Gateway, clock: StandingClock, ending: Ending, looks: int) -> N
 def test_a_creation_waits_for_the_outcome(api: Gateway, clock: StandingClock, ending: Ending, state: str) -> None:
     """Whether it ends well or badly within the limit, the answer is 201 with the task that has ended."""
     working(api, clock, ending, looks=3)
-    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait=25")
+    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=25")
     assert (answer.status, answer.body["state"]) == (201, state)
     assert answer.body["result"] == ([1] if state == "succeeded" else None)
     assert answer.headers["Location"] == f"/v1/tasks/{answer.body['id']}"
@@ -40,19 +40,19 @@ def test_a_creation_waits_for_the_outcome(api: Gateway, clock: StandingClock, en
 
 def test_a_creation_waits_no_longer_than_asked(api: Gateway, clock: StandingClock) -> None:
     """At the limit, to the millisecond, the answer is 202 with the task as it stands."""
-    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait=7")
+    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=7")
     assert (answer.status, answer.body["state"], clock.at) == (202, "scheduled", NOW + 7_000)
     assert api.send("GET", answer.headers["Location"]).body == answer.body
 
 
 def test_looks_at_the_record_grow_further_apart(api: Gateway, clock: StandingClock) -> None:
     """A tenth of a second at first, doubled up to a second: a quick task is seen soon, a slow one costs little."""
-    api.send("POST", "/v1/tasks", {"type": "report"}, query="wait=5")
+    api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=5")
     pauses = [later - earlier for earlier, later in pairwise([NOW, *clock.slept])]
     assert pauses == [100, 200, 400, 800, 1_000, 1_000, 1_000, 500]
 
 
-@pytest.mark.parametrize("query", ["", "wait=0"])
+@pytest.mark.parametrize("query", ["", "wait_seconds=0"])
 def test_nobody_waits_who_did_not_ask_to(api: Gateway, clock: StandingClock, query: str) -> None:
     """Without a wait, or with none, the answer is 201 at once."""
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=query)
@@ -61,7 +61,7 @@ def test_nobody_waits_who_did_not_ask_to(api: Gateway, clock: StandingClock, que
 
 def test_a_repeated_creation_waits_for_the_same_task(api: Gateway, clock: StandingClock) -> None:
     """After a 202 the same request, with its key, waits on; once it has ended it answers at once."""
-    send = {"body": {"type": "report"}, "headers": {"Idempotency-Key": "k"}, "query": "wait=2"}
+    send = {"body": {"type": "report"}, "headers": {"Idempotency-Key": "k"}, "query": "wait_seconds=2"}
     first = api.send("POST", "/v1/tasks", **send)  # type: ignore[arg-type]  # arguments of `send`
     working(api, clock, Succeeded(b"1"), looks=len(clock.slept) + 1)
     second = api.send("POST", "/v1/tasks", **send)  # type: ignore[arg-type]  # same
@@ -75,6 +75,6 @@ def test_a_repeated_creation_waits_for_the_same_task(api: Gateway, clock: Standi
 @pytest.mark.parametrize("wait", ["26", "-1", "1.5", "", "x", "1e1", "٣", "9" * 5_000])
 def test_a_wait_that_cannot_be_is_refused(api: Gateway, clock: StandingClock, wait: str) -> None:
     """From 0 to 25 whole seconds; anything else is named, and nothing is created."""
-    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=f"wait={wait}")
-    assert (answer.status, list(answer.faults)) == (400, ["wait"])
+    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=f"wait_seconds={wait}")
+    assert (answer.status, list(answer.faults)) == (400, ["wait_seconds"])
     assert (api.listed(), clock.slept) == ([], [])

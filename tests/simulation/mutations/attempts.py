@@ -44,12 +44,12 @@ MUTANTS = (
     Mutant(
         "the message of a leased task is deleted",
         "domain/dispatch/acknowledgement.py",
-        'return RedeliverMessage((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")',
+        'return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")',
         'return DeleteMessage("leased")',
     ),
     Mutant(
         "a heartbeat that comes late takes back what a later one has given",
-        "services/worker/batch.py",
+        "services/worker/lease_renewal.py",
         "guard = Guard(fence=task.fence, leased_until_before=until)",
         "guard = Guard(fence=task.fence)",
     ),
@@ -83,21 +83,21 @@ MUTANTS = (
     ),
     Mutant(
         "a deferral is written without its fence",
-        "services/outcomes/outcome.py",
-        "Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets)",
-        "Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(), sets)",
+        "services/outcomes/suspended_attempts.py",
+        "Write(task.id, Move.DEFER, runtime.nonce(), Guard(fence=task.fence), sets)",
+        "Write(task.id, Move.DEFER, runtime.nonce(), Guard(), sets)",
     ),
     Mutant(
         "a pause by the attempt is written without its fence",
-        "services/outcomes/outcome.py",
-        "guard = Guard(fence=task.fence, not_cancelled=True)\n        end = self._paused",
-        "guard = Guard(not_cancelled=True)\n        end = self._paused",
+        "services/outcomes/suspended_attempts.py",
+        "guard = Guard(fence=task.fence, not_cancelled=True)\n    write = Write(task.id, Move.YIELD",
+        "guard = Guard(not_cancelled=True)\n    write = Write(task.id, Move.YIELD",
     ),
     Mutant(
         "a retry forgets that a cancel was asked for",
         "services/outcomes/outcome.py",
         "Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)",
-        'Move.RETRY, at, Guard(fence=task.fence), {**sets, "stop_request": None})',
+        'Move.RETRY, at, Guard(fence=task.fence), {**sets, "requested_action": None})',
     ),
     Mutant(
         "an attempt that was asked to stop is taken over and run",
@@ -120,8 +120,8 @@ MUTANTS = (
     Mutant(
         "a lost attempt is made again beyond what is allowed",
         "services/worker/attempt_phases.py",
-        "if task.attempt > task.retry.max_attempts:\n            return self.outcome_writer.give_up",
-        "if task.attempt > task.retry.max_attempts + 1:\n            return self.outcome_writer.give_up",
+        "if task.attempt > task.retry.max_attempts:\n            return lost_attempts.fail_claimed",
+        "if task.attempt > task.retry.max_attempts + 1:\n            return lost_attempts.fail_claimed",
     ),
     Mutant(
         "the last attempt is never made",
@@ -131,9 +131,9 @@ MUTANTS = (
     ),
     Mutant(
         "a pause costs an attempt",
-        "services/outcomes/outcome.py",
-        '"attempt": task.attempt - 1, "lease_ends_at": None}\n        guard',
-        '"attempt": task.attempt, "lease_ends_at": None}\n        guard',
+        "services/outcomes/suspended_attempts.py",
+        '"attempt": task.attempt - 1, "lease_expires_at": None}\n    guard',
+        '"attempt": task.attempt, "lease_expires_at": None}\n    guard',
     ),
     Mutant(
         "an attempt that does not end in time is let go on",
@@ -162,8 +162,8 @@ MUTANTS = (
     Mutant(
         "a paused task may be claimed",
         "domain/tasks/states.py",
-        "        WAITING | _ATTEMPTED, State.RUNNING,",
-        "        WAITING | _ATTEMPTED | {State.PAUSED}, State.RUNNING,",
+        "        STARTABLE | _ATTEMPTED, State.RUNNING,",
+        "        STARTABLE | _ATTEMPTED | {State.PAUSED}, State.RUNNING,",
     ),
     Mutant(
         "what follows an outcome is not taken over",
@@ -180,8 +180,8 @@ MUTANTS = (
     Mutant(
         "a running attempt is not told what its user asks",
         "services/worker/target_caller.py",
-        "stop_request=lambda: delivery_state.stop_request,",
-        "stop_request=lambda: None,",
+        "requested_action=lambda: delivery_state.requested_action,",
+        "requested_action=lambda: None,",
     ),
     Mutant(
         "a dead letter is thrown away",

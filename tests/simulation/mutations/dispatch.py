@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "nothing is patrolled",
         "domain/dispatch/timers.py",
-        "    if entry.state in WAITING:\n        return entry.next_at <= now\n",
-        "    if entry.state in WAITING:\n        return False\n",
+        "    if entry.state in STARTABLE:\n        return entry.next_at <= now\n",
+        "    if entry.state in STARTABLE:\n        return False\n",
     ),
     Mutant(
         "a look beyond a record's home gets no timer",

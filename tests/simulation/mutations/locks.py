@@ -25,8 +25,8 @@ MUTANTS = (
     ),
     Mutant(
         "the holds of a worker's locks are not renewed",
-        "services/worker/batch.py",
-        "has_locks = inside.attempt_runner.phases.locks.renew(delivery_state, task, until)",
+        "services/worker/lease_renewal.py",
+        "has_locks = self.locks.renew(delivery_state, task, until)",
         "has_locks = True",
     ),
     Mutant(
@@ -58,8 +58,8 @@ MUTANTS = (
     Mutant(
         "a holder whose attempt goes on is taken for gone",
         "domain/locks.py",
-        "is_over = task.state in WAITING",
-        "is_over = True or task.state in WAITING",
+        "is_over = task.state in STARTABLE",
+        "is_over = True or task.state in STARTABLE",
     ),
     Mutant(
         "a pull worker's task takes no lock",

@@ -39,12 +39,12 @@ MUTANTS = (
     Mutant(
         "a pause takes the place of a cancel that was asked for",
         "services/tasks/control.py",
-        'return {"stop_request": StopRequest.CANCEL if task.stop_request is StopRequest.CANCEL else stop_request}',
-        'return {"stop_request": stop_request}',
+        "RequestedAction.CANCEL if task.requested_action is RequestedAction.CANCEL else action}",
+        "action}",
         also=(
             (
-                "if task.stop_request in (stop_request, StopRequest.CANCEL):",
-                "if task.stop_request is stop_request:",
+                "if task.requested_action in (requested_action, RequestedAction.CANCEL):",
+                "if task.requested_action is requested_action:",
             ),
         ),
     ),
@@ -63,9 +63,9 @@ MUTANTS = (
     Mutant(
         "a reopened task keeps the expiry of its record",
         "services/tasks/control.py",
-        '            "expires_at": None,\n            "stop_request": None,\n'
-        '            "lease_ends_at": None,\n        }\n        reopened',
-        '            "stop_request": None,\n            "lease_ends_at": None,\n        }\n        reopened',
+        '            "expires_at": None,\n            "requested_action": None,\n'
+        '            "lease_expires_at": None,\n        }\n        reopened',
+        '            "requested_action": None,\n            "lease_expires_at": None,\n        }\n        reopened',
     ),
     Mutant(
         "a notification is taken whatever its fence",

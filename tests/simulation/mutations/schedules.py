@@ -32,8 +32,8 @@ MUTANTS = (
     Mutant(
         "of what is missed while nothing ran, nothing is told",
         "domain/schedules/expansion_results.py",
-        "owed=found.run, skipped=stored.skipped + found.skipped",
-        "owed=found.run, skipped=stored.skipped",
+        "runs_skipped=stored.runs_skipped + found.skipped",
+        "runs_skipped=stored.runs_skipped",
     ),
     Mutant(
         "occurrences that must not overlap do",
@@ -50,7 +50,7 @@ MUTANTS = (
     Mutant(
         "the end of a permanent schedule's run begins no other",
         "services/schedules/overlap.py",
-        "        if stored.is_permanent and schedule_ref.cause is Cause.RECURRENCE:\n            self._go_on(task)",
+        "        if stored.is_permanent and schedule_ref.cause is Cause.SCHEDULE:\n            self._go_on(task)",
         "",
     ),
     Mutant(
@@ -90,7 +90,7 @@ MUTANTS = (
         "        if not",
     ),
     Mutant(
-        "a run that was triggered by hand is not sent",
+        "a run by hand is not sent",
         "services/schedules/manual_runs.py",
         "        self.enqueuer.send_due([task])\n        told",
         "        told",

@@ -45,7 +45,7 @@ MUTANTS = (
     Mutant(
         "a node begins although its topology was stopped",
         "services/topologies/node_actions.py",
-        "                and topology_run.task.stop_request is None\n"
+        "                and topology_run.task.requested_action is None\n"
         "                and not topology_run.run_state.stopped\n",
         "",
     ),
@@ -101,7 +101,7 @@ MUTANTS = (
     Mutant(
         "a topology that fails is not rolled back",
         "domain/topologies/next_actions.py",
-        "if graph.on_failure is OnFailure.ROLLBACK and stop_request is not StopRequest.CANCEL:",
+        "if graph.on_failure is OnFailure.ROLLBACK and requested_action is not RequestedAction.CANCEL:",
         "if False:",
     ),
 )

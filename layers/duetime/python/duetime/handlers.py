@@ -38,7 +38,7 @@ class Unretriable(Exception):
 
 
 class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_asked` when the user asked for a pause."""
+    """Raised by `Context.stop_if_requested` when the user asked for a pause."""
 
     def __init__(self, checkpoint: object = None) -> None:
         super().__init__("the user asked for a pause")
@@ -46,7 +46,7 @@ class AttemptPaused(Exception):
 
 
 class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_asked` when the user asked for a cancel."""
+    """Raised by `Context.stop_if_requested` when the user asked for a cancel."""
 
 
 class Accepted:
@@ -92,11 +92,11 @@ class Context:
     inputs: Any = None
 
     @property
-    def asked(self) -> str | None:
+    def requested_action(self) -> str | None:
         """What the user asks of the attempt, as of the last heartbeat."""
         return self.ask()
 
-    def stop_if_asked(self, checkpoint: object = None) -> None:
+    def stop_if_requested(self, checkpoint: object = None) -> None:
         """Stop here if the user asked for it: call it where the work can be left and taken up again.
 
         Args:
@@ -106,7 +106,7 @@ class Context:
             AttemptPaused: let it pass through.
             AttemptCancelled: let it pass through.
         """
-        match self.asked:
+        match self.requested_action:
             case "pause":
                 raise AttemptPaused(checkpoint)
             case "cancel":

@@ -119,7 +119,7 @@ class ApiServices(Part):
 
     @property
     def manual_runs(self) -> ManualRuns:
-        """Triggers and backfills schedules."""
+        """Runs and backfills schedules."""
         return self.part(ScheduleServices).manual_runs
 
     @property

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.bulk.filter_action import BulkRequest
     from duetime.domain.bulk.operation import BulkKind
-    from duetime.domain.schedules.calendars import Calendar, Kind
+    from duetime.domain.schedules.calendars import Calendar, CalendarMode
     from duetime.domain.schedules.time_zones import Zone
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -39,8 +39,10 @@ def task_entry(task: Task) -> Mapping[str, object]:
     return entry(task)
 
 
-def calendar_from_ics(data: bytes, name: str, start: Millis, end: Millis, *, kind: Kind, zone: Zone) -> Calendar:
+def calendar_from_ics(
+    data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
+) -> Calendar:
     """`duetime.services.schedules.calendars.CalendarReader`; the reader of calendar files is large."""
     from duetime.adapters.calendars import icalendar
 
-    return icalendar.calendar_from_ics(data, name, start, end, kind=kind, zone=zone)
+    return icalendar.calendar_from_ics(data, name, start, end, mode=mode, zone=zone)

@@ -11,8 +11,10 @@ from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
+from duetime.services.pull.claims import LeaseClaims
 from duetime.services.pull.lease import LeaseService
 from duetime.services.pull.locks import PullLocks
+from duetime.services.pull.messages import PullMessages
 from duetime.services.pull.report import LeaseReports
 
 
@@ -23,15 +25,21 @@ class PullServices(Part):
     def leases(self) -> LeaseService:
         """Hands out tasks to pull workers."""
         core = self.part(CoreServices)
-        return LeaseService(
+        claims = LeaseClaims(
             stores=core.stores,
             queues=core.queues,
             outcome_writer=self.part(OutcomeServices).delegating_writer,
             pull_locks=self._pull_locks,
-            pullers=self.settings.pullers,
-            runtime=self.runtime,
-            long_polls=self.part(TaskServices).long_polls,
             input_reader=self.part(TopologyServices).node_inputs,
+            runtime=self.runtime,
+        )
+        return LeaseService(
+            queues=core.queues,
+            claims=claims,
+            messages=PullMessages(core.queues, self.runtime),
+            pullers=self.settings.pullers,
+            long_polls=self.part(TaskServices).long_polls,
+            runtime=self.runtime,
         )
 
     @cached_property

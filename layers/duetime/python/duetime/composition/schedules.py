@@ -29,7 +29,7 @@ class ScheduleServices(Part):
 
     @cached_property
     def manual_runs(self) -> ManualRuns:
-        """Triggers and backfills schedules."""
+        """Runs and backfills schedules."""
         core = self.part(CoreServices)
         return ManualRuns(self._writer, core.stores, core.enqueuer, self.runtime)
 

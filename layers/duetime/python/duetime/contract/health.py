@@ -16,6 +16,29 @@ class HealthResponse(TypedDict):
     version: str
 
 
+class ApiLinks(TypedDict):
+    """Where to go on from here."""
+
+    openapi: str
+    health: str
+
+
+class ApiIndex(TypedDict):
+    """What this is, and where it is described."""
+
+    name: Literal["duetime"]
+    version: str
+    documentation: str
+    links: ApiLinks
+
+
+INDEX = Operation(
+    "getIndex",
+    "GET /v1",
+    "Find the description of the API",
+    Returns(ApiIndex, "Links to the OpenAPI document and the health check, and which page explains the API."),
+    is_public=True,
+)
 HEALTH = Operation(
     "getHealth",
     "GET /v1/health",

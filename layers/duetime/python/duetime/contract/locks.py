@@ -11,6 +11,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN
 from duetime.contract.tasks.queries import PageSize, Parameters
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.errors import LockNotFound
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.locks import RESERVED
@@ -29,14 +30,14 @@ class HolderResponse(TypedDict):
 
     task_id: str
     fence: Annotated[int | None, Field(description="Of its attempt; null while the lock waits for it to come.")]
-    until: Annotated[str, Field(description="When the hold ends, unless a heartbeat renews it.")]
+    expires_at: Annotated[Instant, Field(description="When the hold ends, unless a heartbeat renews it.")]
 
 
 class WaiterResponse(TypedDict):
     """A task in a lock's line."""
 
     task_id: str
-    due_at: str
+    due_at: Instant
 
 
 class LockEntry(TypedDict):
@@ -90,7 +91,7 @@ def lock_response(lock: Lock, line: Sequence[Waiter]) -> LockResponse:
 
 def _holder(holder: Holder) -> HolderResponse:
     fence = None if holder.fence == RESERVED else holder.fence
-    return HolderResponse(task_id=holder.task_id.text, fence=fence, until=to_iso(holder.until))
+    return HolderResponse(task_id=holder.task_id.text, fence=fence, expires_at=to_iso(holder.expires_at))
 
 
 LIST = Operation(
@@ -104,10 +105,10 @@ LIST = Operation(
 READ = Operation(
     "getLock", "GET /v1/locks/{key}", "See who holds a lock, and who waits for it", Returns(LockResponse, "The lock.")
 )
-FREE = Operation(
-    "freeLock",
+RELEASE = Operation(
+    "releaseLock",
     "DELETE /v1/locks/{key}",
-    "Free a lock by force",
+    "Release a lock by force",
     Returns(LockEntry, "The lock, as it is now."),
     description="The first of its line is let in at once. Whoever held it learns of that with its next heartbeat "
     "and stops; until then two may believe that they hold it.",

@@ -1,85 +1,64 @@
-"""Switches over REST: the body, the query, the answers and the operations."""
+"""Switches over REST: the keys in paths, the body, the responses and the operations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
-from duetime.contract.tasks.queries import Parameters
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain import errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
-from duetime.domain.switches import Switch, SwitchKey, SwitchScope
+from duetime.domain.switches import ALL_TASKS, Switch, SwitchKey, SwitchScope
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.contract.http.request_json import Document
     from duetime.domain.circuit_breakers import Circuit, CircuitState
 
 _TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))
 _OWNER = re.compile(OWNER_PATTERN)
 _NAME_RULES = {
-    SwitchScope.EVERYTHING: "belongs to the scopes 'type' and 'owner'",
+    SwitchScope.ALL: "should be 'all', as the scope",
     SwitchScope.TYPE: "should be a type of tasks",
     SwitchScope.OWNER: OWNER_RULE,
 }
-_Scope = Annotated[SwitchScope, Field(strict=False, description="What it is about.")]
-_Name = Annotated[str, Field(description="Of the type or the owner; none for everything.", examples=["report"])]
-
-
-def _as_switch(schema: dict[str, Any]) -> None:
-    """A name belongs to a type or an owner, and everything together cannot be capped."""
-    everything = {"properties": {"scope": {"const": "everything"}}}
-    schema |= {
-        "if": everything,
-        "then": {"properties": {"name": {"const": ""}, "max_concurrent": {"type": "null"}}},
-        "else": {"required": ["name"], "properties": {"name": {"minLength": 1}}},
-    }
+_SCOPES = ", ".join(repr(scope.value) for scope in SwitchScope)
+_KEPT_ESCAPE = "%25"
+"""The gateway decodes all of a path but this (Source: what HTTP APIs hand on as `rawPath`)."""
 
 
 class SwitchFields(Body):
     """A switch as it shall be; the one that was there is replaced as a whole."""
 
-    model_config = ConfigDict(json_schema_extra=_as_switch)
-
-    scope: _Scope
-    name: _Name = ""
+    scope: Annotated[
+        SwitchScope | None, Field(strict=False, description="May be given if it is the scope in the path.")
+    ] = None
+    name: Annotated[str | None, Field(description="May be given if it is the name in the path.")] = None
     stopped: Annotated[bool, Field(description="Nothing of it begins; what runs goes on.")] = False
     max_concurrent: Annotated[
         int | None,
-        Field(ge=1, le=MAX_LOCK_HOLDERS, description="Most of its tasks that run at once; null for no limit."),
+        Field(
+            ge=1,
+            le=MAX_LOCK_HOLDERS,
+            description="Most of its tasks that run at once; null for no limit. Not for the scope `all`.",
+        ),
     ] = None
     reason: Annotated[
         str,
         Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Why; shown with each task that is held back."),
         AfterValidator(printable),
     ] = ""
-
-
-class SwitchQuery(Parameters):
-    """Parameters of `DELETE /v1/switches`."""
-
-    scope: _Scope
-    name: _Name = ""
-
-    @property
-    def key(self) -> SwitchKey:
-        """The switch that they name."""
-        return SwitchKey(self.scope, self.name)
-
-    def contradictions(self) -> Sequence[Fault]:
-        """A name that no switch of the scope can have."""
-        fault = _fault_of(self.key)
-        return () if fault is None else (fault,)
 
 
 class SwitchResponse(TypedDict):
@@ -90,8 +69,8 @@ class SwitchResponse(TypedDict):
     stopped: bool
     max_concurrent: int | None
     reason: str
-    changed_at: Instant
-    changed_by: str
+    updated_at: Instant
+    updated_by: str
 
 
 class CircuitResponse(TypedDict):
@@ -115,19 +94,41 @@ class SwitchesResponse(TypedDict):
     circuits: Annotated[Sequence[CircuitResponse], Field(description="For operators only; at most 100.")]
 
 
-def switch_of(document: Document) -> Switch:
-    """The switch that a body asks for.
+def switch_key(parameters: Mapping[str, str]) -> SwitchKey:
+    """The switch that a path names.
+
+    Raises:
+        ParametersInvalid: no switch can have such a scope or name.
+    """
+    name = parameters["name"].replace(_KEPT_ESCAPE, "%")
+    try:
+        key = SwitchKey(SwitchScope(parameters["scope"]), name)
+    except ValueError:
+        raise ParametersInvalid.of("scope", f"should be one of {_SCOPES}") from None
+    fits = {
+        SwitchScope.ALL: key == ALL_TASKS,
+        SwitchScope.TYPE: _TYPE.fullmatch(name) is not None,
+        SwitchScope.OWNER: _OWNER.fullmatch(name) is not None,
+    }
+    if not fits[key.scope]:
+        raise ParametersInvalid.of("name", _NAME_RULES[key.scope])
+    return key
+
+
+def switch_of(key: SwitchKey, document: Document) -> Switch:
+    """The switch that a request asks for.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
     body = read_body(SwitchFields, document)
-    key = SwitchKey(body.scope, body.name)
-    if fault := _fault_of(key):
-        raise FieldsInvalid([fault])
-    if body.max_concurrent is not None and body.scope is SwitchScope.EVERYTHING:
+    given = (("scope", body.scope, key.scope), ("name", body.name, key.name))
+    faults = [Fault(field, f"is not the {field} in the path") for field, told, own in given if told not in (None, own)]
+    if body.max_concurrent is not None and key.scope is SwitchScope.ALL:
         # One lock for all tasks of all owners would be one item that each of them writes.
-        raise FieldsInvalid([Fault("max_concurrent", "belongs to the scopes 'type' and 'owner'")])
+        faults.append(Fault("max_concurrent", "belongs to the scopes 'type' and 'owner'"))
+    if faults:
+        raise FieldsInvalid(faults)
     return Switch(key, body.stopped, body.max_concurrent, body.reason)
 
 
@@ -139,8 +140,8 @@ def switch_response(switch: Switch) -> SwitchResponse:
         stopped=switch.stopped,
         max_concurrent=switch.max_concurrent,
         reason=switch.reason,
-        changed_at=to_iso(switch.changed_at),
-        changed_by=switch.changed_by,
+        updated_at=to_iso(switch.updated_at),
+        updated_by=switch.updated_by,
     )
 
 
@@ -164,18 +165,6 @@ def _circuit(circuit: Circuit, state: CircuitState) -> CircuitResponse:
     )
 
 
-def _fault_of(key: SwitchKey) -> Fault | None:
-    """What is wrong with the name of a switch."""
-    fits = {
-        SwitchScope.EVERYTHING: key.name == "",
-        SwitchScope.TYPE: _TYPE.fullmatch(key.name) is not None,
-        SwitchScope.OWNER: _OWNER.fullmatch(key.name) is not None,
-    }
-    if fits[key.scope]:
-        return None
-    return Fault("name", _NAME_RULES[key.scope] if key.name or key.scope is SwitchScope.EVERYTHING else "is required")
-
-
 _WHO = "Operators may do this for all; others for the tasks of their own, unless an operator has."
 LIST = Operation(
     "listSwitches",
@@ -184,22 +173,29 @@ LIST = Operation(
     Returns(SwitchesResponse, "All there is to see."),
     description="Operators see all; others see the switches that concern them.",
 )
+READ = Operation(
+    "getSwitch",
+    "GET /v1/switches/{scope}/{name}",
+    "See one switch",
+    Returns(SwitchResponse, "The switch."),
+    description="A switch that does not concern the caller is unknown to it, except to operators.",
+    errors=(errors.SwitchNotFound,),
+)
 PUT = Operation(
     "putSwitch",
-    "PUT /v1/switches",
-    "Stop or cap a type, an owner or everything",
+    "PUT /v1/switches/{scope}/{name}",
+    "Stop or cap a type, an owner or all tasks",
     Returns(SwitchResponse, "The switch."),
-    description="What is held back is `postponed`, and comes again by itself within 90 seconds after the switch "
-    f"is lifted. A switch that neither stops nor caps is removed. {_WHO}",
+    description="What is held back is `waiting`, and comes again by itself within 90 seconds after the switch "
+    f"is deleted. A switch that neither stops nor caps is deleted. {_WHO}",
     body=SwitchFields,
     errors=(errors.OperatorRequired, errors.SwitchesFull),
 )
-REMOVE = Operation(
-    "removeSwitch",
-    "DELETE /v1/switches",
-    "Lift a switch",
+DELETE = Operation(
+    "deleteSwitch",
+    "DELETE /v1/switches/{scope}/{name}",
+    "Delete a switch",
     Returns(SwitchResponse, "The switch as it was."),
     description=_WHO,
-    query=SwitchQuery,
     errors=(errors.OperatorRequired, errors.SwitchNotFound),
 )

@@ -128,12 +128,12 @@ def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:
         case Succeeded() | Deferred():
             return Sign.WELL
         case Failed(error=error, retriable=retriable):
-            if _SERVER_ERROR.fullmatch(error.kind):
+            if _SERVER_ERROR.fullmatch(error.type):
                 return Sign.ILL
-            if error.kind == _TIMEOUT and given < max(CIRCUIT_PATIENCE, 2 * usual):
+            if error.type == _TIMEOUT and given < max(CIRCUIT_PATIENCE, 2 * usual):
                 return Sign.NOTHING
-            if _ANSWERED.fullmatch(error.kind):
+            if _ANSWERED.fullmatch(error.type):
                 return Sign.WELL
-            return Sign.ILL if retriable and error.kind not in _OURS else Sign.NOTHING
+            return Sign.ILL if retriable and error.type not in _OURS else Sign.NOTHING
         case _:
             return Sign.NOTHING

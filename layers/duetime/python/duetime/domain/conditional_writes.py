@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.states import LEGAL, WAITING, Move
+from duetime.domain.tasks.states import LEGAL, STARTABLE, Move
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_changes import TaskChanges
 
 if TYPE_CHECKING:
@@ -102,14 +102,14 @@ def permits(write: Write, task: Task) -> bool:
     if guard.alone and (task.node_ref is not None or isinstance(task.target, TopologyTarget)):
         return False
     if (guard.open and task.finished_at is not None) or (
-        guard.not_cancelled and task.stop_request is StopRequest.CANCEL
+        guard.not_cancelled and task.requested_action is RequestedAction.CANCEL
     ):
         return False
     if guard.due_by is not None and task.next_at > guard.due_by:
         return False
-    if guard.leased_until_before is not None and (task.lease_ends_at or 0) > guard.leased_until_before:
+    if guard.leased_until_before is not None and (task.lease_expires_at or 0) > guard.leased_until_before:
         return False
-    is_of_a_generation = guard.leased_until_before is None or task.state in WAITING
+    is_of_a_generation = guard.leased_until_before is None or task.state in STARTABLE
     return not is_of_a_generation or guard.generation in (None, task.generation)
 
 

@@ -192,6 +192,22 @@ class CalendarNotFound(RequestError):
         self.name = name
 
 
+class CalendarExists(RequestError):
+    """There is a calendar of this name already, and the request is to replace none."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a calendar {name!r} already")
+        self.name = name
+
+
+class CalendarVersionMismatch(RequestError):
+    """The calendar has changed since the version that the request was made for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the calendar {name!r} is not at this version")
+        self.name = name
+
+
 class CalendarUsed(RequestError):
     """A calendar cannot be removed while a schedule names it."""
 

@@ -112,7 +112,7 @@ MAX_CATCH_UP_SECONDS = 2_592_000
 MAX_OCCURRENCES = 1_000
 """Occurrences in one preview, or in one list of them."""
 MAX_NOTE_LENGTH = 256
-"""Characters of the note on a paused schedule."""
+"""Characters of the reason why a schedule is paused."""
 MAX_BACKFILL_PER_MINUTE = 6_000
 """Fastest pace of a backfill, in occurrences a minute."""
 MAX_BACKFILLS = 5
@@ -238,7 +238,7 @@ MAX_LEASED_BYTES = 1_048_576
 quotas: an answer has 6 MB, in which quotation marks count twice)."""
 MAX_LEASE_TOKEN_LENGTH = 2_048
 
-MAX_ERROR_CLASS_LENGTH = 64
+MAX_ERROR_TYPE_LENGTH = 64
 MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of an error's message that the record keeps; the rest is cut, and said to be."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64

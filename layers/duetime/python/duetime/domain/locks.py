@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
-from duetime.domain.tasks.states import LEASED, WAITING, State
+from duetime.domain.tasks.states import LEASED, STARTABLE, State
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -46,12 +46,12 @@ class Holder:
 
     Attributes:
         fence: of the attempt; `RESERVED` while the lock waits for the task.
-        until: when the hold ends by itself, unless a heartbeat renews it.
+        expires_at: when the hold ends by itself, unless a heartbeat renews it.
     """
 
     task_id: TaskId
     fence: int
-    until: Millis
+    expires_at: Millis
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,7 +89,7 @@ class Lock:
 
     def living(self, now: Millis) -> Lock:
         """The lock without those whose hold is over by every clock."""
-        return replace(self, holders=tuple(h for h in self.holders if h.until + MAX_CLOCK_DIFFERENCE > now))
+        return replace(self, holders=tuple(h for h in self.holders if h.expires_at + MAX_CLOCK_DIFFERENCE > now))
 
     def is_held_by_later(self, holder: Holder) -> bool:
         """Whether a later attempt of the same task holds it: then the lease of this one is over."""
@@ -109,7 +109,9 @@ class Lock:
 
     def expires_at(self, now: Millis) -> Millis:
         """When the lock may be forgotten, if nobody touches it any more."""
-        return max(now, *(holder.until for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
+        return (
+            max(now, *(holder.expires_at for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
+        )
 
     @staticmethod
     def renewal_expires_at(now: Millis, until: Millis) -> Millis:
@@ -122,7 +124,7 @@ class Lock:
 
     def frees_at(self, limit: int) -> Millis:
         """When the next place is free if nobody renews; the past if one is free now."""
-        ends = sorted(holder.until for holder in self.holders)
+        ends = sorted(holder.expires_at for holder in self.holders)
         return ends[len(ends) - limit] + MAX_CLOCK_DIFFERENCE if len(ends) >= limit else 0
 
 
@@ -130,7 +132,7 @@ def claims_of(task: Task) -> tuple[LockClaim, ...]:
     """The locks that a task asks for itself."""
     if task.lock is None:
         return ()
-    return (LockClaim(LockName(task.owner, task.lock.key), task.lock.limit, task.lock.scope),)
+    return (LockClaim(LockName(task.owner, task.lock.key), task.lock.max_holders, task.lock.scope),)
 
 
 class WaiterStatus(Enum):
@@ -147,8 +149,8 @@ def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
         return WaiterStatus.GONE
     if task.generation < waiter.generation:
         return WaiterStatus.COMING if task.state in LEASED else WaiterStatus.GONE
-    is_put_back = task.lease_ends_at is None and task.finished_at is None
-    if task.state in WAITING or (is_put_back and (task.state is State.ROLLING_BACK or task.is_terminal)):
+    is_put_back = task.lease_expires_at is None and task.finished_at is None
+    if task.state in STARTABLE or (is_put_back and (task.state is State.ROLLING_BACK or task.is_terminal)):
         return WaiterStatus.WAITS
     return WaiterStatus.COMING if task.is_terminal and task.finished_at is None else WaiterStatus.GONE
 
@@ -160,8 +162,8 @@ def is_dead(holder: Holder, task: Task | None) -> bool:
     if task is None or task.fence > holder.fence:
         return True
     # As long as there is a lease the attempt's process may not be gone yet.
-    is_over = task.state in WAITING or task.state is State.PAUSED or task.finished_at is not None
-    return is_over and task.lease_ends_at is None
+    is_over = task.state in STARTABLE or task.state is State.PAUSED or task.finished_at is not None
+    return is_over and task.lease_expires_at is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ SYSTEM = ""
 class SwitchScope(StrEnum):
     """What a switch is about."""
 
-    EVERYTHING = "everything"
+    ALL = "all"
     """All tasks of all owners."""
     TYPE = "type"
     """All tasks of one type, of all owners."""
@@ -35,15 +35,19 @@ class SwitchKey:
     """Which switch.
 
     Attributes:
-        name: of the type or the owner; empty for everything.
+        name: of the type or the owner; of the one switch for all tasks it is `all`.
     """
 
     scope: SwitchScope
-    name: str = ""
+    name: str
 
     def __str__(self) -> str:
         """In words that a user understands."""
-        return f"{self.scope} {self.name}" if self.name else str(self.scope)
+        return "everything" if self.scope is SwitchScope.ALL else f"{self.scope} {self.name}"
+
+
+ALL_TASKS = SwitchKey(SwitchScope.ALL, "all")
+"""The switch for all tasks of all owners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +58,16 @@ class Switch:
         stopped: none of them begins.
         max_concurrent: most of them that run at once; `None` for no limit.
         reason: why, for those who wonder.
-        changed_at: when it was set.
-        changed_by: who set it.
+        updated_at: when it was set.
+        updated_by: who set it.
     """
 
     key: SwitchKey
     stopped: bool = False
     max_concurrent: int | None = None
     reason: str = ""
-    changed_at: Millis = 0
-    changed_by: str = ""
+    updated_at: Millis = 0
+    updated_by: str = ""
 
     @property
     def is_idle(self) -> bool:
@@ -85,7 +89,7 @@ class Switches:
     def of(self, task: Task) -> tuple[Switch, ...]:
         """The switches that concern a task, the widest first."""
         keys = (
-            SwitchKey(SwitchScope.EVERYTHING),
+            ALL_TASKS,
             SwitchKey(SwitchScope.TYPE, task.type),
             SwitchKey(SwitchScope.OWNER, task.owner),
         )

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.attempt_results import Failed, TargetEnding
     from duetime.domain.tasks.targets import HttpTarget, Phase, Query
-    from duetime.domain.tasks.task import Progress, StopRequest, Task
+    from duetime.domain.tasks.task import Progress, RequestedAction, Task
     from duetime.domain.times import Millis
 
 
@@ -26,7 +26,7 @@ class Work:
         deadline: when the attempt must have ended, all its phases together; cleaning up has a time of its own.
         seconds: what is left until then.
         report: tells the task's progress and renews the lease; `None` only renews it.
-        stop_request: what the user asks of the attempt, as of the last heartbeat.
+        requested_action: what the user asks of the attempt, as of the last heartbeat.
         inputs: the results of its parents in a topology that it asked for: one JSON object in UTF-8; else nothing.
     """
 
@@ -37,7 +37,7 @@ class Work:
     deadline: Millis
     seconds: float
     report: Callable[[Progress | None], None]
-    stop_request: Callable[[], StopRequest | None]
+    requested_action: Callable[[], RequestedAction | None]
     inputs: bytes | None = None
 
 

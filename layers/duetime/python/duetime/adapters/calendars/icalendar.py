@@ -15,7 +15,7 @@ import icalendar
 from duetime.adapters.calendars.recurrences import FIELD, Budget, starts
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_BYTES, MAX_CALENDAR_DATES
-from duetime.domain.schedules.calendars import Calendar, Kind, Span
+from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span
 from duetime.domain.schedules.time_zones import FIRST_YEAR, UTC_ZONE, Zone, zone_named
 from duetime.domain.schedules.wall_times import datetime_of, day_of, wall_from
 from duetime.domain.times import Millis, from_datetime
@@ -75,7 +75,13 @@ class _Event:
 
 
 def calendar_from_ics(
-    data: bytes, name: str, start: Millis, end: Millis, *, kind: Kind = Kind.EXCLUDES, zone: Zone = UTC_ZONE
+    data: bytes,
+    name: str,
+    start: Millis,
+    end: Millis,
+    *,
+    mode: CalendarMode = CalendarMode.EXCLUDES,
+    zone: Zone = UTC_ZONE,
 ) -> Calendar:
     """Read a file.
 
@@ -84,7 +90,7 @@ def calendar_from_ics(
         name: the calendar's name.
         start: events that ended before it are left out.
         end: events that begin after it are left out; a recurring event has no end of its own.
-        kind: whether work runs outside of the events or in them only.
+        mode: whether work runs outside of the events or in them only.
         zone: whose days they are, and whose time an event without a zone is in.
 
     Returns:
@@ -105,7 +111,7 @@ def calendar_from_ics(
     for component in events:
         if str(component.get("STATUS", "")).upper() != "CANCELLED":
             _read(component, found, moved.get(str(component.get("UID")), set()))
-    return Calendar(name, kind, zone, found.dates, spans=tuple(found.spans))
+    return Calendar(name, mode, zone, found.dates, spans=tuple(found.spans))
 
 
 def _parsed(data: bytes) -> icalendar.Calendar:

@@ -25,8 +25,8 @@ _LETTERS = {letter: outcome for outcome, letter in _OUTCOMES.items()}
 
 
 def error(value: TaskError) -> Value:
-    """Why an attempt failed: the class and the packed message."""
-    return {"L": [{"S": value.kind}, packed(value.message.encode())]}
+    """Why an attempt failed: the type and the packed message."""
+    return {"L": [{"S": value.type}, packed(value.message.encode())]}
 
 
 def read_error(value: Value) -> TaskError:
@@ -61,8 +61,8 @@ def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
 def _line(value: AttemptRecord) -> str | list[str]:
     """Hexadecimal numbers, and last the holder, which may hold any character; behind them the error, if any."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
-    text = f"{numbers} {_OUTCOMES[value.outcome]} {value.holder}"
-    return text if value.error is None else [text, value.error.kind, value.error.message]
+    text = f"{numbers} {_OUTCOMES[value.outcome]} {value.worker}"
+    return text if value.error is None else [text, value.error.type, value.error.message]
 
 
 def _read_line(value: str | list[str]) -> AttemptRecord:

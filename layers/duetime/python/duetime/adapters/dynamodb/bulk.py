@@ -25,9 +25,12 @@ REQUEST = "request"
 """What the content of an operation is called."""
 _LATEST = "bulk"
 _OPERATION = "o"
-_OWNER, _KIND, _STATE, _CREATED_AT, _ENDED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
+_OWNER, _KIND, _STATE, _CREATED_AT, _FINISHED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
 _AFTER, _COUNTS, _REFUSED, _NEXT_AT = "a", "n", "r", "d"
 _HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON = "h", "q", "l", "w", "m"
+_STORED_KINDS = {BulkKind.UPDATE: "change", BulkKind.RETRY: "redrive"}
+"""The kinds that are stored under their first names; all others under their own."""
+_KINDS_OF = {name: kind for kind, name in _STORED_KINDS.items()}
 
 
 class DynamoBulkStore:
@@ -106,10 +109,10 @@ def _item_of(operation: BulkOperation) -> Item:
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
         schema.OWNER_KEY: attribute_values.text(f"{operation.owner}{schema.BULK_LIST_MARK}"),
         _OWNER: attribute_values.text(operation.owner),
-        _KIND: attribute_values.text(operation.kind),
+        _KIND: attribute_values.text(_STORED_KINDS.get(operation.kind, operation.kind)),
         _STATE: attribute_values.text(operation.state),
         _CREATED_AT: attribute_values.number(operation.created_at),
-        _COUNTS: attribute_values.text(f"{progress.examined} {progress.matched} {progress.changed}"),
+        _COUNTS: attribute_values.text(f"{progress.examined} {progress.matched} {progress.affected}"),
         _REFUSED: attribute_values.text(json.dumps(dict(progress.refused), separators=(",", ":"))),
         _NEXT_AT: attribute_values.number(progress.next_at),
         _HOLDER: attribute_values.text(operation.holder),
@@ -124,8 +127,8 @@ def _item_of(operation: BulkOperation) -> Item:
         item[_REQUEST] = field_codecs.content(operation.request)
     if progress.after is not None:
         item[_AFTER] = attribute_values.text(progress.after.text)
-    if operation.ended_at is not None:
-        item[_ENDED_AT] = attribute_values.number(operation.ended_at)
+    if operation.finished_at is not None:
+        item[_FINISHED_AT] = attribute_values.number(operation.finished_at)
     if operation.expires_at is not None:
         item[schema.TTL] = attribute_values.expiry(operation.expires_at)
     return item
@@ -133,13 +136,13 @@ def _item_of(operation: BulkOperation) -> Item:
 
 def _operation(item: StoredItem) -> BulkOperation:
     with unreadable_as_error(item):
-        examined, matched, changed = map(int, attribute_values.string(item[_COUNTS]).split())
+        examined, matched, affected = map(int, attribute_values.string(item[_COUNTS]).split())
         state = BulkState(attribute_values.string(item[_STATE]))
         progress = BulkProgress(
             after=TaskId(attribute_values.string(item[_AFTER])) if _AFTER in item else None,
             examined=examined,
             matched=matched,
-            changed=changed,
+            affected=affected,
             refused=json.loads(attribute_values.string(item[_REFUSED])),
             next_at=attribute_values.integer(item[_NEXT_AT]),
             is_complete=state is BulkState.SUCCEEDED,
@@ -147,7 +150,7 @@ def _operation(item: StoredItem) -> BulkOperation:
         return BulkOperation(
             id=TaskId(attribute_values.string(item[schema.SORT_KEY])),
             owner=attribute_values.string(item[_OWNER]),
-            kind=BulkKind(attribute_values.string(item[_KIND])),
+            kind=_kind(attribute_values.string(item[_KIND])),
             created_at=attribute_values.integer(item[_CREATED_AT]),
             topology=TaskId(attribute_values.string(item[_TOPOLOGY])) if _TOPOLOGY in item else None,
             request=field_codecs.read_content(REQUEST, item[_REQUEST]) if _REQUEST in item else None,
@@ -157,7 +160,11 @@ def _operation(item: StoredItem) -> BulkOperation:
             epoch=attribute_values.integer(item[_EPOCH]),
             leased_until=attribute_values.integer(item[_LEASED_UNTIL]),
             not_complete_before=attribute_values.integer(item[_NOT_BEFORE]),
-            ended_at=attribute_values.integer(item[_ENDED_AT]) if _ENDED_AT in item else None,
+            finished_at=attribute_values.integer(item[_FINISHED_AT]) if _FINISHED_AT in item else None,
             reason=attribute_values.string(item[_REASON]),
             version=version_of(item),
         )
+
+
+def _kind(stored: str) -> BulkKind:
+    return _KINDS_OF[stored] if stored in _KINDS_OF else BulkKind(stored)

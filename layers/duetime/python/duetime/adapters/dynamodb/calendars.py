@@ -57,7 +57,7 @@ class DynamoCalendarStore:
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
         """Replace a calendar by a marker, if it is still at the edition that was read, or gone already."""
-        empty = Calendar(calendar.name, calendar.kind, calendar.zone)
+        empty = Calendar(calendar.name, calendar.mode, calendar.zone)
         marker = deletion_marker(_item_of(owner, empty), expires_at)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 

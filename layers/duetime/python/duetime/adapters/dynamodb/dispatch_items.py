@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.ports.tasks import MinuteItem
 
-_ENTRY_FIELDS = ("type", "target", "state", "priority", "generation", "next_at", "sent", "lease_ends_at", "finished_at")
+_ENTRY_FIELDS = (
+    "type",
+    "target",
+    "state",
+    "priority",
+    "generation",
+    "next_at",
+    "sent",
+    "lease_expires_at",
+    "finished_at",
+)
 ENTRY_NAMES = (
     schema.SORT_KEY,
     schema.OWNER_KEY,
@@ -114,7 +124,7 @@ def _entry_of(item: StoredItem) -> MinuteItem:
         generation=generation,
         next_at=next_at,
         sent=sent,
-        leased_until=fields.get("lease_ends_at"),
+        leased_until=fields.get("lease_expires_at"),
         finished="finished_at" in fields,
         pull_queue=pull_queue_of(fields.get("type", ""), fields.get("target"), fields["state"]),
     )

@@ -15,7 +15,7 @@ from duetime.domain.tasks.parents import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
-from duetime.domain.tasks.task import LockScope, LockSpec, Priority, Progress, StopRequest, Task
+from duetime.domain.tasks.task import LockScope, LockSpec, Priority, Progress, RequestedAction, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,10 @@ _ARN = "arn:"
 _NOTIFIES = "async"
 _PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
 _QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
-_CAUSES = {Cause.RECURRENCE: "r", Cause.TRIGGER: "t", Cause.BACKFILL: "b"}
+_CAUSES = {Cause.SCHEDULE: "r", Cause.MANUAL: "t", Cause.BACKFILL: "b"}
+_STORED_STATES = {State.WAITING: "postponed"}
+"""States that records have under an earlier name."""
+_STATES = {stored: value for value, stored in _STORED_STATES.items()}
 _REPORTS = "!"
 """Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
 
@@ -45,12 +48,12 @@ def name(value: str) -> Value | None:
 
 def state(value: State) -> Value:
     """Where a task stands."""
-    return {"S": value.value}
+    return {"S": _STORED_STATES.get(value, value.value)}
 
 
 def read_state(value: Value) -> State:
     """Read where a task stands."""
-    return State(value["S"])
+    return _STATES.get(value["S"]) or State(value["S"])
 
 
 def priority(value: Priority) -> Value | None:
@@ -69,14 +72,14 @@ def unless_default(field: str) -> Callable[[int], Value | None]:
     return lambda value: None if value == default else {"N": str(value)}
 
 
-def stop_request(value: StopRequest) -> Value:
+def requested_action(value: RequestedAction) -> Value:
     """What a user asks of the running attempt."""
     return {"S": value.value}
 
 
-def read_stop_request(value: Value) -> StopRequest:
+def read_requested_action(value: Value) -> RequestedAction:
     """Read what a user asks of the running attempt."""
-    return StopRequest(value["S"])
+    return RequestedAction(value["S"])
 
 
 def content(value: Content) -> Value:
@@ -153,7 +156,7 @@ def read_retry(value: Value) -> RetryPolicy:
 
 def lock(value: LockSpec) -> Value:
     """A named resource that a task needs."""
-    return {"S": f"{value.limit} {value.scope} {value.key}"}
+    return {"S": f"{value.max_holders} {value.scope} {value.key}"}
 
 
 def read_lock(value: Value) -> LockSpec:

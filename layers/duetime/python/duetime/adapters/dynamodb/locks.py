@@ -201,7 +201,7 @@ def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
 
 
 def _held(holder: Holder) -> Value:
-    return attribute_values.text(f"{holder.fence} {holder.until}")
+    return attribute_values.text(f"{holder.fence} {holder.expires_at}")
 
 
 def _lock(name: LockName, item: StoredItem) -> Lock:

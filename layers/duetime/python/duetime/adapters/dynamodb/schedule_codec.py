@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb import attribute_values
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
-from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.run_history import BackfillRun
@@ -102,8 +102,8 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
 def run_form(run: BackfillRun) -> list[Any]:
     """A backfill."""
     asked, cursor = run.backfill, run.cursor
-    at = None if cursor is None else [cursor.until, cursor.placed]
-    return [run.id, asked.start, asked.end, asked.per_minute, asked.asked_at, run.size, at, run.ended_at]
+    at = None if cursor is None else [cursor.until, cursor.runs_started]
+    return [run.id, asked.start, asked.end, asked.per_minute, asked.asked_at, run.occurrences, at, run.finished_at]
 
 
 def read_run(form: list[Any]) -> BackfillRun:
@@ -116,7 +116,7 @@ def read_run(form: list[Any]) -> BackfillRun:
 def calendar_form(calendar: Calendar) -> dict[str, Any]:
     """A calendar; its name is in the key."""
     return {
-        "kind": calendar.kind,
+        "kind": calendar.mode,
         "zone": calendar.zone.name,
         "dates": {day.isoformat(): label for day, label in sorted(calendar.dates.items())},
         "except": [day.isoformat() for day in sorted(calendar.except_dates)],
@@ -130,7 +130,7 @@ def read_calendar(name: str, form: dict[str, Any]) -> Calendar:
     """Read a calendar."""
     return Calendar(
         name,
-        Kind(form["kind"]),
+        CalendarMode(form["kind"]),
         zone_named(form["zone"]),
         dates={date.fromisoformat(day): label for day, label in form["dates"].items()},
         except_dates=frozenset(map(date.fromisoformat, form["except"])),

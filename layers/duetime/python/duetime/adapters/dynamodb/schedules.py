@@ -193,13 +193,13 @@ def _item_of(stored: StoredSchedule) -> Item:
 
 def _next_action(stored: StoredSchedule) -> list[Any]:
     """How far a schedule has come; a value that is added later is added at the end."""
-    last, owed = stored.last, stored.owed
+    last, owed = stored.last_run, stored.owed
     return [
         stored.shards,
         stored.created_at,
-        stored.changed_at,
+        stored.updated_at,
         stored.state,
-        stored.note,
+        stored.paused_reason,
         stored.revision,
         stored.version,
         stored.tzdata,
@@ -207,8 +207,8 @@ def _next_action(stored: StoredSchedule) -> list[Any]:
         None if last is None else [last.task_id.text, last.nominal, last.revision],
         None if owed is None else [owed.nominal, owed.at, owed.due_at, owed.key, owed.runs, owed.note],
         [run_form(run) for run in stored.backfills],
-        stored.placed,
-        stored.skipped,
+        stored.runs_started,
+        stored.runs_skipped,
     ]
 
 
@@ -223,22 +223,22 @@ def _stored(owner: str, item: StoredItem) -> StoredSchedule:
         spec=read_spec(name, unpacked(item[_SPEC]), item[_TEMPLATE]["M"]),
         payload=field_codecs.read_content("payload", item[_PAYLOAD]),
         created_at=created_at,
-        changed_at=changed_at,
+        updated_at=changed_at,
         done=attribute_values.integer(item[_DONE]),
         state=ScheduleState(state),
-        note=note,
+        paused_reason=note,
         revision=revision,
         version=version,
         incarnation=version_of(item),
         generation=attribute_values.integer(item[_GENERATION]),
         tzdata=tzdata,
         remaining_runs=remaining,
-        last=None if last is None else LastRun(TaskId(last[0]), *last[1:]),
+        last_run=None if last is None else LastRun(TaskId(last[0]), *last[1:]),
         owed=None if owed is None else Occurrence(*owed),
         backfills=tuple(map(read_run, runs)),
         log=tuple(Remark(*each) for each in unpacked(item[_LOG])) if _LOG in item else (),
-        placed=placed,
-        skipped=skipped,
+        runs_started=placed,
+        runs_skipped=skipped,
         revision_ends=tuple(unpacked(item[_REVISION_ENDS])) if _REVISION_ENDS in item else (),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
-from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
+from duetime.domain.switches import ALL_TASKS, Switch, Switches, SwitchKey, SwitchScope
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
 
 _SWITCHES = "b"
+_ALL_TASKS = ["everything", ""]
+"""How the switch for all tasks is stored: its first name, which stored values keep."""
 _KEY: Item = {
     schema.PARTITION_KEY: attribute_values.text(schema.SWITCH_PREFIX),
     schema.SORT_KEY: attribute_values.text("switches"),
@@ -50,9 +52,9 @@ def _item_of(switches: Switches) -> Item:
 
 
 def _told(switch: Switch) -> list[Any]:
-    key = switch.key
-    by = (switch.reason, switch.changed_at, switch.changed_by)
-    return [key.scope, key.name, switch.stopped, switch.max_concurrent, *by]
+    key = _ALL_TASKS if switch.key == ALL_TASKS else [switch.key.scope, switch.key.name]
+    by = (switch.reason, switch.updated_at, switch.updated_by)
+    return [*key, switch.stopped, switch.max_concurrent, *by]
 
 
 def _switches(item: StoredItem) -> Switches:
@@ -61,4 +63,5 @@ def _switches(item: StoredItem) -> Switches:
 
 
 def _switch(scope: str, name: str, *rest: Any) -> Switch:  # noqa: ANN401 - the fields of a switch, in their order
-    return Switch(SwitchKey(SwitchScope(scope), name), *rest)
+    key = ALL_TASKS if [scope, name] == _ALL_TASKS else SwitchKey(SwitchScope(scope), name)
+    return Switch(key, *rest)

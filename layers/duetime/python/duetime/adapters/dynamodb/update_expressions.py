@@ -12,9 +12,9 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.attribute_values import text
 from duetime.adapters.dynamodb.task_items import key_of
-from duetime.domain.tasks.states import LEGAL, WAITING, State
+from duetime.domain.tasks.states import LEGAL, STARTABLE, State
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,8 +79,8 @@ class _Expression:
         if guard.open:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
         if guard.not_cancelled:
-            other = self._compare("stop_request", "<>", "cancel", StopRequest.CANCEL)
-            clauses.append(f"(attribute_not_exists({self._field('stop_request')}) OR {other})")
+            other = self._compare("requested_action", "<>", "cancel", RequestedAction.CANCEL)
+            clauses.append(f"(attribute_not_exists({self._field('requested_action')}) OR {other})")
         return " AND ".join(clauses)
 
     def _states(self, write: Write) -> str:
@@ -88,12 +88,12 @@ class _Expression:
         sources, ended = LEGAL[write.move].sources, write.guard.leased_until_before
         if ended is None:
             return self._at_generation(sources, write.guard)
-        over = self._compare("lease_ends_at", "<=", "leased_until", ended)
-        never = f"attribute_not_exists({self._field('lease_ends_at')})"
+        over = self._compare("lease_expires_at", "<=", "leased_until", ended)
+        never = f"attribute_not_exists({self._field('lease_expires_at')})"
         kinds = []
-        if held := sources - WAITING:
+        if held := sources - STARTABLE:
             kinds.append(self._state_in(held))
-        if waiting := sources & WAITING:
+        if waiting := sources & STARTABLE:
             kinds.append(self._at_generation(waiting, write.guard))
         # AND binds tighter than OR; DynamoDB rejects parentheses that change nothing.
         states = f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]

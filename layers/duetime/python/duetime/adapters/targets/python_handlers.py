@@ -151,7 +151,7 @@ def _context(work: Work) -> Context:
         deadline=to_datetime(work.deadline),
         checkpoint=None if work.checkpoint is None else json.loads(work.checkpoint),
         report=report,
-        ask=work.stop_request,
+        ask=work.requested_action,
         inputs=None if work.inputs is None else json.loads(work.inputs),
     )
 

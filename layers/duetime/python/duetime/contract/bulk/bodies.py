@@ -15,7 +15,7 @@ from duetime.contract.tasks.bodies import Body, TaskPatch
 from duetime.contract.tasks.field_decoding import change_of
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
     At,
-    ErrorClass,
+    ErrorType,
     Tags,
     TaskType,
     WantedName,
@@ -38,7 +38,7 @@ S = TypeVar("S", bound="FilterActionBody")
 
 def _as_filter(schema: dict[str, Any]) -> None:
     """No due time is written as one that is left out, not as null."""
-    for name in ("due_from", "due_to"):
+    for name in ("due_after", "due_before"):
         schema["properties"][name].pop("default")
 
 
@@ -50,13 +50,15 @@ class Conditions(Body):
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
     name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
     tags: Annotated[Tags, Field(description="Only tasks that have all of these tags.")] = Field(default_factory=dict)
-    due_from: Annotated[At, Field(description="Only tasks due at this time or later.")] = None
-    due_to: Annotated[At, Field(description="Only tasks due before this time.")] = None
+    due_after: Annotated[At, Field(description="Only tasks due at this time or later.")] = None
+    due_before: Annotated[At, Field(description="Only tasks due before this time.")] = None
 
     @property
     def task_filter(self) -> TaskFilter:
         """The conditions by themselves."""
-        return TaskFilter(type=self.type, name=self.name, tags=self.tags, due_from=self.due_from, due_to=self.due_to)
+        return TaskFilter(
+            type=self.type, name=self.name, tags=self.tags, due_after=self.due_after, due_before=self.due_before
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -78,7 +80,7 @@ class OpenTaskFilter(Conditions):
 class DeadLetterFilter(Conditions):
     """Conditions that a failed task meets, all of them."""
 
-    error: Annotated[ErrorClass | None, Field(description="Only tasks that failed with an error of this class.")] = None
+    error: Annotated[ErrorType | None, Field(description="Only tasks that failed with an error of this class.")] = None
 
     @property
     def task_filter(self) -> TaskFilter:
@@ -166,7 +168,11 @@ def request_of(body: FilterActionBody, scope: str, text: bytes) -> BulkRequest:
 
 def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
     """What a body asks for that was accepted before, and is carried out later."""
-    body = read_filter_action(_MODELS[kind], request_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
+    # Imported when it is needed: functions that accept requests start without it.
+    from duetime.contract.tasks import earlier_names  # noqa: PLC0415 - see the line above
+
+    document = request_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED)
+    body = read_filter_action(_MODELS[kind], replace(document, value=earlier_names.filter_action(document.value)))
     return _request_of(body, None, text)
 
 
@@ -192,8 +198,8 @@ def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes) -> Bu
 
 _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
     BulkKind.CANCEL: CancelMany,
-    BulkKind.CHANGE: ChangeMany,
-    BulkKind.REDRIVE: RedriveMany,
+    BulkKind.UPDATE: ChangeMany,
+    BulkKind.RETRY: RedriveMany,
 }
 
 

@@ -34,10 +34,10 @@ class BulkResponse(TypedDict):
     ]
     created_at: Instant
     created_by: Annotated[str | None, Field(description="The owner who asked; null if nobody did.")]
-    ended_at: Instant | None
+    finished_at: Instant | None
     examined: Annotated[int, Field(description="Tasks that were read.")]
     matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
-    changed: Annotated[int, Field(description="Of those, tasks that were acted on.")]
+    affected: Annotated[int, Field(description="Of those, tasks that were acted on.")]
     refused: Annotated[
         Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")
     ]
@@ -63,10 +63,10 @@ def bulk_response(operation: BulkOperation) -> BulkResponse:
         topology_id=None if operation.topology is None else operation.topology.text,
         created_at=to_iso(operation.created_at),
         created_by=None if operation.kind is BulkKind.END else operation.owner,
-        ended_at=instant(operation.ended_at),
+        finished_at=instant(operation.finished_at),
         examined=progress.examined,
         matched=progress.matched,
-        changed=progress.changed,
+        affected=progress.affected,
         refused=refused,
         reason=operation.reason or None,
     )
@@ -77,7 +77,7 @@ class FilterActionResponse(TypedDict):
 
     examined: Annotated[int, Field(description="Tasks that were looked at.")]
     matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
-    changed: Annotated[
+    affected: Annotated[
         int, Field(description="Of those, tasks that were changed, cancelled, asked to stop, or redriven.")
     ]
     refused: Annotated[
@@ -91,7 +91,7 @@ def filter_action_response(swept: FilterResult, scope: str) -> FilterActionRespo
     return FilterActionResponse(
         examined=swept.examined,
         matched=swept.matched,
-        changed=swept.changed,
+        affected=swept.affected,
         refused={KINDS[refusal].code: count for refusal, count in swept.refused.items()},
         next_token=None if swept.after is None else page_tokens.token_of(swept.after, scope),
     )
@@ -103,7 +103,7 @@ def done_response(operation: BulkOperation) -> FilterActionResponse:
     return FilterActionResponse(
         examined=answer["examined"],
         matched=answer["matched"],
-        changed=answer["changed"],
+        affected=answer["affected"],
         refused=answer["refused"],
         next_token=None,
     )

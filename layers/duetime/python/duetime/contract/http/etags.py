@@ -40,11 +40,20 @@ def is_known(if_none_match: str | None, version: int) -> bool:
     Raises:
         ParametersInvalid: it is malformed.
     """
+    return is_known_tag(if_none_match, str(version))
+
+
+def is_known_tag(if_none_match: str | None, known: str) -> bool:
+    """Whether `If-None-Match` names a tag, given by the text between its quotes.
+
+    Raises:
+        ParametersInvalid: it is malformed.
+    """
     if if_none_match is None:
         return False
     if if_none_match.strip() == "*":
         return True
-    return any(_version(text) == version for _, text in _tags("If-None-Match", if_none_match))
+    return any(text == known for _, text in _tags("If-None-Match", if_none_match))
 
 
 def _tags(header: str, value: str) -> list[tuple[bool, str]]:

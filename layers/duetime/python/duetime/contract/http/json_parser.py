@@ -11,7 +11,7 @@ from math import isinf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from duetime.contract.http.json_paths import BODY, joined
-from duetime.contract.http.request_errors import MOST_FAULTS, BodyUnreadable, Fault
+from duetime.contract.http.request_errors import MOST_FAULTS, BodyUnreadable, Fault, FaultCode
 from duetime.domain.limits import MAX_NUMBER_DIGITS
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class _Mark:
     """Stands where a value was that cannot be accepted."""
 
     reason: str
+    code: FaultCode
 
 
 class Reader:
@@ -62,31 +63,35 @@ class Reader:
 
     def _integer(self, text: str) -> object:
         if len(text.lstrip("-")) > MAX_NUMBER_DIGITS:
-            return self._mark(f"has more than {MAX_NUMBER_DIGITS} digits")
+            return self._mark(f"has more than {MAX_NUMBER_DIGITS} digits", FaultCode.TOO_LONG)
         return int(text)
 
     def _number(self, text: str) -> object:
         mantissa = text.lower().partition("e")[0].lstrip("-").replace(".", "")
         if len(mantissa) > MAX_NUMBER_DIGITS:
-            return self._mark(f"has more than {MAX_NUMBER_DIGITS} digits")
+            return self._mark(f"has more than {MAX_NUMBER_DIGITS} digits", FaultCode.TOO_LONG)
         number = float(text)
         if isinf(number) or (number == 0 and mantissa.strip("0")):
-            return self._mark("is outside the range of a 64-bit floating-point number")
+            return self._mark("is outside the range of a 64-bit floating-point number", FaultCode.OUT_OF_RANGE)
         return number
 
     def _constant(self, text: str) -> object:
-        return self._mark(f"is {text}, which is no JSON number")
+        return self._mark(f"is {text}, which is no JSON number", FaultCode.NOT_ALLOWED)
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
             times = Counter(key for key, _ in pairs)
-            found |= {key: self._mark("appears more than once") for key, count in times.items() if count > 1}
+            found |= {
+                key: self._mark("appears more than once", FaultCode.DUPLICATE)
+                for key, count in times.items()
+                if count > 1
+            }
         return found
 
-    def _mark(self, reason: str) -> _Mark:
+    def _mark(self, reason: str, code: FaultCode) -> _Mark:
         self.marked = True
-        return _Mark(reason)
+        return _Mark(reason, code)
 
 
 def _reject_unparsable() -> NoReturn:
@@ -101,15 +106,15 @@ def faults_in(value: object, path: str = "") -> tuple[Fault, ...]:
 def _faults(value: object, path: str) -> Iterator[Fault]:
     """The places of all marks and lone surrogates in a value that is known not to be deep."""
     if isinstance(value, _Mark):
-        yield Fault(path or BODY, value.reason)
+        yield Fault(path or BODY, value.reason, value.code)
     elif isinstance(value, str):
         if SURROGATE.search(value):
-            yield Fault(path or BODY, "contains a lone surrogate")
+            yield Fault(path or BODY, "contains a lone surrogate", FaultCode.NOT_ALLOWED)
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _faults(item, joined(path, index))
     elif isinstance(value, dict):
         for key, item in value.items():
             if SURROGATE.search(key):
-                yield Fault(joined(path, key), "has a lone surrogate in its name")
+                yield Fault(joined(path, key), "has a lone surrogate in its name", FaultCode.NOT_ALLOWED)
             yield from _faults(item, joined(path, key))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.bodies import Body
     from duetime.contract.tasks.queries import Parameters
 
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
 Q = TypeVar("Q", bound="Parameters", default=Any)
 
 
@@ -43,12 +45,16 @@ KEY = Header(
 IF_MATCH = Header("If-Match", "Only if the task is still at this ETag; without it, whatever it is at.")
 IF_NONE_MATCH = Header("If-None-Match", "ETags that the caller has; if the task is at one of them, the answer is 304.")
 
+CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name)
+"""Headers on which it depends whether a request takes effect: none is ever ignored by what changes something."""
+
 _ALWAYS = (request_errors.ParametersInvalid,)
 _OF_A_CALLER = (request_errors.CallerUnknown, request_errors.CallerForbidden, errors.Unavailable)
 _OF_A_BODY = (
     request_errors.BodyUnreadable,
     request_errors.BodyTooLarge,
     request_errors.MediaTypeUnsupported,
+    request_errors.EncodingUnsupported,
     request_errors.FieldsInvalid,
 )
 _NOT_FOUND: Mapping[str, type[Exception]] = {
@@ -108,6 +114,7 @@ class Operation(Generic[Q]):
         is_public: it answers callers without an identity.
         deprecated: the day since which another operation should be used instead, which its description names.
         sunset: the day on which it goes.
+        is_question: it changes nothing, although its method is not GET.
     """
 
     id: str
@@ -125,6 +132,7 @@ class Operation(Generic[Q]):
     is_public: bool = False
     deprecated: date | None = None
     sunset: date | None = None
+    is_question: bool = False
 
     @property
     def method(self) -> str:
@@ -135,6 +143,16 @@ class Operation(Generic[Q]):
     def path(self) -> str:
         """Its path, with its parameters in braces."""
         return self.route.partition(" ")[2]
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it changes nothing."""
+        return self.method == "GET" or self.is_question
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """What its body may be declared to be."""
+        return (JSON, *((MERGE_PATCH,) if self.method == "PATCH" else ()), *self.body_types)
 
     @property
     def successes(self) -> tuple[Returns, ...]:
@@ -152,7 +170,8 @@ class Operation(Generic[Q]):
         return (
             *_ALWAYS,
             *(() if self.is_public else _OF_A_CALLER),
-            *(() if self.body is None else _OF_A_BODY),
+            # What takes no body refuses one, so that nothing in it is overlooked.
+            *(() if self.body is None and self.method == "GET" else _OF_A_BODY),
             *(error for part, error in _NOT_FOUND.items() if part in self.path),
             *self.errors,
         )

@@ -1,31 +1,41 @@
-"""What a regular expression of the contract allows, in words: for errors, which people read."""
+"""What the patterns of the contract allow, in words: for errors, which people read."""
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
-_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_NAME = re.compile(r"\^\[A-Za-z0-9_\]\[A-Za-z0-9_([^\]]+)\]\{0,([0-9]+)\}\$")
-_ARN = re.compile(r"\^arn:aws[^:]*:([a-z-]+):")
+from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
+from duetime.domain.limits import MAX_LOCK_KEY_LENGTH, MAX_NAME_LENGTH, MAX_TAG_KEY_LENGTH, MAX_TYPE_LENGTH
+from duetime.domain.tasks.arns import AwsService, arn_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DATE_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_NAMES = {
+    TYPE_PATTERN: (MAX_TYPE_LENGTH, ". : / -"),
+    TAG_KEY_PATTERN: (MAX_TAG_KEY_LENGTH, ". / -"),
+    LOCK_KEY_PATTERN: (MAX_LOCK_KEY_LENGTH, ". : -"),
+    SCHEDULE_NAME_PATTERN: (MAX_NAME_LENGTH, ". : -"),
+}
 _RESOURCES = {
-    "lambda": "a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report",
-    "sqs": "an SQS queue, such as arn:aws:sqs:eu-west-1:123456789012:orders",
-    "sns": "an SNS topic, such as arn:aws:sns:eu-west-1:123456789012:orders",
-    "events": "an event bus, such as arn:aws:events:eu-west-1:123456789012:event-bus/orders",
-    "states": "a state machine, such as arn:aws:states:eu-west-1:123456789012:stateMachine:orders",
+    AwsService.LAMBDA: "a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report",
+    AwsService.SQS: "an SQS queue, such as arn:aws:sqs:eu-west-1:123456789012:orders",
+    AwsService.SNS: "an SNS topic, such as arn:aws:sns:eu-west-1:123456789012:orders",
+    AwsService.EVENTBRIDGE: "an event bus, such as arn:aws:events:eu-west-1:123456789012:event-bus/orders",
+    AwsService.STEP_FUNCTIONS: "a state machine, such as arn:aws:states:eu-west-1:123456789012:stateMachine:orders",
+}
+_WORDS: Mapping[str, str] = {
+    DATE_PATTERN: "should be a date such as 2026-12-25",
+    **{
+        pattern: f"should be 1 to {longest} characters: letters A to Z, digits and _ {others}, and should begin with a"
+        " letter, a digit or _"
+        for pattern, (longest, others) in _NAMES.items()
+    },
+    **{arn_pattern(service): f"should be the ARN of {resource}" for service, resource in _RESOURCES.items()},
 }
 
 
 def words_of(pattern: str) -> str | None:
     """What a text should be that has to match a pattern; nothing if the pattern is not known."""
-    if pattern == _DATE:
-        return "should be a date such as 2026-12-25"
-    if name := _NAME.fullmatch(pattern):
-        others, more = name.groups()
-        return (
-            f"should be 1 to {int(more) + 1} characters: letters A to Z, digits and _ {' '.join(others)},"
-            " and should begin with a letter, a digit or _"
-        )
-    if (arn := _ARN.match(pattern)) and arn[1] in _RESOURCES:
-        return f"should be the ARN of {_RESOURCES[arn[1]]}"
-    return None
+    return _WORDS.get(pattern)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http import request_errors
-from duetime.contract.http.request_errors import Fault, FaultyRequest
+from duetime.contract.http.request_errors import Fault, FaultCode, FaultyRequest
 from duetime.domain import errors
 
 if TYPE_CHECKING:
@@ -18,11 +19,54 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/problem+json"
 
 
+class ProblemCode(StrEnum):
+    """What kind of problem it is: stable, and what a program should go by; more may be added."""
+
+    INTERNAL = "internal"
+    BODY_UNREADABLE = "body_unreadable"
+    PARAMETERS_INVALID = "parameters_invalid"
+    CALLER_UNKNOWN = "caller_unknown"
+    CALLER_REFUSED = "caller_refused"
+    PATH_UNKNOWN = "path_unknown"
+    TASK_UNKNOWN = "task_unknown"
+    CONTENT_EXPIRED = "content_expired"
+    OPERATOR_REQUIRED = "operator_required"
+    SWITCH_UNKNOWN = "switch_unknown"
+    SWITCHES_FULL = "switches_full"
+    BULK_OPERATION_UNKNOWN = "bulk_operation_unknown"
+    MOVE_REFUSED = "move_refused"
+    LOCK_UNKNOWN = "lock_unknown"
+    SCHEDULE_UNKNOWN = "schedule_unknown"
+    BACKFILL_UNKNOWN = "backfill_unknown"
+    SCHEDULE_EXISTS = "schedule_exists"
+    VERSION_DIFFERS = "version_differs"
+    CALENDAR_UNKNOWN = "calendar_unknown"
+    CALENDAR_EXISTS = "calendar_exists"
+    CALENDAR_USED = "calendar_used"
+    METHOD_UNSUPPORTED = "method_unsupported"
+    FENCE_DIFFERS = "fence_differs"
+    LOCK_LOST = "lock_lost"
+    ATTEMPT_OVERDUE = "attempt_overdue"
+    TYPE_NOT_PULLED = "type_not_pulled"
+    LEASE_UNKNOWN = "lease_unknown"
+    NOTIFIED_OTHERWISE = "notified_otherwise"
+    BODY_TOO_LARGE = "body_too_large"
+    MEDIA_TYPE_UNSUPPORTED = "media_type_unsupported"
+    FIELDS_INVALID = "fields_invalid"
+    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    QUERY_NOT_OFFERED = "query_not_offered"
+    TARGET_UNREACHABLE = "target_unreachable"
+    TARGET_SILENT = "target_silent"
+    UNAVAILABLE = "unavailable"
+    ENCODING_UNSUPPORTED = "encoding_unsupported"
+
+
 class ProblemFault(TypedDict):
     """One field, query parameter or header, and why it cannot be accepted; `body` stands for the whole body."""
 
     field: str
     reason: str
+    code: FaultCode
 
 
 class Problem(TypedDict):
@@ -33,7 +77,7 @@ class Problem(TypedDict):
     status: int
     detail: str
     instance: str
-    code: str
+    code: ProblemCode
     errors: list[ProblemFault]
 
 
@@ -42,57 +86,86 @@ class Kind:
     """What all problems of one code have in common."""
 
     status: HTTPStatus
-    code: str
+    code: ProblemCode
     title: str
 
 
-INTERNAL = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "The request failed for a reason of our own")
+INTERNAL = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, ProblemCode.INTERNAL, "The request failed for a reason of our own")
 KINDS: Mapping[type[Exception], Kind] = {
-    request_errors.BodyUnreadable: Kind(HTTPStatus.BAD_REQUEST, "body_unreadable", "The body is not JSON"),
+    request_errors.BodyUnreadable: Kind(HTTPStatus.BAD_REQUEST, ProblemCode.BODY_UNREADABLE, "The body is not JSON"),
     request_errors.ParametersInvalid: Kind(
-        HTTPStatus.BAD_REQUEST, "parameters_invalid", "A parameter cannot be accepted"
+        HTTPStatus.BAD_REQUEST, ProblemCode.PARAMETERS_INVALID, "A parameter cannot be accepted"
     ),
-    request_errors.CallerUnknown: Kind(HTTPStatus.UNAUTHORIZED, "caller_unknown", "The caller is not known"),
-    request_errors.CallerForbidden: Kind(HTTPStatus.FORBIDDEN, "caller_refused", "The caller cannot own tasks"),
-    request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, "path_unknown", "There is nothing at this path"),
-    errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, "task_unknown", "There is no such task"),
-    errors.ContentExpired: Kind(HTTPStatus.GONE, "content_expired", "What it needs has expired"),
-    errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, "operator_required", "Only an operator may do this"),
-    errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, "switch_unknown", "There is no such switch"),
-    errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, "switches_full", "There are too many switches"),
-    errors.BulkNotFound: Kind(HTTPStatus.NOT_FOUND, "bulk_operation_unknown", "There is no such bulk operation"),
-    errors.BulkEnded: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
-    errors.BulkOfTopology: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
-    errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, "lock_unknown", "There is no such lock"),
-    errors.ScheduleNotFound: Kind(HTTPStatus.NOT_FOUND, "schedule_unknown", "There is no such schedule"),
-    errors.BackfillNotFound: Kind(HTTPStatus.NOT_FOUND, "backfill_unknown", "There is no such backfill"),
-    errors.ScheduleExists: Kind(HTTPStatus.CONFLICT, "schedule_exists", "There is a schedule of this name"),
-    errors.ScheduleStateConflict: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
-    errors.ScheduleVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
-    errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, "calendar_unknown", "There is no such calendar"),
-    errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, "calendar_used", "A schedule names the calendar"),
-    request_errors.MethodUnsupported: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "method_unsupported", "Not with this method"),
-    errors.StateConflict: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
-    errors.FenceMismatch: Kind(HTTPStatus.CONFLICT, "fence_differs", "The attempt is over, or it is another's"),
-    errors.LockLost: Kind(HTTPStatus.CONFLICT, "lock_lost", "The attempt has lost its lock"),
-    errors.AttemptOverdue: Kind(HTTPStatus.CONFLICT, "attempt_overdue", "The attempt has taken too long"),
-    errors.TypeNotPulled: Kind(HTTPStatus.FORBIDDEN, "type_not_pulled", "The caller may not pull this type"),
-    errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, "lease_unknown", "There is no such lease"),
-    errors.NotifiedOtherwise: Kind(HTTPStatus.CONFLICT, "notified_otherwise", "The attempt has ended differently"),
-    errors.VersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
-    request_errors.BodyTooLarge: Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", "The body is too large"),
+    request_errors.CallerUnknown: Kind(HTTPStatus.UNAUTHORIZED, ProblemCode.CALLER_UNKNOWN, "The caller is not known"),
+    request_errors.CallerForbidden: Kind(
+        HTTPStatus.FORBIDDEN, ProblemCode.CALLER_REFUSED, "The caller cannot own tasks"
+    ),
+    request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.PATH_UNKNOWN, "There is nothing at this path"),
+    errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TASK_UNKNOWN, "There is no such task"),
+    errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "What it needs has expired"),
+    errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator may do this"),
+    errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_UNKNOWN, "There is no such switch"),
+    errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
+    errors.BulkNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.BULK_OPERATION_UNKNOWN, "There is no such bulk operation"
+    ),
+    errors.BulkEnded: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
+    errors.BulkOfTopology: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
+    errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_UNKNOWN, "There is no such lock"),
+    errors.ScheduleNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_UNKNOWN, "There is no such schedule"),
+    errors.BackfillNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.BACKFILL_UNKNOWN, "There is no such backfill"),
+    errors.ScheduleExists: Kind(HTTPStatus.CONFLICT, ProblemCode.SCHEDULE_EXISTS, "There is a schedule of this name"),
+    errors.ScheduleStateConflict: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
+    errors.ScheduleVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "It has changed"),
+    errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.CALENDAR_UNKNOWN, "There is no such calendar"),
+    errors.CalendarExists: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.CALENDAR_EXISTS, "There is a calendar of this name"
+    ),
+    errors.CalendarVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "It has changed"),
+    errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_USED, "A schedule names the calendar"),
+    request_errors.MethodUnsupported: Kind(
+        HTTPStatus.METHOD_NOT_ALLOWED, ProblemCode.METHOD_UNSUPPORTED, "Not with this method"
+    ),
+    errors.StateConflict: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
+    errors.FenceMismatch: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.FENCE_DIFFERS, "The attempt is over, or it is another's"
+    ),
+    errors.LockLost: Kind(HTTPStatus.CONFLICT, ProblemCode.LOCK_LOST, "The attempt has lost its lock"),
+    errors.AttemptOverdue: Kind(HTTPStatus.CONFLICT, ProblemCode.ATTEMPT_OVERDUE, "The attempt has taken too long"),
+    errors.TypeNotPulled: Kind(HTTPStatus.FORBIDDEN, ProblemCode.TYPE_NOT_PULLED, "The caller may not pull this type"),
+    errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LEASE_UNKNOWN, "There is no such lease"),
+    errors.NotifiedOtherwise: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.NOTIFIED_OTHERWISE, "The attempt has ended differently"
+    ),
+    errors.VersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "It has changed"),
+    request_errors.BodyTooLarge: Kind(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, ProblemCode.BODY_TOO_LARGE, "The body is too large"
+    ),
     request_errors.MediaTypeUnsupported: Kind(
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type_unsupported", "The body is not declared to be JSON"
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, ProblemCode.MEDIA_TYPE_UNSUPPORTED, "The body is not of a type that is taken"
+    ),
+    request_errors.EncodingUnsupported: Kind(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        ProblemCode.ENCODING_UNSUPPORTED,
+        "The body is packed in a way that is not supported",
     ),
     request_errors.FieldsInvalid: Kind(
-        HTTPStatus.UNPROCESSABLE_ENTITY, "fields_invalid", "Some fields cannot be accepted"
+        HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.FIELDS_INVALID, "Some fields cannot be accepted"
     ),
-    errors.FieldInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "fields_invalid", "Some fields cannot be accepted"),
-    errors.KeyReused: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key_reused", "The idempotency key is taken"),
-    errors.QueryNotOffered: Kind(HTTPStatus.CONFLICT, "query_not_offered", "The target does not answer that"),
-    errors.TargetUnreachable: Kind(HTTPStatus.BAD_GATEWAY, "target_unreachable", "The target gave no usable answer"),
-    errors.TargetSilent: Kind(HTTPStatus.GATEWAY_TIMEOUT, "target_silent", "The target did not answer in time"),
-    errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "Try again in a moment"),
+    errors.FieldInvalid: Kind(
+        HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.FIELDS_INVALID, "Some fields cannot be accepted"
+    ),
+    errors.KeyReused: Kind(
+        HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.IDEMPOTENCY_KEY_REUSED, "The idempotency key is taken"
+    ),
+    errors.QueryNotOffered: Kind(HTTPStatus.CONFLICT, ProblemCode.QUERY_NOT_OFFERED, "The target does not answer that"),
+    errors.TargetUnreachable: Kind(
+        HTTPStatus.BAD_GATEWAY, ProblemCode.TARGET_UNREACHABLE, "The target gave no usable answer"
+    ),
+    errors.TargetSilent: Kind(
+        HTTPStatus.GATEWAY_TIMEOUT, ProblemCode.TARGET_SILENT, "The target did not answer in time"
+    ),
+    errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, ProblemCode.UNAVAILABLE, "Try again in a moment"),
 }
 
 
@@ -130,7 +203,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
         detail=_detail(error, kind),
         instance=instance,
         code=kind.code,
-        errors=[ProblemFault(field=fault.field, reason=fault.reason) for fault in faults_of(error)],
+        errors=[ProblemFault(field=fault.field, reason=fault.reason, code=fault.code) for fault in faults_of(error)],
     )
 
 
@@ -140,12 +213,12 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return error.faults
     if isinstance(error, errors.FieldInvalid):
         return (Fault(error.field, error.reason),)
-    if isinstance(error, request_errors.MediaTypeUnsupported):
-        return (Fault("Content-Type", str(error)),)
     if isinstance(error, errors.KeyReused):
-        return (Fault("Idempotency-Key", str(error)),)
-    if isinstance(error, errors.VersionMismatch | errors.ScheduleVersionMismatch):
-        return (Fault("If-Match", str(error)),)
+        return (Fault("Idempotency-Key", str(error), FaultCode.CONFLICT),)
+    if isinstance(error, errors.CalendarExists):
+        return (Fault("If-None-Match", str(error), FaultCode.CONFLICT),)
+    if isinstance(error, errors.VersionMismatch | errors.ScheduleVersionMismatch | errors.CalendarVersionMismatch):
+        return (Fault("If-Match", str(error), FaultCode.CONFLICT),)
     return ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RequestError
@@ -14,12 +15,34 @@ MOST_FAULTS = 20
 """A problem lists no more faults than this: whoever sends thousands is not helped by reading them all."""
 
 
+class FaultCode(StrEnum):
+    """What kind of fault it is, for programs; more may be added."""
+
+    REQUIRED = "required"
+    UNKNOWN_FIELD = "unknown_field"
+    READ_ONLY = "read_only"
+    CANNOT_CHANGE = "cannot_change"
+    WRONG_TYPE = "wrong_type"
+    TOO_SHORT = "too_short"
+    TOO_LONG = "too_long"
+    TOO_DEEP = "too_deep"
+    OUT_OF_RANGE = "out_of_range"
+    PATTERN = "pattern"
+    NOT_ALLOWED = "not_allowed"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    UNREADABLE = "unreadable"
+    UNSUPPORTED = "unsupported"
+    INVALID = "invalid"
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One field of a request, and why it cannot be accepted. `body` stands for the body as a whole."""
 
     field: str
     reason: str
+    code: FaultCode = FaultCode.INVALID
 
 
 class FaultyRequest(RequestError):
@@ -34,14 +57,14 @@ class BodyUnreadable(FaultyRequest):
     """The body is not JSON in UTF-8."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__([Fault("body", reason)])
+        super().__init__([Fault("body", reason, FaultCode.UNREADABLE)])
 
 
 class BodyTooLarge(FaultyRequest):
     """The body has more bytes than a request may have."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__([Fault("body", f"is larger than {limit} bytes")])
+        super().__init__([Fault("body", f"is larger than {limit} bytes", FaultCode.TOO_LONG)])
 
 
 class FieldsInvalid(FaultyRequest):
@@ -52,31 +75,56 @@ class ParametersInvalid(FaultyRequest):
     """Query parameters or headers that cannot be accepted."""
 
     @classmethod
-    def of(cls, name: str, reason: str) -> ParametersInvalid:
+    def of(cls, name: str, reason: str, code: FaultCode = FaultCode.INVALID) -> ParametersInvalid:
         """One parameter or header, and why it is refused."""
-        return cls([Fault(name, reason)])
+        return cls([Fault(name, reason, code)])
 
 
-class MediaTypeUnsupported(RequestError):
-    """The body is declared to be something other than JSON."""
+class MediaTypeUnsupported(FaultyRequest):
+    """The body is declared to be something other than what the operation takes.
 
-    def __init__(self) -> None:
-        super().__init__("send the body as application/json")
+    Attributes:
+        accepted: the media types that it takes.
+    """
+
+    def __init__(self, reason: str = "", accepted: Sequence[str] = ("application/json",)) -> None:
+        wanted = f"send the body as {' or '.join(accepted)}"
+        text = f"{reason}; {wanted}" if reason else wanted
+        super().__init__([Fault("Content-Type", text, FaultCode.UNSUPPORTED)])
+        self.accepted = tuple(accepted)
+
+
+class EncodingUnsupported(FaultyRequest):
+    """The body is packed in a way that nobody here can unpack."""
+
+    def __init__(self, encoding: str) -> None:
+        reason = f"{encoding!r} is not supported: send the body as it is, or packed by gzip"
+        super().__init__([Fault("Content-Encoding", reason, FaultCode.UNSUPPORTED)])
 
 
 class PathNotFound(RequestError):
     """Nothing is found at this path."""
 
     def __init__(self) -> None:
-        super().__init__("there is nothing at this path")
+        super().__init__("there is nothing at this path; GET /v1 says where the API is described")
+
+
+def _with_head(method: str) -> tuple[str, ...]:
+    """Whatever answers GET answers HEAD (RFC 9110, section 9.1)."""
+    return ("GET", "HEAD") if method == "GET" else (method,)
 
 
 class MethodUnsupported(RequestError):
-    """The path exists, but not with this method."""
+    """The path exists, but not with this method.
 
-    def __init__(self, allowed: Sequence[str]) -> None:
-        super().__init__(f"this path takes {' and '.join(allowed)} only")
-        self.allowed = tuple(allowed)
+    Attributes:
+        allowed: the methods that it takes.
+    """
+
+    def __init__(self, declared: Sequence[str]) -> None:
+        *others, last = declared
+        super().__init__(f"this path takes {', '.join(others)} and {last}" if others else f"this path takes {last}")
+        self.allowed = tuple(each for method in declared for each in _with_head(method))
 
 
 class CallerUnknown(RequestError):

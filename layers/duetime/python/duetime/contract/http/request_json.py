@@ -14,9 +14,20 @@ from dataclasses import dataclass
 
 from duetime.contract.http.json_parser import SURROGATE, Reader, faults_in
 from duetime.contract.http.json_paths import BODY, path_of, shown
-from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FieldsInvalid
+from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FaultCode, FieldsInvalid
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 
+_GZIP = b"\x1f\x8b"
+_GZIP_REPLACED = "\x1f\ufffd"
+"""How a gzip body begins that somebody has read as UTF-8."""
+_REPLACEMENT = "\ufffd"
+"""What stands where bytes were that are no character."""
+_PACKED = "is packed by gzip: say so by 'Content-Encoding: gzip'"
+_PACKED_AS_TEXT = (
+    "is packed, but the gateway handed it on as text: send a packed body without 'Content-Type', then it comes through"
+)
+_UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
+_NOT_UTF_8 = "is not UTF-8: bytes that are no character were replaced on its way"
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 # Possessive, so that no text makes it go back over what it has read.
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -43,9 +54,20 @@ def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEP
         BodyUnreadable: it is not JSON in UTF-8.
         FieldsInvalid: it is nested too deeply.
     """
-    text = text_of(body or "", is_base64=is_base64)
+    return document_of(text_of(body or "", is_base64=is_base64), depth)
+
+
+def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
+    """Parse the text of a body.
+
+    Raises:
+        BodyUnreadable: it is not JSON.
+        FieldsInvalid: it is nested too deeply.
+    """
     if not text.strip():
         raise BodyUnreadable("is empty")
+    if (unlike := _not_json(text)) is not None:
+        raise BodyUnreadable(unlike)
     _reject_deep(text, depth)
     reader = Reader()
     value = reader.parse(text)
@@ -59,34 +81,73 @@ def reject_invalid_values(value: object, document: Document, place: tuple[str | 
         raise FieldsInvalid(faults)
 
 
-def text_of(body: str, *, is_base64: bool = False) -> str:
+def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: str | None = None) -> str:
     """The text of a body, whatever it is.
 
+    Args:
+        body: as the gateway hands it on.
+        is_base64: whether the gateway has encoded it.
+        encoding: its `Content-Encoding`, if it has one.
+        length: its `Content-Length`, if that is known.
+
     Raises:
-        BodyTooLarge: it has more bytes than a request may have.
-        BodyUnreadable: it is not base64 or UTF-8, as it should be.
+        BodyTooLarge: it has more bytes than a request may have, packed or unpacked.
+        BodyUnreadable: it is not base64 or UTF-8, as it should be, or not packed as it says.
+        EncodingUnsupported: it is packed otherwise than by gzip.
     """
     # Base64 has four characters for three bytes: too long a text is refused before it is decoded.
     if len(body) > (MAX_BODY_BYTES * 4 // 3 + 4 if is_base64 else MAX_BODY_BYTES):
         raise BodyTooLarge(MAX_BODY_BYTES)
     if is_base64:
-        return _decoded(body)
-    if len(body.encode("utf-8", "surrogatepass")) > MAX_BODY_BYTES:
+        return _decoded(body, encoding)
+    bytes_ = len(body.encode("utf-8", "surrogatepass"))
+    if bytes_ > MAX_BODY_BYTES:
         raise BodyTooLarge(MAX_BODY_BYTES)
+    if encoding:
+        unpacked(b"", encoding)
+        raise BodyUnreadable(_PACKED_AS_TEXT)
+    if _REPLACEMENT in body and length is not None and length != str(bytes_):
+        raise BodyUnreadable(_PACKED if body.startswith(_GZIP_REPLACED) else _NOT_UTF_8)
     return body
 
 
-def _decoded(body: str) -> str:
+def unpacked(data: bytes, encoding: str) -> bytes:
+    """The bytes of a body without its `Content-Encoding`; see `contract.http.compression`."""
+    # Bodies are seldom packed: most functions never need it.
+    from duetime.contract.http.compression import unpack  # noqa: PLC0415 - see the line above
+
+    return unpack(data, encoding, MAX_BODY_BYTES)
+
+
+def _decoded(body: str, encoding: str) -> str:
     try:
         data = base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError):
         raise BodyUnreadable("is not base64") from None
+    if encoding:
+        data = unpacked(data, encoding)
     if len(data) > MAX_BODY_BYTES:
         raise BodyTooLarge(MAX_BODY_BYTES)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BodyUnreadable(f"is not UTF-8 at byte {error.start}") from None
+        raise BodyUnreadable(_unlike_utf_8(data) or f"is not UTF-8 at byte {error.start}") from None
+
+
+def _unlike_utf_8(data: bytes) -> str | None:
+    """What bytes are that are not UTF-8, if that can be seen."""
+    if data.startswith(_GZIP):
+        return _PACKED
+    return _UTF_16 if data.startswith((b"\xff\xfe", b"\xfe\xff")) else None
+
+
+def _not_json(text: str) -> str | None:
+    """What a text is that begins like something other than JSON."""
+    if text.startswith("\ufeff"):
+        return "begins with a byte order mark (U+FEFF): leave it out"
+    if text.startswith(_GZIP_REPLACED):
+        return _PACKED
+    return _UTF_16 if "\x00" in text[:4] else None
 
 
 def _reject_deep(text: str, limit: int) -> None:
@@ -102,5 +163,11 @@ def _reject_deep(text: str, limit: int) -> None:
             depth += 1 if first in "[{" else -1
             if depth > limit:
                 raise FieldsInvalid(
-                    [Fault(shown(key.strip('"')) if key else BODY, f"is nested deeper than {limit} levels")]
+                    [
+                        Fault(
+                            shown(key.strip('"')) if key else BODY,
+                            f"is nested deeper than {limit} levels",
+                            FaultCode.TOO_DEEP,
+                        )
+                    ]
                 )

@@ -35,6 +35,8 @@ def _by_path() -> Mapping[str, Mapping[str, Operation[Any]]]:
 
 
 _BY_PATH = _by_path()
+_ENDS_WITH_SLASHES = frozenset({switches.PUT.path})
+"""Paths whose last parameter may hold slashes, as types and owners do: the gateway hands paths on decoded."""
 
 
 def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, str]]:
@@ -55,9 +57,12 @@ def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, s
 
 
 def _matches(path: str) -> Iterator[tuple[Mapping[str, Operation[Any]], Mapping[str, str]]]:
-    parts = path.split("/")
     for pattern, operations in _BY_PATH.items():
-        parameters = _parameters(pattern.split("/"), parts)
+        wanted = pattern.split("/")
+        # A slash at the end is taken: it cannot mean anything else, but in a name that may have slashes.
+        is_open = pattern in _ENDS_WITH_SLASHES
+        parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
+        parameters = _parameters(wanted, parts)
         if parameters is not None:
             yield operations, parameters
 

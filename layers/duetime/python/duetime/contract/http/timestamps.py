@@ -12,6 +12,8 @@ _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<minute>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})"
     r"(?:\.(?P<fraction>[0-9]+))?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
+_SPACE_FOR_PLUS = re.compile(r"[0-9T:.-]{16,32} [0-9]{2}:[0-9]{2}")
+"""A `+` in a query means a space (Source: the URL standard, application/x-www-form-urlencoded)."""
 _LEAP = 60
 _LAST_MINUTE_OF_DAY = 23 * 60 + 59
 _MINUTES_A_DAY = 24 * 60
@@ -24,6 +26,8 @@ def instant_of(text: object) -> Millis:
         ValueError: it is not RFC 3339 with an offset, or there is no such instant; says why.
     """
     match = _RFC_3339.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST else None
+    if match is None and isinstance(text, str) and _SPACE_FOR_PLUS.fullmatch(text):
+        raise ValueError("has a space where the + of its offset should be: in a query, write + as %2B")
     if match is None:
         raise ValueError("should be an RFC 3339 time such as 2026-12-01T09:00:00.250+09:00")
     if match["offset"] is None:

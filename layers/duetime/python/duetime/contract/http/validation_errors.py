@@ -1,41 +1,64 @@
-"""Bodies as models, and pydantic's errors as faults: the same names of places, in plain words."""
+"""Bodies as models, and pydantic's errors as faults: the same names of places, in plain words.
+
+A model may say which names it knows but does not take: `READ_ONLY`, those that only answers have, and `FIXED`, those
+that are chosen at creation and cannot change. Both are class variables, sets of names.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
-from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FieldsInvalid
+from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
 from duetime.domain.tasks.arns import AwsService
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pydantic_core import ErrorDetails
 
     from duetime.contract.http.request_json import Document
 
 M = TypeVar("M", bound=BaseModel)
+Place = tuple[str | int, ...]
 
 _TARGET_KINDS = ("handler", "http", "pull", "topology", *(service.value for service in AwsService))
 _PLAIN = {
     "missing": "is required",
-    "extra_forbidden": "is not a known field",
-    "model_type": "should be an object",
-    "model_attributes_type": "should be an object",
-    "dict_type": "should be an object",
     "union_tag_not_found": "is required",
     "union_tag_invalid": f"should be one of {', '.join(map(repr, _TARGET_KINDS))}",
 }
-_SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) ")
+_EXPECTED = {
+    **dict.fromkeys(("string_type", "string_unicode"), "text"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "an object"),
+}
+_CODES = {
+    **dict.fromkeys(_EXPECTED, FaultCode.WRONG_TYPE),
+    **dict.fromkeys(("missing", "union_tag_not_found"), FaultCode.REQUIRED),
+    **dict.fromkeys(("string_too_long", "too_long"), FaultCode.TOO_LONG),
+    **dict.fromkeys(("string_too_short", "too_short"), FaultCode.TOO_SHORT),
+    **dict.fromkeys(
+        ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of", "finite_number"),
+        FaultCode.OUT_OF_RANGE,
+    ),
+    "string_pattern_mismatch": FaultCode.PATTERN,
+    **dict.fromkeys(("literal_error", "enum", "union_tag_invalid"), FaultCode.NOT_ALLOWED),
+}
+_SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) | after validation")
+_MOST_EXACT = 2**53
+"""Up to here a floating-point number is the whole number that was written."""
 
 
-def validated(model: type[M], value: object, place: tuple[str | int, ...] = ()) -> M:
+def validated(model: type[M], value: object, place: Place = ()) -> M:
     """Parsed JSON as a model.
 
     Args:
@@ -49,9 +72,14 @@ def validated(model: type[M], value: object, place: tuple[str | int, ...] = ()) 
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        # Neither the input nor an address of documentation belongs into an answer.
-        found = error.errors(include_url=False, include_input=False)
-        raise FieldsInvalid(_fault(place, details) for details in found[:MOST_FAULTS]) from None
+        # No address of documentation belongs into an answer; of the input, only its type is told.
+        found = error.errors(include_url=False)
+    whole = [each["loc"] for each in found if each["type"] == "int_type" and _is_whole(each["input"])]
+    if whole:
+        for location in whole:
+            value = _with_integer(value, location)
+        return validated(model, value, place)
+    raise FieldsInvalid(_fault(model, place, details) for details in found[:MOST_FAULTS])
 
 
 def read_body(model: type[M], document: Document) -> M:
@@ -64,18 +92,91 @@ def read_body(model: type[M], document: Document) -> M:
     return validated(model, document.value)
 
 
-def _fault(place: tuple[str | int, ...], details: ErrorDetails) -> Fault:
-    pattern = details.get("ctx", {}).get("pattern")
-    reason = _PLAIN.get(details["type"]) or (pattern and words_of(pattern)) or _SUBJECT.sub("", details["msg"])
+def _is_whole(value: object) -> bool:
+    return isinstance(value, float) and value.is_integer() and abs(value) <= _MOST_EXACT
+
+
+def _with_integer(value: Any, location: Sequence[str | int]) -> Any:  # noqa: ANN401 - any JSON
+    """A copy in which the number at a place is an integer: to JSON Schema, 30.0 is the same as 30."""
+    if not location:
+        return int(value) if isinstance(value, float) else value
+    step, *rest = location
+    if isinstance(value, dict) and step in value:
+        return {**value, step: _with_integer(value[step], rest)}
+    if isinstance(value, list) and isinstance(step, int):
+        return [_with_integer(each, rest) if index == step else each for index, each in enumerate(value)]
+    # A step that pydantic adds, such as the kind of a target.
+    return _with_integer(value, rest)
+
+
+def _fault(model: type[BaseModel], place: Place, details: ErrorDetails) -> Fault:
     steps = [*place, *_steps(details["loc"])]
-    if details["type"].startswith("union_tag_"):
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        return _unknown(_models_at(model, details["loc"][:-1]), str(details["loc"][-1]), path_of(steps))
+    if kind.startswith("union_tag_"):
         steps.append("kind")
-    return Fault(path_of(steps), reason)
+    return Fault(path_of(steps), _reason(details), _CODES.get(kind, FaultCode.INVALID))
 
 
-def _steps(location: tuple[str | int, ...]) -> Iterable[str | int]:
+def _reason(details: ErrorDetails) -> str:
+    if (expected := _EXPECTED.get(details["type"])) is not None:
+        given = _type_of(details["input"])
+        is_number = given == "a number" and expected.endswith("number")
+        return f"should be {expected}" if is_number else f"should be {expected}, not {given}"
+    pattern = details.get("ctx", {}).get("pattern")
+    return _PLAIN.get(details["type"]) or (pattern and words_of(pattern)) or _SUBJECT.sub("", details["msg"])
+
+
+def _type_of(value: object) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "true or false", str: "text", list: "a list", dict: "an object"}
+    return names.get(type(value), "a number")
+
+
+def _steps(location: Place) -> Iterable[str | int]:
     """The steps of a place as a client sees it: pydantic adds the kind of a union, and marks a key."""
     for index, step in enumerate(location):
         is_kind = index > 0 and location[index - 1] == "target" and step in _TARGET_KINDS
         if step != "[key]" and not is_kind:
             yield step
+
+
+def _unknown(models: Sequence[type[BaseModel]], name: str, field: str) -> Fault:
+    """The fault of a name that the models of its place do not take."""
+    if any(name in getattr(each, "READ_ONLY", ()) for each in models):
+        return Fault(field, "is read-only: leave it out", FaultCode.READ_ONLY)
+    if any(name in getattr(each, "FIXED", ()) for each in models):
+        return Fault(field, "cannot be changed after creation: leave it out", FaultCode.CANNOT_CHANGE)
+    # Only who misspells a name waits for it.
+    from duetime.contract.http.suggestions import suggestion  # noqa: PLC0415 - see the line above
+
+    known = {field.alias or key for each in models for key, field in each.model_fields.items()}
+    meant = suggestion(name, known)
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    return Fault(field, f"is not a known field{hint}", FaultCode.UNKNOWN_FIELD)
+
+
+def _models_at(model: type[BaseModel], location: Place) -> list[type[BaseModel]]:
+    """The models that the object at a place may have; of a target, the one of its kind."""
+    models = [model]
+    for step in location:
+        fields = [each.model_fields[step] for each in models if isinstance(step, str) and step in each.model_fields]
+        if fields:
+            models = [found for field in fields for found in _models_in(field.annotation)]
+        elif isinstance(step, str):
+            models = [each for each in models if step in _kinds_of(each)] or models
+    return models
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _kinds_of(model: type[BaseModel]) -> tuple[object, ...]:
+    kind = model.model_fields.get("kind")
+    return () if kind is None else get_args(kind.annotation)

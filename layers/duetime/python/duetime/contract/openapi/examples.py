@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from duetime.contract.http import problems
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,8 +22,22 @@ def recorded() -> dict[str, Any]:
 
 
 def problem_examples(of: Mapping[str, Any]) -> dict[str, Schema]:
-    """A problem of each code, which responses refer to."""
-    return {code: {"summary": problem["title"], "value": problem} for code, problem in sorted(of["problems"].items())}
+    """A problem of each code, which responses refer to; one that was never recorded has only what its kind says."""
+    kinds = {kind.code: kind for kind in (*problems.KINDS.values(), problems.INTERNAL)}
+    found = {code: of["problems"].get(code) or _bare(kind) for code, kind in kinds.items()}
+    return {code: {"summary": problem["title"], "value": problem} for code, problem in sorted(found.items())}
+
+
+def _bare(kind: problems.Kind) -> problems.Problem:
+    return problems.Problem(
+        type=f"urn:duetime:problem:{kind.code}",
+        title=kind.title,
+        status=kind.status.value,
+        detail=kind.title,
+        instance="urn:duetime:request:request",
+        code=kind.code,
+        errors=[],
+    )
 
 
 def add_examples(operation: Schema, examples: Mapping[str, Any]) -> None:

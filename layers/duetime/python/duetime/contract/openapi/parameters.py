@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.operation import OWNER
@@ -10,6 +11,8 @@ from duetime.contract.openapi.portable import portable
 from duetime.contract.openapi.schemas import REFERENCE
 from duetime.contract.pull.lease_tokens import TOKEN_PATTERN
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
+from duetime.domain.limits import MAX_OWNER_LENGTH
+from duetime.domain.switches import SwitchScope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,9 +29,14 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "lease_id": ("The lease's id.", {"type": "string", "pattern": TOKEN_PATTERN}),
     "key": ("The lock's key.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
     "backfill_id": ("The backfill's id.", {"type": "string"}),
+    "scope": ("What the switch is about.", {"type": "string", "enum": [scope.value for scope in SwitchScope]}),
     "name": ("The {subject}'s name.", _NAME),
 }
-_NAMED = {"schedules": "schedule", "calendars": "calendar", "switches": "switch"}
+_SWITCH_NAME: tuple[str, Schema] = (
+    "The type or the owner, with every `/` as `%2F`; for the scope `all` it is `all`.",
+    {"type": "string", "minLength": 1, "maxLength": MAX_OWNER_LENGTH, "examples": ["report"]},
+)
+_NAMED = {"schedules": "schedule", "calendars": "calendar"}
 
 
 def parameters(operation: Operation, *, names_owner: bool) -> list[Schema]:
@@ -43,13 +51,14 @@ def parameters(operation: Operation, *, names_owner: bool) -> list[Schema]:
 
 
 def _in_path(operation: Operation) -> list[Schema]:
-    subject = _NAMED.get(operation.path.split("/")[2], "resource")
+    subject = next((_NAMED[part] for part in operation.path.split("/") if part in _NAMED), "resource")
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
-    return [_path_parameter(name, subject) for name in names]
+    known = {**_IN_PATH, "name": _SWITCH_NAME} if "scope" in names else _IN_PATH
+    return [_path_parameter(known, name, subject) for name in names]
 
 
-def _path_parameter(name: str, subject: str) -> Schema:
-    text, schema = _IN_PATH.get(name, (f"The {name.replace('_', ' ')}.", {"type": "string"}))
+def _path_parameter(known: Mapping[str, tuple[str, Schema]], name: str, subject: str) -> Schema:
+    text, schema = known.get(name, (f"The {name.replace('_', ' ')}.", {"type": "string"}))
     return {
         "name": name,
         "in": "path",
@@ -84,4 +93,7 @@ def _query_parameter(name: str, schema: Schema, *, is_required: bool) -> Schema:
 def _header(header: Header) -> Schema:
     described_by = portable({"type": "string", **header.schema, "description": header.description})
     description = described_by.pop("description")
+    if "const" in described_by:
+        # openapi-python-client leaves out an operation whose header has one value only.
+        described_by["pattern"] = f"^{re.escape(described_by.pop('const'))}$"
     return {"name": header.name, "in": "header", "description": description, "schema": described_by}

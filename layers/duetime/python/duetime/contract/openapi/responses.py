@@ -87,7 +87,7 @@ def _refusals(operation: Operation) -> dict[str, Schema]:
 
 
 def _refusal(status: str, kinds: list[problems.Kind]) -> Schema:
-    by_code = {kind.code: kind for kind in kinds}
+    by_code: dict[str, problems.Kind] = {kind.code: kind for kind in kinds}
     words = "; ".join(f"`{kind.code}`: {kind.title}" for kind in by_code.values())
     if status == "default":
         words = f"Any other refusal. {words}".strip()

@@ -32,7 +32,7 @@ def lease_request(document: Document, caller: str) -> LeaseRequest:
     body = read_body(leases.LeaseRequest, document)
     return LeaseRequest(
         types=tuple(body.types),
-        most=body.max,
+        max_tasks=body.max_tasks,
         wait=body.wait_seconds * SECOND,
         length=body.lease_seconds * SECOND,
         worker=body.worker or caller[:MAX_WORKER_NAME_LENGTH],
@@ -60,7 +60,7 @@ def completion(document: Document) -> Ending:
 def lease_failure(document: Document) -> Ending:
     """The failure that a body tells."""
     body = read_body(leases.LeaseFailure, document)
-    return failure(body.error.kind, body.error.message, retriable=body.retriable)
+    return failure(body.error.type, body.error.message, retriable=body.retriable)
 
 
 def lease_pause(document: Document) -> Ending:
@@ -86,14 +86,14 @@ def lease_state(task: Task) -> str:
         LeaseState(
             task_id=task.id.text,
             state=task.state,
-            asked=task.stop_request,
-            ends_at=to_iso(task.lease_ends_at) if is_live and task.lease_ends_at is not None else None,
+            requested_action=task.requested_action,
+            expires_at=to_iso(task.lease_expires_at) if is_live and task.lease_expires_at is not None else None,
         )
     )
 
 
 def _lease_text(key: LeaseKey, task: Task, checkpoint: bytes | None, inputs: bytes | None) -> str:
-    known = json_text({"lease": token_of(key), "ends_at": to_iso(task.lease_ends_at or 0)})
+    known = json_text({"id": token_of(key), "expires_at": to_iso(task.lease_expires_at or 0)})
     left, given = ("null" if part is None else part.decode() for part in (checkpoint, inputs))
     about = f'{json_text(entry(task))[:-1]},"payload":{json_of(task.payload)}}}'
     return f'{known[:-1]},"checkpoint":{left},"inputs":{given},"task":{about}}}'

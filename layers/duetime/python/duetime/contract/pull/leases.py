@@ -24,7 +24,7 @@ from duetime.domain.limits import (
     MIN_LEASE_SECONDS,
 )
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import StopRequest  # noqa: TC001 - same
+from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
 
 
 class LeaseRequest(Body):
@@ -40,7 +40,7 @@ class LeaseRequest(Body):
         ),
         AfterValidator(each_once),
     ]
-    max: Annotated[int, Field(ge=1, le=MAX_LEASES, description="Tasks at the most.")] = 1
+    max_tasks: Annotated[int, Field(ge=1, le=MAX_LEASES, description="Tasks at the most.")] = 1
     wait_seconds: Annotated[
         int, Field(ge=0, le=MAX_PULL_WAIT_SECONDS, description="How long to wait for a task if none is due.")
     ] = 0
@@ -102,8 +102,8 @@ class LeasedTask(TaskEntry):
 class LeasedResponse(TypedDict):
     """A lease, and what it is about."""
 
-    lease: Annotated[str, Field(description="The lease's id, for all that is said of it.")]
-    ends_at: Annotated[Instant, Field(description="When another worker may get the task, unless a heartbeat comes.")]
+    id: Annotated[str, Field(description="The lease's id, for all that is said of it.")]
+    expires_at: Annotated[Instant, Field(description="When another worker may get the task, unless a heartbeat comes.")]
     checkpoint: Annotated[Any, Field(description="What an attempt that was paused has left; null if there is nothing.")]
     inputs: Annotated[
         Any, Field(description="The results of its parents that a topology's node asks for; null for any other task.")
@@ -122,5 +122,7 @@ class LeaseState(TypedDict):
 
     task_id: str
     state: State
-    asked: Annotated[StopRequest | None, Field(description="What its user asks of the attempt, which should heed it.")]
-    ends_at: Annotated[Instant | None, Field(description="When the lease ends; null once the attempt has ended.")]
+    requested_action: Annotated[
+        RequestedAction | None, Field(description="What its user asks of the attempt, which should heed it.")
+    ]
+    expires_at: Annotated[Instant | None, Field(description="When the lease ends; null once the attempt has ended.")]

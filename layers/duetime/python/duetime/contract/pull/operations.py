@@ -54,7 +54,7 @@ HEARTBEAT = _report(
     "renewLease",
     "heartbeat",
     "Renew a lease",
-    "By its length, but never beyond the task's `timeout_seconds` after the attempt's start. `asked` in the answer is "
+    "By its length, but never beyond the task's `timeout_seconds` after the attempt's start. `requested_action` is "
     "what the worker should heed.",
     leases.LeaseHeartbeat,
     (*_OF_A_LEASE, errors.AttemptOverdue, errors.LockLost),

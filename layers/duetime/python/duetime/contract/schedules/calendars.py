@@ -1,32 +1,31 @@
-"""Calendars over REST: the body, what it means, the answers and the list's query."""
+"""Requests about calendars: the body, what it means, and the queries."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.schedules.bodies import Timezone  # noqa: TC001 - same
+from duetime.contract.schedules.timing_fields import Timezone  # noqa: TC001 - same
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
 from duetime.contract.tasks.queries import PageSize, Parameters
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain.errors import CalendarNotFound
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH, MAX_PAGE
-from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.time_zones import zone_named
-from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, to_iso
+from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.contract.http.request_json import Document
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -90,9 +89,9 @@ class CalendarFields(Body):
         }
     )
 
-    kind: Annotated[
-        Kind, Field(strict=False, description="Whether work runs outside of its times, or in them only.")
-    ] = Kind.EXCLUDES
+    mode: Annotated[
+        CalendarMode, Field(strict=False, description="Whether work runs outside of its times, or in them only.")
+    ] = CalendarMode.EXCLUDES
     timezone: Annotated[Timezone, Field(description="IANA name of the zone whose days and windows they are.")] = "UTC"
     dates: Annotated[
         dict[_Day, _Label],
@@ -117,49 +116,13 @@ class CalendarFields(Body):
     weekdays: Annotated[_Weekdays, Field(description="Its days of each week.", examples=[["sat", "sun"]])] = Field(
         default_factory=list
     )
+    name: Annotated[str | None, Field(description="May be given: the same as in the path.")] = None
     windows: Annotated[list[WindowFields], Field(max_length=MAX_CALENDAR_WINDOWS, description="Its times of day.")] = (
         Field(default_factory=list)
     )
     spans: Annotated[list[SpanFields], Field(max_length=MAX_CALENDAR_DATES, description="Its stretches of time.")] = (
         Field(default_factory=list)
     )
-
-
-class WindowResponse(TypedDict):
-    """A time of each day."""
-
-    start: str
-    end: str
-    weekdays: Sequence[Weekday]
-    label: str
-
-
-class SpanResponse(TypedDict):
-    """A stretch of time."""
-
-    start: Instant
-    end: Instant
-    reason: str
-
-
-class CalendarResponse(TypedDict):
-    """A named set of times."""
-
-    name: str
-    kind: Kind
-    timezone: str
-    dates: Mapping[str, str]
-    except_dates: Sequence[str]
-    weekdays: Sequence[Weekday]
-    windows: Sequence[WindowResponse]
-    spans: Sequence[SpanResponse]
-
-
-class CalendarPage(TypedDict):
-    """Some of an owner's calendars."""
-
-    calendars: Sequence[CalendarResponse]
-    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
 
 
 class CalendarListQuery(Parameters):
@@ -172,10 +135,23 @@ class CalendarListQuery(Parameters):
 class ICalendarQuery(Parameters):
     """Parameters of `PUT /v1/calendars/{name}` for a body that is an iCalendar file."""
 
-    kind: Annotated[
-        Kind, Field(strict=False, description="Of an iCalendar file: whether work runs outside of its events.")
-    ] = Kind.EXCLUDES
-    timezone: Annotated[Timezone, Field(description="Of an iCalendar file: whose days they are.")] = "UTC"
+    mode: Annotated[
+        CalendarMode | None,
+        Field(strict=False, description="Of an iCalendar file: whether work runs outside of its events, or during."),
+    ] = None
+    timezone: Annotated[
+        Timezone | None, Field(description="Of an iCalendar file: whose days they are; UTC where it is left out.")
+    ] = None
+
+    def reject(self) -> None:
+        """Refuse every parameter of a body that is JSON.
+
+        Raises:
+            ParametersInvalid: there is one.
+        """
+        if given := sorted(self.model_fields_set):
+            reason = "goes with an iCalendar file; a calendar as JSON says it in its body"
+            raise ParametersInvalid(Fault(name, reason) for name in given)
 
 
 def calendar_name(text: str) -> str:
@@ -208,37 +184,18 @@ def calendar_of(document: Document, name: str) -> Calendar:
         FieldInvalid: one of them cannot.
     """
     body = read_body(CalendarFields, document)
+    if body.name not in {None, name}:
+        raise FieldsInvalid([Fault("name", f"should be {name!r}, as in the path, or be left out")])
     _reject_empty(body.spans)
     return Calendar(
         name,
-        body.kind,
+        body.mode,
         zone_named(body.timezone),
         dates={_day(text, ("dates", text)): label for text, label in body.dates.items()},
         except_dates=frozenset(_day(text, ("except_dates", at)) for at, text in enumerate(body.except_dates)),
         weekdays=_numbers(body.weekdays),
         windows=tuple(Window(each.start, each.end, _numbers(each.weekdays), each.label) for each in body.windows),
         spans=tuple(Span(each.start, each.end, each.reason) for each in body.spans),
-    )
-
-
-def calendar_response(calendar: Calendar) -> CalendarResponse:
-    """A calendar."""
-    return CalendarResponse(
-        name=calendar.name,
-        kind=calendar.kind,
-        timezone=calendar.zone.name,
-        dates={str(day): label for day, label in sorted(calendar.dates.items())},
-        except_dates=[str(day) for day in sorted(calendar.except_dates)],
-        weekdays=_names(calendar.weekdays),
-        windows=[
-            WindowResponse(
-                start=_clock(each.start), end=_clock(each.end), weekdays=_names(each.weekdays), label=each.label
-            )
-            for each in calendar.windows
-        ],
-        spans=[
-            SpanResponse(start=to_iso(each.start), end=to_iso(each.end), reason=each.reason) for each in calendar.spans
-        ],
     )
 
 
@@ -261,16 +218,3 @@ def _day(text: str, place: tuple[str | int, ...]) -> date:
 
 def _numbers(weekdays: Sequence[Weekday]) -> frozenset[int]:
     return frozenset(WEEKDAYS.index(day) for day in weekdays)
-
-
-def _names(weekdays: frozenset[int]) -> list[Weekday]:
-    return [WEEKDAYS[day] for day in sorted(weekdays)]
-
-
-def _clock(since_midnight: Millis) -> str:
-    """A time of day, its seconds only where there are any."""
-    if since_midnight == DAY:
-        return "24:00"
-    minutes, rest = divmod(since_midnight, MINUTE)
-    text = f"{minutes // 60:02d}:{minutes % 60:02d}"
-    return f"{text}:{rest // SECOND:02d}" if rest else text

@@ -6,21 +6,20 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.bodies import (
-    TIMINGS,
     BackfillRequest,
     PauseRequest,
     PreviewRequest,
     ScheduleCreate,
-    SchedulePatch,
 )
+from duetime.contract.schedules.read_only import read_writable
+from duetime.contract.schedules.timing_fields import TIMINGS
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
 from duetime.domain.errors import ScheduleNotFound
-from duetime.domain.schedules.definition import ScheduleChange, ScheduleSpec, Written
+from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence, following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run
@@ -33,15 +32,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.contract.http.request_json import Document
-    from duetime.contract.schedules.bodies import TaskTemplate, TimingFields
+    from duetime.contract.schedules.bodies import TaskTemplate
+    from duetime.contract.schedules.timing_fields import TimingFields
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.times import Millis
 
 _NAME = re.compile(SCHEDULE_NAME_PATTERN)
 _PREVIEW_TASK = TaskSpec("")
-_SAYS_WHEN = ("at", "delay_seconds")
+_SAYS_WHEN = ("due_at", "delay_seconds")
 _MADE = {"written", "task", "name", "clock", "calendars"}
-_KEPT_AS_IT_IS = tuple(each.name for each in fields(ScheduleSpec) if each.name not in _MADE)
+PLAIN_FIELDS = tuple(each.name for each in fields(ScheduleSpec) if each.name not in _MADE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,39 +89,15 @@ def schedule_spec(document: Document) -> ScheduleSpec:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    body = read_body(ScheduleCreate, document)
+    body = read_writable(ScheduleCreate, document)
     return ScheduleSpec(
         name=body.name,
-        written=_written(body),
-        task=_template(body.task),
-        clock=_clock(body),
+        written=written_of(body),
+        task=template_of(body.task),
+        clock=clock_of(body),
         calendars=tuple(body.calendars),
-        **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
+        **{name: getattr(body, name) for name in PLAIN_FIELDS},
     )
-
-
-def schedule_change(document: Document) -> ScheduleChange:
-    """The change that a body asks for.
-
-    Raises:
-        FieldsInvalid: some fields cannot be accepted, or there are none.
-        FieldInvalid: one of them cannot.
-    """
-    body = read_body(SchedulePatch, document)
-    given = body.model_fields_set
-    if not given:
-        raise FieldsInvalid([Fault(BODY, "names no field to change")])
-    kept = (*_KEPT_AS_IT_IS, "dst_gap", "dst_fold")
-    changes: dict[str, Any] = {name: getattr(body, name) for name in kept if name in given}
-    if given & {*TIMINGS, "dialect"}:
-        changes["written"] = _written(body)
-    if "task" in given:
-        changes["task"] = _template(body.task)
-    if "calendars" in given:
-        changes["calendars"] = tuple(body.calendars)
-    if "timezone" in given:
-        changes["timezone"] = zone_named(body.timezone)
-    return ScheduleChange(changes)
 
 
 def preview_request(document: Document, now: Millis) -> PreviewSpec:
@@ -134,9 +110,9 @@ def preview_request(document: Document, now: Millis) -> PreviewSpec:
     body = read_body(PreviewRequest, document)
     start = now if body.start is None else body.start
     spec = ScheduleSpec(
-        _written(body),
+        written_of(body),
         _PREVIEW_TASK,
-        clock=_clock(body),
+        clock=clock_of(body),
         on_excluded=body.on_excluded,
         jitter_seconds=body.jitter_seconds,
         start_at=body.start_at,
@@ -146,17 +122,17 @@ def preview_request(document: Document, now: Millis) -> PreviewSpec:
     return PreviewSpec(check(schedule), tuple(body.calendars), start - 1, body.count)
 
 
-def pause_note(document: Document) -> str:
-    """Why a schedule is held.
+def pause_reason(document: Document) -> str:
+    """Why a schedule is paused.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    return read_body(PauseRequest, document).note
+    return read_body(PauseRequest, document).reason
 
 
 def backfill_request(document: Document) -> BackfillRequest:
-    """The stretch and the pace of a backfill.
+    """The period and the pace of a backfill.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
@@ -164,26 +140,36 @@ def backfill_request(document: Document) -> BackfillRequest:
     return read_body(BackfillRequest, document)
 
 
-def _written(body: TimingFields) -> Written:
+def written_of(body: TimingFields) -> Written:
     """The one timing that a body gives, which can be read.
 
     Raises:
         FieldInvalid: there is none, or more than one, or it cannot be accepted; says why.
     """
-    given: dict[str, Any] = {name: getattr(body, name) for name in TIMINGS if name in body.model_fields_set}
-    if "dates" in given:
+    given: dict[str, Any] = {name: value for name in TIMINGS if (value := getattr(body, name)) is not None}
+    if body.dates is not None:
         given["dates"] = tuple(body.dates)
-    found = Written(**given, dialect=body.dialect)
-    # What cannot be read is refused here, and never stored.
-    _ = found.timing
-    return found
+    if body.permanent is not None:
+        given["permanent"] = body.permanent.gap_seconds
+    return readable(Written(**given, dialect=body.dialect))
 
 
-def _clock(body: TimingFields) -> Clock:
+def readable(written: Written) -> Written:
+    """A timing that can be read: any other is refused here, and never stored.
+
+    Raises:
+        FieldInvalid: there is none, or more than one, or it cannot be accepted; says why.
+    """
+    _ = written.timing
+    return written
+
+
+def clock_of(body: TimingFields) -> Clock:
+    """In whose zone a timing is, and what becomes of times that its clock leaves out or repeats."""
     return Clock(zone_named(body.timezone), body.dst_gap, body.dst_fold)
 
 
-def _template(task: TaskTemplate) -> TaskSpec:
+def template_of(task: TaskTemplate) -> TaskSpec:
     """The task of each occurrence; the schedule says when it is due."""
     if given := [name for name in _SAYS_WHEN if name in task.model_fields_set]:
         raise FieldsInvalid(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.contract.schedules.responses import (
     BackfillResponse,
     LastRunResponse,
     OccurrenceResponse,
+    PermanentResponse,
     PreviewedResponse,
     ScheduleEntry,
     ScheduleResponse,
-    SkipResponse,
+    SkippedRunResponse,
     TemplateResponse,
 )
-from duetime.contract.tasks.encoding import instant, json_of, options_response, target_response
+from duetime.contract.tasks.encoding import instant, json_of, json_text, options_response, target_response
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.run_history import BackfillRun
+    from duetime.domain.schedules.run_history import BackfillRun, LastRun
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.times import Millis
 
 UPCOMING = 5
@@ -36,15 +37,14 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleEn
     """A schedule as lists show it."""
     spec, timing = stored.spec, stored.spec.written
     return ScheduleEntry(
-        id=stored.name,
         name=stored.name,
         state=stored.state,
-        note=stored.note or None,
+        paused_reason=stored.paused_reason or None,
         cron=timing.cron,
         rate=timing.rate,
         interval=timing.interval,
         dates=timing.dates,
-        permanent=timing.permanent,
+        permanent=None if timing.permanent is None else PermanentResponse(gap_seconds=timing.permanent),
         dialect=timing.dialect,
         timezone=spec.clock.zone.name,
         dst_gap=spec.clock.gap,
@@ -60,10 +60,10 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleEn
         pause_on_failure=spec.pause_on_failure,
         task=_template(stored),
         created_at=to_iso(stored.created_at),
-        changed_at=to_iso(stored.changed_at),
+        updated_at=to_iso(stored.updated_at),
         next_at=instant(next_at),
-        placed=stored.placed,
-        skipped=stored.skipped,
+        runs_started=stored.runs_started,
+        runs_skipped=stored.runs_skipped,
         revision=stored.revision,
         tzdata=stored.tzdata,
         version=stored.version,
@@ -74,23 +74,23 @@ def schedule_response(
     stored: StoredSchedule, next_at: Millis | None, upcoming: Sequence[Occurrence]
 ) -> ScheduleResponse:
     """A schedule, whole."""
-    last = stored.last
     return ScheduleResponse(
         **schedule_entry(stored, next_at),
         upcoming=[previewed(each) for each in upcoming],
-        last=None if last is None else LastRunResponse(task_id=str(last.task_id), at=to_iso(last.nominal)),
-        skips=[
-            SkipResponse(at=to_iso(each.at), local=each.key or None, note=each.note) for each in reversed(stored.log)
+        last_run=_last_run(stored.last_run),
+        skipped_runs=[
+            SkippedRunResponse(recorded_at=to_iso(each.at), local_time=each.key or None, reason=each.note)
+            for each in reversed(stored.log)
         ],
-        backfills=[_backfill(each) for each in stored.backfills],
+        backfills=[backfill_response(each) for each in stored.backfills],
     )
 
 
 def previewed(occurrence: Occurrence) -> PreviewedResponse:
     """One time of a timing."""
     return PreviewedResponse(
-        at=to_iso(occurrence.nominal),
-        local=occurrence.key,
+        scheduled_at=to_iso(occurrence.nominal),
+        local_time=occurrence.key,
         runs=occurrence.runs,
         due_at=to_iso(occurrence.due_at) if occurrence.runs else None,
         note=occurrence.note or None,
@@ -108,6 +108,36 @@ def occurrence_response(
     )
 
 
+def template_fields(task: TaskSpec) -> dict[str, Any]:
+    """The task of a schedule as a request would have it; what has no value is left out."""
+    target = None if task.target is None else target_response(task.target)
+    shown: dict[str, Any] = json.loads(json_text({"type": task.type, "target": target, **options_response(task)}))
+    fields = {name: value for name, value in shown.items() if value is not None}
+    if "target" in fields:
+        fields["target"] = {name: value for name, value in fields["target"].items() if value is not None}
+    if task.payload:
+        fields["payload"] = json.loads(task.payload)
+    return fields
+
+
+def backfill_response(run: BackfillRun) -> BackfillResponse:
+    """A backfill."""
+    wanted, cursor = run.backfill, run.cursor
+    return BackfillResponse(
+        id=run.id,
+        scheduled_after=to_iso(wanted.start),
+        scheduled_before=to_iso(wanted.end + 1),
+        per_minute=wanted.per_minute,
+        occurrences=run.occurrences,
+        runs_started=0 if cursor is None else cursor.runs_started,
+        finished_at=instant(run.finished_at),
+    )
+
+
+def _last_run(last: LastRun | None) -> LastRunResponse | None:
+    return None if last is None else LastRunResponse(task_id=str(last.task_id), scheduled_at=to_iso(last.nominal))
+
+
 def _template(stored: StoredSchedule) -> TemplateResponse:
     task = stored.spec.task
     answer = TemplateResponse(
@@ -118,18 +148,3 @@ def _template(stored: StoredSchedule) -> TemplateResponse:
     if stored.payload.data is not None:
         answer["payload"] = json.loads(json_of(stored.payload))
     return answer
-
-
-def _backfill(run: BackfillRun) -> BackfillResponse:
-    asked, cursor = run.backfill, run.cursor
-    return BackfillResponse(
-        {
-            "id": run.id,
-            "from": to_iso(asked.start),
-            "until": to_iso(asked.end),
-            "per_minute": asked.per_minute,
-            "size": run.size,
-            "placed": 0 if cursor is None else cursor.placed,
-            "ended_at": instant(run.ended_at),
-        }
-    )

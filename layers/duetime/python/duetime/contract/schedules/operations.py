@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from duetime.contract.http.operation import IF_MATCH, Operation, Returns
-from duetime.contract.schedules import bodies, calendars, queries, responses
+from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, Header, Operation, Returns
+from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.report_bodies import NoFields
 from duetime.domain import errors
 
+ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
 _SCHEDULE = Returns(responses.ScheduleResponse, "The schedule.", {"ETag": "The schedule's version."})
-_CALENDAR = Returns(calendars.CalendarResponse, "The calendar.")
+_BACKFILL = Returns(responses.BackfillResponse, "The backfill.")
+_CALENDAR = Returns(calendar_responses.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
 _CHANGED = (errors.ScheduleStateConflict, errors.ScheduleVersionMismatch)
 
 CREATE = Operation(
@@ -47,13 +49,14 @@ READ = Operation(
     _SCHEDULE,
     description="With the next five occurrences, and why others did not run lately.",
 )
-CHANGE = Operation(
-    "changeSchedule",
+UPDATE = Operation(
+    "updateSchedule",
     "PATCH /v1/schedules/{name}",
-    "Change a schedule",
-    _SCHEDULE.but("The schedule after the change."),
-    description="Takes effect at once: occurrences that are queued already are dropped when they are claimed, and "
-    "made anew from now on. A new timing takes the place of the old one, of whatever kind.",
+    "Update a schedule",
+    _SCHEDULE.but("The schedule after the update."),
+    description="A merge patch (RFC 7396), of its task too, whose `payload` is replaced as a whole. Another timing "
+    "replaces the one before, of whatever kind. Takes effect at once: occurrences that are queued already are dropped "
+    "when they are claimed, and made anew from now on.",
     body=bodies.SchedulePatch,
     nesting=1,
     headers=(IF_MATCH,),
@@ -62,7 +65,7 @@ CHANGE = Operation(
 DELETE = Operation(
     "deleteSchedule",
     "DELETE /v1/schedules/{name}",
-    "Remove a schedule",
+    "Delete a schedule",
     Returns(responses.ScheduleResponse, "The schedule as it was."),
     description="What is queued of it does not run any more; what runs goes on.",
     headers=(IF_MATCH,),
@@ -71,7 +74,7 @@ DELETE = Operation(
 PAUSE = Operation(
     "pauseSchedule",
     "POST /v1/schedules/{name}/pause",
-    "Hold a schedule",
+    "Pause a schedule",
     _SCHEDULE.but("The paused schedule."),
     description="What is queued of it does not run; what runs goes on.",
     body=bodies.PauseRequest,
@@ -81,37 +84,50 @@ PAUSE = Operation(
 RESUME = Operation(
     "resumeSchedule",
     "POST /v1/schedules/{name}/resume",
-    "Let a paused schedule go on",
+    "Resume a paused schedule",
     _SCHEDULE,
-    description="From now on; what the pause missed does not run.",
+    description="From now on; what the pause missed does not run. One that is active stays as it is.",
     body=NoFields,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
-TRIGGER = Operation(
-    "triggerSchedule",
-    "POST /v1/schedules/{name}/trigger",
+RUN = Operation(
+    "runSchedule",
+    "POST /v1/schedules/{name}/run",
     "Run a schedule's task now",
     NEW_TASK,
-    description="Once, whatever its rhythm, which does not change.",
+    description="Once, whatever its timing, which does not change, and even if it is paused.",
     body=NoFields,
     errors=(*_CHANGED, errors.ContentExpired),
 )
-BACKFILL = Operation(
-    "backfillSchedule",
-    "POST /v1/schedules/{name}/backfill",
-    "Run the occurrences of a stretch of the past",
-    _SCHEDULE.accepted("The schedule, with the backfill that has begun."),
+CREATE_BACKFILL = Operation(
+    "createBackfill",
+    "POST /v1/schedules/{name}/backfills",
+    "Run the occurrences of a past period",
+    _BACKFILL.created("Path of the backfill."),
     description="Again, or for the first time, at a pace.",
     body=bodies.BackfillRequest,
     errors=_CHANGED,
 )
+LIST_BACKFILLS = Operation(
+    "listBackfills",
+    "GET /v1/schedules/{name}/backfills",
+    "List the backfills of a schedule",
+    Returns(responses.BackfillPage, "The backfills, the oldest first."),
+    description="Those on their way, and the latest that have finished.",
+)
+GET_BACKFILL = Operation(
+    "getBackfill",
+    "GET /v1/schedules/{name}/backfills/{backfill_id}",
+    "Read a backfill",
+    _BACKFILL,
+)
 CANCEL_BACKFILL = Operation(
     "cancelBackfill",
-    "DELETE /v1/schedules/{name}/backfill/{backfill_id}",
-    "End a backfill before it is done",
-    _SCHEDULE,
-    description="What it has placed already runs.",
+    "DELETE /v1/schedules/{name}/backfills/{backfill_id}",
+    "Cancel a backfill",
+    _BACKFILL.but("The backfill, cancelled."),
+    description="What it has given a task already runs. One that has finished stays as it is.",
 )
 LIST_OCCURRENCES = Operation(
     "listOccurrences",
@@ -126,27 +142,33 @@ LIST_CALENDARS = Operation(
     "listCalendars",
     "GET /v1/calendars",
     "List one's calendars",
-    Returns(calendars.CalendarPage, "A page of the list."),
+    Returns(calendar_responses.CalendarPage, "A page of the list."),
     description="In the order of their names.",
     query=calendars.CalendarListQuery,
 )
-READ_CALENDAR = Operation("getCalendar", "GET /v1/calendars/{name}", "Read a calendar", _CALENDAR)
+READ_CALENDAR = Operation(
+    "getCalendar", "GET /v1/calendars/{name}", "Read a calendar", _CALENDAR, headers=(IF_NONE_MATCH,)
+)
 PUT_CALENDAR = Operation(
     "putCalendar",
     "PUT /v1/calendars/{name}",
     "Create or replace a calendar",
-    _CALENDAR,
+    _CALENDAR.but("The calendar that was replaced."),
+    accepted=_CALENDAR.created("Path of the calendar."),
     description="As JSON, or as an iCalendar file (`text/calendar`) whose events are its days and spans. Schedules "
-    "that name it heed it for every occurrence that is not placed yet.",
+    "that name it apply it to every occurrence that has no task yet.",
     query=calendars.ICalendarQuery,
     body=calendars.CalendarFields,
     body_types=("text/calendar",),
+    headers=(IF_MATCH, ONLY_NEW),
+    errors=(errors.CalendarVersionMismatch, errors.CalendarExists),
 )
 DELETE_CALENDAR = Operation(
     "deleteCalendar",
     "DELETE /v1/calendars/{name}",
-    "Remove a calendar",
+    "Delete a calendar",
     _CALENDAR.but("The calendar as it was."),
     description="Refused while a schedule names it.",
-    errors=(errors.CalendarUsed,),
+    headers=(IF_MATCH,),
+    errors=(errors.CalendarVersionMismatch, errors.CalendarUsed),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.request_errors import ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
@@ -45,10 +45,10 @@ class ScheduleListQuery(Parameters):
 class OccurrencesQuery(Parameters):
     """Parameters of `GET /v1/schedules/{name}/occurrences`."""
 
-    model_config = ConfigDict(validate_by_alias=True)
-
-    start: Annotated[_Instant, Field(alias="from", description="The first moment; now where it is left out.")] = None
-    to: Annotated[_Instant, Field(description="The last moment; none where it is left out.")] = None
+    scheduled_after: Annotated[
+        _Instant, Field(description="Only occurrences at this time or later; now where it is left out.")
+    ] = None
+    scheduled_before: Annotated[_Instant, Field(description="Only occurrences before this time.")] = None
     limit: Annotated[
         int,
         BeforeValidator(_count),
@@ -62,8 +62,9 @@ class OccurrencesQuery(Parameters):
         Raises:
             ParametersInvalid: they are in the wrong order.
         """
-        start = now if self.start is None else self.start
-        end = LAST_INSTANT if self.to is None else self.to
+        start = now if self.scheduled_after is None else self.scheduled_after
+        end = LAST_INSTANT if self.scheduled_before is None else self.scheduled_before - 1
         if end < start:
-            raise ParametersInvalid.of("to", "should not be before from, which is now where it is left out")
+            reason = "should be after scheduled_after, which is now where it is left out"
+            raise ParametersInvalid.of("scheduled_before", reason)
         return start, end

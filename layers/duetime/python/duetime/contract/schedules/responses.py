@@ -12,7 +12,8 @@ from typing import (
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from duetime.contract.tasks.responses import Instant, TargetResponse, TaskOptionsResponse
+from duetime.contract.tasks.responses import Instant, TaskOptionsResponse
+from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
 from duetime.domain.schedules.definition import OnExcluded, Overlap  # noqa: TC001 - same
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
 from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
@@ -30,11 +31,17 @@ class TemplateResponse(TaskOptionsResponse):
     target: Annotated[TargetResponse | None, Field(description="Null leaves it to the type.")]
 
 
+class PermanentResponse(TypedDict):
+    """Again and again: each run starts a time after the one before has ended."""
+
+    gap_seconds: Annotated[int, Field(description="Seconds from the end of one run to the start of the next.")]
+
+
 class PreviewedResponse(TypedDict):
     """One time of a timing."""
 
-    at: Annotated[Instant, Field(description="The instant that the timing means.")]
-    local: Annotated[str, Field(description="The same by the clock of the time zone, with its offset.")]
+    scheduled_at: Annotated[Instant, Field(description="The instant that the timing means.")]
+    local_time: Annotated[str, Field(description="The same by the clock of the time zone, with its offset.")]
     runs: bool
     due_at: Annotated[Instant | None, Field(description="When it runs, jitter and moves included; null if not at all.")]
     note: Annotated[
@@ -61,50 +68,52 @@ class OccurrencesResponse(TypedDict):
     occurrences: Sequence[OccurrenceResponse]
 
 
-class SkipResponse(TypedDict):
+class SkippedRunResponse(TypedDict):
     """Why something did not run, or what else happened to the schedule."""
 
-    at: Annotated[Instant, Field(description="When that was found.")]
-    local: Annotated[str | None, Field(description="The occurrence, or the first of several, in local time.")]
-    note: str
+    recorded_at: Annotated[Instant, Field(description="When that was found.")]
+    local_time: Annotated[str | None, Field(description="The occurrence, or the first of several, in local time.")]
+    reason: str
 
 
 class LastRunResponse(TypedDict):
     """The latest occurrence that was placed."""
 
     task_id: str
-    at: Instant
+    scheduled_at: Annotated[Instant, Field(description="The instant that it stands for.")]
 
 
-BackfillResponse = TypedDict(
-    "BackfillResponse",
-    {
-        "id": str,
-        "from": Annotated[Instant, Field(description="The first moment of the stretch.")],
-        "until": Annotated[Instant, Field(description="The last moment of the stretch.")],
-        "per_minute": int,
-        "size": Annotated[int, Field(description="Occurrences in the stretch, those included that do not run.")],
-        "placed": Annotated[int, Field(description="How many of them have been placed.")],
-        "ended_at": Annotated[
-            Instant | None, Field(description="When the last of them was placed, or it was cancelled.")
-        ],
-    },
-)
-BackfillResponse.__doc__ = "A stretch of the past that is run."
+class BackfillResponse(TypedDict):
+    """A past period whose occurrences run."""
+
+    id: str
+    scheduled_after: Annotated[Instant, Field(description="The first moment of the period.")]
+    scheduled_before: Annotated[Instant, Field(description="The first moment after it.")]
+    per_minute: int
+    occurrences: Annotated[int, Field(description="How many the period has, those included that do not run.")]
+    runs_started: Annotated[int, Field(description="How many of them have been given a task.")]
+    finished_at: Annotated[
+        Instant | None, Field(description="When the last of them was given a task, or it was cancelled.")
+    ]
+
+
+class BackfillPage(TypedDict):
+    """The backfills of a schedule: those on their way, and the latest that have finished."""
+
+    backfills: Sequence[BackfillResponse]
 
 
 class ScheduleEntry(TypedDict):
     """A schedule as lists show it."""
 
-    id: Annotated[str, Field(description="Its name: unique among its owner's schedules.")]
-    name: str
+    name: Annotated[str, Field(description="Unique among its owner's schedules.")]
     state: ScheduleState
-    note: Annotated[str | None, Field(description="Why it is paused.")]
+    paused_reason: Annotated[str | None, Field(description="Why it is paused; null if it is not.")]
     cron: str | None
     rate: str | None
     interval: str | None
     dates: Sequence[str] | None
-    permanent: int | None
+    permanent: PermanentResponse | None
     dialect: Dialect
     timezone: str
     dst_gap: Gap
@@ -120,12 +129,12 @@ class ScheduleEntry(TypedDict):
     pause_on_failure: bool
     task: TemplateResponse
     created_at: Instant
-    changed_at: Instant
+    updated_at: Annotated[Instant, Field(description="When it was last updated, paused or resumed.")]
     next_at: Annotated[Instant | None, Field(description="When it runs next; null if it does not.")]
-    placed: Annotated[int, Field(description="How many occurrences have been given a task.")]
-    skipped: Annotated[int, Field(description="How many have not, or were not let run.")]
+    runs_started: Annotated[int, Field(description="How many occurrences have been given a task.")]
+    runs_skipped: Annotated[int, Field(description="How many have not, or were not let run.")]
     revision: Annotated[
-        int, Field(description="Grows with every change; queued occurrences of an older one are dropped.")
+        int, Field(description="Grows with every update; queued occurrences of an older one are dropped.")
     ]
     tzdata: Annotated[str, Field(description="Version of the time zone rules it was last computed with.")]
     version: Annotated[int, Field(description="Grows with every write; the ETag is made of it.")]
@@ -135,8 +144,10 @@ class ScheduleResponse(ScheduleEntry):
     """A schedule, with what comes next and what did not run lately."""
 
     upcoming: Annotated[Sequence[PreviewedResponse], Field(description="The next five; none while it is paused.")]
-    last: LastRunResponse | None
-    skips: Annotated[Sequence[SkipResponse], Field(description="Why occurrences did not run, the latest first.")]
+    last_run: LastRunResponse | None
+    skipped_runs: Annotated[
+        Sequence[SkippedRunResponse], Field(description="Why occurrences did not run, the latest first.")
+    ]
     backfills: Sequence[BackfillResponse]
 
 

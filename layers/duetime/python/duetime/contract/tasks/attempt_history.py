@@ -30,7 +30,7 @@ def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsResponse:
         older: the lines that the record had no more room for; one that it still has is told once.
     """
     # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
-    ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_ends_at else task.attempt_history
+    ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
     lines = {line.fence: line for line in (*older, *ended)}
     if has_unreported_error(task):
         # The attempt history would tell it again, and cut.
@@ -45,7 +45,7 @@ def _attempt(line: AttemptRecord, task: Task) -> AttemptResponse:
     return AttemptResponse(
         attempt=line.attempt,
         fence=line.fence,
-        holder=line.holder,
+        worker=line.worker,
         planned_at=to_iso(line.started_at - line.late),
         started_at=to_iso(line.started_at),
         lateness_ms=line.late,
@@ -65,7 +65,7 @@ def _lost(line: AttemptRecord) -> AttemptResponse:
     return AttemptResponse(
         attempt=line.attempt,
         fence=line.fence,
-        holder=None,
+        worker=None,
         planned_at=None,
         started_at=None,
         lateness_ms=None,

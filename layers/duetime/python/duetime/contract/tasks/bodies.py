@@ -10,17 +10,17 @@ from duetime.contract.tasks.fields import (
     AllowUnknownType,
     At,
     CallbackUrl,
-    DeadlineSeconds,
     DelaySeconds,
     DetailType,
     EventBusArn,
     FunctionArn,
     LambdaMode,
     LockKey,
-    LockLimit,
+    MaxHolders,
+    NotifyWithinSeconds,
     OfferedQueries,
     QueueArn,
-    Rollback,
+    RollbackOnFailure,
     StateMachineArn,
     Tags,
     TargetPhases,
@@ -46,12 +46,12 @@ _SPEC = TaskSpec("")
 _WaitSeconds = Annotated[float, Field(ge=0, le=MAX_RETRY_WAIT_SECONDS)]
 
 
-_ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["at", "delay_seconds"]}}
+_ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}}
 
 
 def _as_creation(schema: dict[str, Any]) -> None:
     """No due time is written as one that is left out, not as null."""
-    schema["properties"]["at"].pop("default")
+    schema["properties"]["due_at"].pop("default")
     # It depends on the type.
     schema["properties"]["target"].pop("default")
     schema |= _ONE_DUE_TIME
@@ -163,7 +163,7 @@ class Lock(Body):
     """A named resource that at most so many tasks hold while they run; the others wait in the order of due times."""
 
     key: LockKey
-    limit: LockLimit = 1
+    max_holders: MaxHolders = 1
     scope: Annotated[
         LockScope,
         Field(strict=False, description="Whether it is held for all phases of an attempt, or for `run` only."),
@@ -189,15 +189,15 @@ class TaskWork(Body):
             examples=[{"any": "json"}],
         ),
     ] = None
-    at: Annotated[At, Field(description="When it is due; a time in the past is due now. Excludes `delay_seconds`.")] = (
-        None
-    )
+    due_at: Annotated[
+        At, Field(description="When it is due; a time in the past is due now. Excludes `delay_seconds`.")
+    ] = None
     delay_seconds: DelaySeconds = 0
     target: Target = HandlerTarget(kind="handler")
     retry: Retry = Retry()
     timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
-    deadline_seconds: DeadlineSeconds = _SPEC.deadline_seconds
-    rollback: Rollback = _SPEC.rollback
+    notify_within_seconds: NotifyWithinSeconds = _SPEC.notify_within_seconds
+    rollback_on_failure: RollbackOnFailure = _SPEC.rollback_on_failure
     lock: Annotated[Lock | None, Field(description="What it needs for itself while it runs.")] = None
 
 
@@ -206,7 +206,7 @@ class TaskFields(TaskLabels, TaskWork):
 
 
 class TaskCreate(TaskFields):
-    """A task to be created; without `at` and `delay_seconds` it is due now."""
+    """A task to be created; without `due_at` and `delay_seconds` it is due now."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)
 

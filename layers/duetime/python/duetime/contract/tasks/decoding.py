@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.json_paths import BODY, path_of
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import (
@@ -101,7 +101,9 @@ def _reject_deep(value: object, place: Place) -> None:
     for _ in range(MAX_JSON_DEPTH):
         level = [part for whole in level for part in _parts(whole)]
     if any(isinstance(part, dict | list) for part in level):
-        raise FieldsInvalid([Fault(path_of(place), f"is nested deeper than {MAX_JSON_DEPTH} levels")])
+        raise FieldsInvalid(
+            [Fault(path_of(place), f"is nested deeper than {MAX_JSON_DEPTH} levels", FaultCode.TOO_DEEP)]
+        )
 
 
 def _parts(value: object) -> Iterable[object]:
@@ -126,7 +128,9 @@ def spec_of(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         return spec
     graph = _graph(body.payload, (*place, "payload"))
     # The attempt lasts as long as its graph may; a shorter time that is asked for by name is the client's own.
-    return spec if "deadline_seconds" in body.model_fields_set else spec.of_graph(spec.payload, graph.lasts_seconds)
+    return (
+        spec if "notify_within_seconds" in body.model_fields_set else spec.of_graph(spec.payload, graph.lasts_seconds)
+    )
 
 
 def _graph(payload: object, place: Place) -> Graph:
@@ -140,5 +144,5 @@ def _graph(payload: object, place: Place) -> Graph:
         raise FieldsInvalid([Fault(f"{path_of(place)}.{refusal.field}", refusal.reason)]) from None
     except FieldsInvalid as refusal:
         where = path_of(place)
-        faults = [Fault(where if f.field == BODY else f"{where}.{f.field}", f.reason) for f in refusal.faults]
+        faults = [Fault(where if f.field == BODY else f"{where}.{f.field}", f.reason, f.code) for f in refusal.faults]
         raise FieldsInvalid(faults) from None

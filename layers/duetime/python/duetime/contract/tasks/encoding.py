@@ -6,33 +6,37 @@ import json
 from typing import TYPE_CHECKING, Literal
 
 from duetime.contract.tasks.responses import (
-    AwsTargetResponse,
     ErrorResponse,
+    LeaseResponse,
+    LockSpecResponse,
+    NodeRefResponse,
+    ProgressResponse,
+    RetryResponse,
+    ScheduleRefResponse,
+    TaskEntry,
+    TaskOptionsResponse,
+    WaitingForResponse,
+)
+from duetime.contract.tasks.target_responses import (
+    AwsTargetResponse,
     EventBridgeTargetResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
     LambdaTargetResponse,
-    LeaseResponse,
-    LockSpecResponse,
-    MemberResponse,
-    OccasionResponse,
-    ProgressResponse,
     PullTargetResponse,
-    RetryResponse,
-    TaskEntry,
-    TaskOptionsResponse,
     TopologyTargetResponse,
 )
 from duetime.domain.tasks import targets
 from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.states import LEASED, WAITING
+from duetime.domain.tasks.states import LEASED, STARTABLE
+from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.tasks.responses import TargetResponse
+    from duetime.contract.tasks.target_responses import TargetResponse
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parents import NodeRef, ScheduleRef
@@ -60,11 +64,11 @@ def entry(task: Task) -> TaskEntry:
         attempt=task.attempt,
         fence=task.fence,
         lease=_lease(task),
-        deferred=task.deferred,
-        asked=task.stop_request,
-        waits_for=task.waits_for if task.state in WAITING else None,
+        awaiting_notification=task.awaiting_notification,
+        requested_action=task.requested_action,
+        waiting_for=_waiting_for(task),
         schedule=_schedule_ref(task.schedule_ref),
-        member=_node_ref(task.node_ref),
+        topology=_node_ref(task.node_ref),
         progress=_progress(task.progress),
         error=error_response(task.error),
         lateness_ms=task.lateness,
@@ -80,8 +84,8 @@ def options_response(options: domain.TaskOptions) -> TaskOptionsResponse:
         priority=options.priority,
         retry=_retry(options.retry),
         timeout_seconds=options.timeout_seconds,
-        deadline_seconds=options.deadline_seconds,
-        rollback=options.rollback,
+        notify_within_seconds=options.notify_within_seconds,
+        rollback_on_failure=options.rollback_on_failure,
         lock=_lock(options.lock),
         callback_url=options.callback_url,
     )
@@ -122,33 +126,38 @@ def instant(at: Millis | None) -> str | None:
 
 def _lease(task: Task) -> LeaseResponse | None:
     """The lease of an attempt. A worker that does what follows an outcome holds one, but works no more."""
-    if task.state not in LEASED or task.lease_ends_at is None:
+    if task.state not in LEASED or task.lease_expires_at is None:
         return None
-    return LeaseResponse(holder=task.lease_holder or "", ends_at=to_iso(task.lease_ends_at))
+    return LeaseResponse(worker=task.lease_worker or "", expires_at=to_iso(task.lease_expires_at))
+
+
+def _waiting_for(task: Task) -> WaitingForResponse | None:
+    """Why the last check of a task that waits began no attempt."""
+    if task.state not in STARTABLE or task.waiting_for is None:
+        return None
+    return WaitingForResponse(reason=wait_reason(task.waiting_for), text=task.waiting_for)
 
 
 def _lock(lock: domain.LockSpec | None) -> LockSpecResponse | None:
     """What a task needs for itself while it runs."""
-    return None if lock is None else LockSpecResponse(key=lock.key, limit=lock.limit, scope=lock.scope)
+    return None if lock is None else LockSpecResponse(key=lock.key, max_holders=lock.max_holders, scope=lock.scope)
 
 
-def _schedule_ref(schedule_ref: ScheduleRef | None) -> OccasionResponse | None:
+def _schedule_ref(schedule_ref: ScheduleRef | None) -> ScheduleRefResponse | None:
     if schedule_ref is None:
         return None
-    return OccasionResponse(
+    return ScheduleRefResponse(
         name=schedule_ref.schedule,
         revision=schedule_ref.revision,
-        at=to_iso(schedule_ref.nominal),
+        scheduled_at=to_iso(schedule_ref.nominal),
         cause=schedule_ref.cause,
     )
 
 
-def _node_ref(node_ref: NodeRef | None) -> MemberResponse | None:
+def _node_ref(node_ref: NodeRef | None) -> NodeRefResponse | None:
     if node_ref is None:
         return None
-    return MemberResponse(
-        topology=node_ref.topology.text, run=node_ref.run, node=node_ref.key, note=node_ref.note or None
-    )
+    return NodeRefResponse(id=node_ref.topology.text, run=node_ref.run, node=node_ref.key, reason=node_ref.note or None)
 
 
 def _progress(progress: domain.Progress | None) -> ProgressResponse | None:
@@ -157,7 +166,7 @@ def _progress(progress: domain.Progress | None) -> ProgressResponse | None:
 
 def error_response(error: TaskError | None) -> ErrorResponse | None:
     """Why an attempt failed."""
-    return None if error is None else ErrorResponse({"class": error.kind, "message": error.message})
+    return None if error is None else ErrorResponse(type=error.type, message=error.message)
 
 
 def target_response(target: targets.Target) -> TargetResponse:

@@ -52,7 +52,7 @@ def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
     fields: Any = {name: value for name, value in _plain_fields(body).items() if name in given}
     return TaskChange(
         fields=fields,
-        due_at=body.at,
+        due_at=body.due_at,
         delay=_delay(body),
         payload=_payload(body, place) if "payload" in given else None,
     )
@@ -73,7 +73,7 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     return TaskSpec(
         type=body.type,
         payload=_payload(body, place),
-        due_at=body.at,
+        due_at=body.due_at,
         delay=_delay(body),
         allow_unknown_type=body.allow_unknown_type,
         **_plain_fields(body),
@@ -92,16 +92,18 @@ def _plain_fields(body: TaskFields) -> dict[str, Any]:
 
 def _reject_contradictions(body: TaskFields, place: Place) -> None:
     """Refuse what cannot hold together: two due times, and a rollback that the target named does not offer."""
-    if {"at", "delay_seconds"} <= body.model_fields_set:
+    if {"due_at", "delay_seconds"} <= body.model_fields_set:
         reason = "cannot be given together with"
         raise FieldsInvalid(
             [
-                Fault(path_of((*place, "at")), f"{reason} delay_seconds"),
-                Fault(path_of((*place, "delay_seconds")), f"{reason} at"),
+                Fault(path_of((*place, "due_at")), f"{reason} delay_seconds"),
+                Fault(path_of((*place, "delay_seconds")), f"{reason} due_at"),
             ]
         )
-    if body.rollback and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
-        raise FieldsInvalid([Fault(path_of((*place, "rollback")), "needs 'rollback' among the phases of the target")])
+    if body.rollback_on_failure and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
+        raise FieldsInvalid(
+            [Fault(path_of((*place, "rollback_on_failure")), "needs 'rollback' among the phases of the target")]
+        )
 
 
 def _payload(body: TaskFields, place: Place) -> bytes:
@@ -139,7 +141,7 @@ def _aws_target(body: AwsTarget) -> targets.AwsTarget:
 
 
 def _lock(body: Lock | None) -> domain.LockSpec | None:
-    return None if body is None else domain.LockSpec(body.key, body.limit, body.scope)
+    return None if body is None else domain.LockSpec(body.key, body.max_holders, body.scope)
 
 
 def _retry(body: Retry) -> RetryPolicy:

@@ -14,8 +14,8 @@ from duetime.domain.limits import (
     MAX_DEADLINE_SECONDS,
     MAX_DETAIL_TYPE_LENGTH,
     MAX_DUE_AHEAD,
-    MAX_ERROR_CLASS_LENGTH,
     MAX_ERROR_MESSAGE_LENGTH,
+    MAX_ERROR_TYPE_LENGTH,
     MAX_LOCK_HOLDERS,
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
@@ -83,7 +83,7 @@ SCHEDULE_NAME_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_NAME_LENGTH - 1}
 LockKey = Annotated[
     str, Field(pattern=LOCK_KEY_PATTERN, description="Its name among the owner's locks.", examples=["db-17"])
 ]
-LockLimit = Annotated[
+MaxHolders = Annotated[
     int, Field(ge=1, le=MAX_LOCK_HOLDERS, description="Most tasks that may hold it at once; each goes by its own.")
 ]
 TaskType = Annotated[
@@ -135,7 +135,7 @@ TimeoutSeconds = Annotated[
         description="How long one attempt may take, `prepare` and `run` together, before it has failed.",
     ),
 ]
-DeadlineSeconds = Annotated[
+NotifyWithinSeconds = Annotated[
     int,
     Field(
         ge=1,
@@ -143,7 +143,7 @@ DeadlineSeconds = Annotated[
         description="How long after the start of an attempt a target that has only accepted the work may notify.",
     ),
 ]
-Rollback = Annotated[
+RollbackOnFailure = Annotated[
     bool, Field(description="Whether a final failure is undone by the target's `rollback`, if it offers one.")
 ]
 TargetPhases = Annotated[
@@ -171,9 +171,9 @@ ProgressMessage = Annotated[
     Field(max_length=MAX_PROGRESS_MESSAGE_LENGTH, description="A few words about it."),
     AfterValidator(printable),
 ]
-ErrorClass = Annotated[
+ErrorType = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_ERROR_CLASS_LENGTH, description="What kind of error it was."),
+    Field(min_length=1, max_length=MAX_ERROR_TYPE_LENGTH, description="What kind of error it was."),
     AfterValidator(printable),
 ]
 ErrorMessage = Annotated[

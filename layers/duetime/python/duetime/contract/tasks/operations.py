@@ -24,7 +24,7 @@ CREATE = Operation(
     "Create a task",
     NEW_TASK,
     description="Once it is answered, the task is durable. A due time in the past is accepted: it runs now. "
-    "With `wait`, the answer comes with the outcome, or at the limit.",
+    "With `wait_seconds`, the answer comes with the outcome, or at the limit.",
     accepted=NEW_TASK.accepted("The task is durable, but has no outcome yet."),
     query=queries.CreationQuery,
     body=bodies.TaskCreate,

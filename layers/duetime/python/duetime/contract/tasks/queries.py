@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.json_paths import shown
-from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.fields import TIME_SCHEMA, ErrorClass, TaskType, WantedName
+from duetime.contract.tasks.fields import TIME_SCHEMA, ErrorType, TaskType, WantedName
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
 from duetime.domain.tasks.filters import TaskFilter
@@ -109,8 +109,8 @@ class ListedQuery(Parameters):
         WithJsonSchema(_TAGS_SCHEMA),
         Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
     ] = Field(default_factory=dict)
-    due_from: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
-    due_to: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
+    due_after: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
+    due_before: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
     limit: Annotated[PageSize, Field(description="Most tasks on a page.")] = MAX_PAGE
     next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
@@ -120,7 +120,9 @@ class ListedQuery(Parameters):
     @property
     def filter(self) -> TaskFilter:
         """The conditions that the listed tasks meet."""
-        return TaskFilter(type=self.type, name=self.name, tags=self.tag, due_from=self.due_from, due_to=self.due_to)
+        return TaskFilter(
+            type=self.type, name=self.name, tags=self.tag, due_after=self.due_after, due_before=self.due_before
+        )
 
     def scope(self, owner: str) -> str:
         """Which list this is, whatever the page: what a token must have been handed out for."""
@@ -154,13 +156,13 @@ class TaskListQuery(ListedQuery):
     def contradictions(self) -> Sequence[Fault]:
         """Tasks that are named by their ids are not filtered too."""
         alone = not self.ids or len(self.model_fields_set) == 1
-        return () if alone else (Fault("ids", "cannot be given together with other parameters"),)
+        return () if alone else (Fault("ids", "cannot be given together with other parameters", FaultCode.CONFLICT),)
 
 
 class DeadLetterQuery(ListedQuery):
     """Parameters of `GET /v1/dead-letters`."""
 
-    error: Annotated[ErrorClass | None, Field(description="Only tasks that failed with an error of this class.")] = None
+    error: Annotated[ErrorType | None, Field(description="Only tasks that failed with an error of this class.")] = None
 
     @property
     def filter(self) -> TaskFilter:
@@ -171,7 +173,7 @@ class DeadLetterQuery(ListedQuery):
 class CreationQuery(Parameters):
     """Parameters of `POST /v1/tasks`."""
 
-    wait: Annotated[
+    wait_seconds: Annotated[
         int,
         BeforeValidator(_wait_seconds),
         WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
@@ -210,7 +212,7 @@ def read_query(model: type[P], raw: str) -> P:
     try:
         query = validated(model, values)
     except FieldsInvalid as refusal:
-        raise ParametersInvalid(Fault(each.field, _of_parameter(each.reason)) for each in refusal.faults) from None
+        raise ParametersInvalid(replace(each, reason=_of_parameter(each.reason)) for each in refusal.faults) from None
     if faults := query.contradictions():
         raise ParametersInvalid(faults)
     return query
@@ -223,7 +225,10 @@ def no_query(raw: str) -> None:
         ParametersInvalid: there is one.
     """
     if pairs := _pairs(raw):
-        raise ParametersInvalid(Fault(shown(name), _of_parameter("is not a known field")) for name, _ in pairs)
+        raise ParametersInvalid(
+            Fault(shown(name), "is not a known parameter: there are none here", FaultCode.UNKNOWN_FIELD)
+            for name, _ in pairs
+        )
 
 
 def _pairs(raw: str) -> Sequence[tuple[str, str]]:
@@ -236,7 +241,8 @@ def _pairs(raw: str) -> Sequence[tuple[str, str]]:
     times = Counter(name for name, _ in pairs)
     repeated = [name for name, count in times.items() if count > 1 and name not in _REPEATABLE]
     if repeated:
-        raise ParametersInvalid(Fault(shown(name), "is given more than once") for name in repeated)
+        reason = "is given more than once, and takes one value"
+        raise ParametersInvalid(Fault(shown(name), reason, FaultCode.DUPLICATE) for name in repeated)
     return pairs
 
 

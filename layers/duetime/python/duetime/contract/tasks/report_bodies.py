@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field
 
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
-    ErrorClass,
     ErrorMessage,
+    ErrorType,
     Fence,
     Percent,
     ProgressMessage,
@@ -35,10 +35,7 @@ class NoFields(Body):
 class NotifiedError(Body):
     """Why an attempt failed."""
 
-    # `class` is a word of Python's.
-    model_config = ConfigDict(validate_by_alias=True)
-
-    kind: ErrorClass = Field(alias="class")
+    type: ErrorType
     message: ErrorMessage = ""
 
 

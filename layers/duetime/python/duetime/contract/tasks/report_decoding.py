@@ -97,4 +97,4 @@ def _failure(body: Notification) -> Ending:
         raise FieldsInvalid([Fault("result", "belongs to the outcome 'succeeded'")])
     if body.error is None:
         raise FieldsInvalid([Fault("error", "is required of the outcome 'failed'")])
-    return failure(body.error.kind, body.error.message, retriable=body.retriable)
+    return failure(body.error.type, body.error.message, retriable=body.retriable)

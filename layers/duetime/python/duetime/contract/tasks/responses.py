@@ -9,14 +9,21 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.problems import Problem  # noqa: TC001 - same
+from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
 from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - same
 from duetime.domain.tasks.parents import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import LockScope, Priority, StopRequest  # noqa: TC001 - same
+from duetime.domain.tasks.task import LockScope, Priority, RequestedAction  # noqa: TC001 - same
+from duetime.domain.tasks.wait_reasons import WaitReason  # noqa: TC001 - same
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-ErrorResponse = TypedDict("ErrorResponse", {"class": str, "message": str})
-ErrorResponse.__doc__ = "Why the last attempt failed: the error's class and message."
+
+
+class ErrorResponse(TypedDict):
+    """Why the last attempt failed."""
+
+    type: Annotated[str, Field(description="What kind of error it was.")]
+    message: str
 
 
 class ProgressResponse(TypedDict):
@@ -35,101 +42,43 @@ class RetryResponse(TypedDict):
     max_seconds: float
 
 
-class HandlerTargetResponse(TypedDict):
-    """The Python handler that is registered for the task's type."""
-
-    kind: Literal["handler"]
-
-
-class HttpTargetResponse(TypedDict):
-    """An HTTP endpoint."""
-
-    kind: Literal["http"]
-    url: str
-    phases: Annotated[
-        Sequence[Literal["prepare", "clean", "rollback"]], Field(description="What it offers besides `run`.")
-    ]
-    queries: Annotated[
-        Sequence[Literal["status", "progress", "summary"]], Field(description="What it answers when it is asked.")
-    ]
-
-
-class PullTargetResponse(TypedDict):
-    """Workers that lease the tasks of this type."""
-
-    kind: Literal["pull"]
-
-
-class TopologyTargetResponse(TypedDict):
-    """The state machine that runs the graph in the payload."""
-
-    kind: Literal["topology"]
-
-
-class LambdaTargetResponse(TypedDict):
-    """A Lambda function."""
-
-    kind: Literal["lambda"]
-    arn: str
-    mode: Literal["sync", "async"]
-
-
-class EventBridgeTargetResponse(TypedDict):
-    """An event bus."""
-
-    kind: Literal["eventbridge"]
-    arn: str
-    detail_type: Annotated[str | None, Field(description="Of the event; null for the type of the task.")]
-
-
-class AwsTargetResponse(TypedDict):
-    """An SQS queue, an SNS topic or a state machine."""
-
-    kind: Literal["sqs", "sns", "step_functions"]
-    arn: str
-
-
-TargetResponse = (
-    HandlerTargetResponse
-    | HttpTargetResponse
-    | PullTargetResponse
-    | LambdaTargetResponse
-    | EventBridgeTargetResponse
-    | AwsTargetResponse
-    | TopologyTargetResponse
-)
-
-
-class MemberResponse(TypedDict):
+class NodeRefResponse(TypedDict):
     """The node of a topology that a task is."""
 
-    topology: Annotated[str, Field(description="Id of the topology's task.")]
+    id: Annotated[str, Field(description="Id of the topology's task.")]
     run: int
     node: str
-    note: Annotated[str | None, Field(description="Why it was cancelled, if its topology did that.")]
+    reason: Annotated[str | None, Field(description="Why it was cancelled, if its topology did that.")]
 
 
 class LeaseResponse(TypedDict):
     """Who may work on the task now, and until when."""
 
-    holder: str
-    ends_at: Instant
+    worker: str
+    expires_at: Instant
+
+
+class WaitingForResponse(TypedDict):
+    """What a task waits for besides its time."""
+
+    reason: WaitReason
+    text: Annotated[str, Field(description="The same in words: `lock db-17`.")]
 
 
 class LockSpecResponse(TypedDict):
     """A named resource that a task needs for itself, or shares with few, while it runs."""
 
     key: str
-    limit: int
+    max_holders: int
     scope: LockScope
 
 
-class OccasionResponse(TypedDict):
+class ScheduleRefResponse(TypedDict):
     """The occurrence of a schedule that a task is."""
 
     name: Annotated[str, Field(description="Of the schedule.")]
     revision: Annotated[int, Field(description="Of the schedule, under which it was placed.")]
-    at: Annotated[Instant, Field(description="The instant that it stands for.")]
+    scheduled_at: Annotated[Instant, Field(description="The instant that it stands for.")]
     cause: Annotated[Cause, Field(description="Why it was placed.")]
 
 
@@ -141,8 +90,8 @@ class TaskOptionsResponse(TypedDict):
     priority: Priority
     retry: RetryResponse
     timeout_seconds: int
-    deadline_seconds: int
-    rollback: bool
+    notify_within_seconds: int
+    rollback_on_failure: bool
     lock: LockSpecResponse | None
     callback_url: Annotated[str | None, Field(description="Where its outcome is told.")]
 
@@ -167,18 +116,21 @@ class TaskEntry(_Identity, TaskOptionsResponse):
     lease: Annotated[
         LeaseResponse | None, Field(description="Who works on it, and until when; null while nobody does.")
     ]
-    deferred: Annotated[bool, Field(description="The target has only accepted the work, and will notify.")]
-    asked: Annotated[
-        StopRequest | None, Field(description="What its user asks of the running attempt, which heeds it when it can.")
+    awaiting_notification: Annotated[bool, Field(description="The target has only accepted the work, and will notify.")]
+    requested_action: Annotated[
+        RequestedAction | None,
+        Field(description="What its user asks of the running attempt, which heeds it when it can."),
     ]
-    waits_for: Annotated[
-        str | None, Field(description="Why the last look at it began no attempt: a lock, or something switched off.")
+    waiting_for: Annotated[
+        WaitingForResponse | None,
+        Field(description="Why its last check began no attempt; null if it waits for nothing but its time."),
     ]
     schedule: Annotated[
-        OccasionResponse | None, Field(description="The schedule's occurrence that it is; null for a task by itself.")
+        ScheduleRefResponse | None,
+        Field(description="The schedule's occurrence that it is; null for a task by itself."),
     ]
-    member: Annotated[
-        MemberResponse | None, Field(description="The node of a topology that it is; null for a task that is none.")
+    topology: Annotated[
+        NodeRefResponse | None, Field(description="The node of a topology that it is; null for a task that is none.")
     ]
     progress: ProgressResponse | None
     error: ErrorResponse | None
@@ -218,7 +170,7 @@ class AttemptResponse(TypedDict):
 
     attempt: Annotated[int, Field(description="Its number. A pause takes one back, and a reopened task counts anew.")]
     fence: Annotated[int, Field(description="Unlike the number, it never repeats.")]
-    holder: Annotated[str | None, Field(description="Who ran it.")]
+    worker: Annotated[str | None, Field(description="Who ran it.")]
     planned_at: Annotated[Instant | None, Field(description="When it was to start.")]
     started_at: Annotated[Instant | None, Field(description="When the target was called.")]
     lateness_ms: Annotated[int | None, Field(description="How long after its planned start that was.")]

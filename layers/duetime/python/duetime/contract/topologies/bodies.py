@@ -56,14 +56,14 @@ class TopologyGraph(Body):
 
 def _as_creation(schema: dict[str, Any]) -> None:
     """No due time is written as one that is left out, not as null."""
-    schema["properties"]["at"].pop("default", None)
+    schema["properties"]["due_at"].pop("default", None)
 
 
 class TopologyCreate(TaskLabels, TopologyGraph):
-    """A topology to be created; without `at` and `delay_seconds` it is due now."""
+    """A topology to be created; without `due_at` and `delay_seconds` it is due now."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)
 
     type: TaskType = TYPE
-    at: Annotated[At, Field(description="When it is due. Excludes `delay_seconds`.")] = None
+    due_at: Annotated[At, Field(description="When it is due. Excludes `delay_seconds`.")] = None
     delay_seconds: DelaySeconds = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.validation_errors import read_body, validated
+from duetime.contract.tasks import earlier_names
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.field_decoding import compact, fields_spec
 from duetime.domain.errors import FieldInvalid
@@ -58,7 +59,7 @@ def read_graph(payload: bytes) -> Graph:
         FieldInvalid: it holds none.
     """
     try:
-        return graph_of(json.loads(payload))
+        return graph_of(earlier_names.graph(json.loads(payload)))
     except ValueError:
         raise FieldInvalid("payload", "should be a graph") from None
     except FieldsInvalid as refusal:

@@ -12,7 +12,7 @@ from duetime.contract.bulk.responses import BulkResponse, bulk_response
 from duetime.contract.tasks.encoding import error_response, instant
 from duetime.contract.tasks.responses import ErrorResponse, Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.tasks.task import StopRequest  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.topologies.progress import counted, critical_path, durations, percent
@@ -61,7 +61,7 @@ class TopologyResponse(TypedDict):
     created_at: Instant
     started_at: Instant | None
     finished_at: Instant | None
-    asked: StopRequest | None
+    requested_action: RequestedAction | None
     error: ErrorResponse | None
     version: int
     run: Annotated[int, Field(description="Counts its runs; 0 before the first.")]
@@ -91,7 +91,7 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
         created_at=to_iso(task.created_at),
         started_at=instant(task.started_at),
         finished_at=instant(task.finished_at),
-        asked=task.stop_request,
+        requested_action=task.requested_action,
         error=error_response(task.error),
         version=task.version,
         run=run_state.number if run_state else 0,

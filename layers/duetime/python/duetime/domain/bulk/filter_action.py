@@ -68,13 +68,13 @@ class FilterResult:
     Attributes:
         examined: tasks that were checked.
         matched: of those, tasks that the filter means and that have not ended, or that failed if it means those.
-        changed: of those, tasks that were cancelled, asked to stop, changed, or redriven.
+        affected: of those, tasks that were cancelled, asked to stop, changed, or redriven.
         rejected: of those, tasks that could not be, by what rejected them.
         after: the id to go on behind; `None` if there are no more.
     """
 
     examined: int
     matched: int
-    changed: int
+    affected: int
     refused: Mapping[type[RequestError], int]
     after: TaskId | None

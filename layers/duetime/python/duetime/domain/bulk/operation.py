@@ -30,8 +30,8 @@ class BulkKind(StrEnum):
     """
 
     CANCEL = "cancel"
-    CHANGE = "change"
-    REDRIVE = "redrive"
+    UPDATE = "update"
+    RETRY = "retry"
     PAUSE = "pause"
     RESUME = "resume"
     END = "end"
@@ -53,7 +53,7 @@ class BulkProgress:
         after: the last task that was examined; it goes on behind it.
         examined: tasks that were read.
         matched: of those, tasks that are meant.
-        changed: of those, tasks that were changed, cancelled, paused and so on.
+        affected: of those, tasks that were changed, cancelled, paused and so on.
         rejected: of those, tasks that could not be, by the name of what rejected them.
         next_at: when its pace allows the next task.
         is_complete: whether there is nothing left.
@@ -62,18 +62,18 @@ class BulkProgress:
     after: TaskId | None = None
     examined: int = 0
     matched: int = 0
-    changed: int = 0
+    affected: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
     next_at: Millis = 0
     is_complete: bool = False
 
-    def plus(self, *, examined: int = 0, matched: int = 0, changed: int = 0, refused: list[str]) -> BulkProgress:
+    def plus(self, *, examined: int = 0, matched: int = 0, affected: int = 0, refused: list[str]) -> BulkProgress:
         """The same with more tasks counted."""
         return replace(
             self,
             examined=self.examined + examined,
             matched=self.matched + matched,
-            changed=self.changed + changed,
+            affected=self.affected + affected,
             refused=Counter(self.refused) + Counter(refused),
         )
 
@@ -106,7 +106,7 @@ class BulkOperation:
     epoch: int = 0
     leased_until: Millis = 0
     not_complete_before: Millis = 0
-    ended_at: Millis | None = None
+    finished_at: Millis | None = None
     reason: str = ""
     version: int = 0
 
@@ -118,7 +118,7 @@ class BulkOperation:
     @property
     def expires_at(self) -> Millis | None:
         """When it may be forgotten; `None` while it runs."""
-        return None if self.ended_at is None else self.ended_at + BULK_RETENTION
+        return None if self.finished_at is None else self.finished_at + BULK_RETENTION
 
     def is_free(self, now: Millis) -> bool:
         """Whether somebody else may take it over: its lease is over, by whoever's clock."""
@@ -138,7 +138,7 @@ class BulkOperation:
 
     def ended(self, state: BulkState, now: Millis, reason: str = "") -> BulkOperation:
         """The same at its end."""
-        return replace(self, state=state, ended_at=now, reason=reason)
+        return replace(self, state=state, finished_at=now, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
-from duetime.domain.tasks.states import LEASED, WAITING, State
+from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND, Millis
 
@@ -64,20 +64,20 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
         return _after_the_attempt(task, now)
     if task.generation != message.generation:
         return DeleteMessage("another turn")
-    if task.state is State.RUNNING and task.deferred and isinstance(task.target, TopologyTarget):
+    if task.state is State.RUNNING and task.awaiting_notification and isinstance(task.target, TopologyTarget):
         return CheckTopology(task)
     if task.state in LEASED:
-        return RedeliverMessage((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")
-    if task.state in WAITING:
-        return _until_due(task, max(task.next_at, (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN), now)
+        return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")
+    if task.state in STARTABLE:
+        return _until_due(task, max(task.next_at, (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN), now)
     return DeleteMessage(f"{task.state}")
 
 
 def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
     """What happens to a message whose task is past its work: it has an outcome, or is to be undone."""
-    over_at = (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
+    over_at = (task.lease_expires_at or 0) + MAX_CLOCK_DIFFERENCE
     if over_at > now:
-        return RedeliverMessage((task.lease_ends_at or 0) + LEASE_RETURN_MARGIN, "leased")
+        return RedeliverMessage((task.lease_expires_at or 0) + LEASE_RETURN_MARGIN, "leased")
     if task.next_at > now:
         return _until_due(task, task.next_at, now)
     return FollowUp(task) if task.is_terminal else Undo(task)

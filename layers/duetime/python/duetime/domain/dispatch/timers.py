@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import DIRECT_SLACK, LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, MAX_DELAY, RECOVERY_SCAN_DELAYS
-from duetime.domain.tasks.states import LEASED, TERMINAL, WAITING, State
+from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
 class Entry:
     """What the trigger reads of a record.
 
-    The fields are those of `Task`; `leased_until` is its `lease_ends_at`.
+    The fields are those of `Task`; `leased_until` is its `lease_expires_at`.
     """
 
     task_id: TaskId
@@ -175,7 +175,7 @@ class Entry:
             generation=task.generation,
             next_at=task.next_at,
             sent=task.sent,
-            leased_until=task.lease_ends_at,
+            leased_until=task.lease_expires_at,
             finished=task.finished_at is not None,
             pull_queue=task.pull_queue,
         )
@@ -196,13 +196,13 @@ def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
         return None
     if isinstance(item, Timer):
         return Message(item.task_id, item.generation, item.at, item.priority, item.owner, item.pull_queue)
-    waits = item.state in WAITING or (item.state in LEASED and item.leased_until is None)
+    waits = item.state in STARTABLE or (item.state in LEASED and item.leased_until is None)
     return item.message(item.next_at) if waits and minute_of(item.next_at) == minute else None
 
 
 def is_left_behind(entry: Entry, now: Millis) -> bool:
     """Whether a recovery scan must send a task again: overdue, its lease over, or its outcome unfinished."""
-    if entry.state in WAITING:
+    if entry.state in STARTABLE:
         return entry.next_at <= now
     if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
         return False

@@ -43,11 +43,11 @@ class BackfillCursor:
 
     Attributes:
         until: it is done up to and with this instant.
-        placed: how many occurrences it has placed.
+        runs_started: how many occurrences it has placed.
     """
 
     until: Millis
-    placed: int = 0
+    runs_started: int = 0
 
 
 def requested(start: Millis, end: Millis, per_minute: int, asked_at: Millis) -> Backfill:
@@ -57,9 +57,9 @@ def requested(start: Millis, end: Millis, per_minute: int, asked_at: Millis) -> 
         FieldInvalid: the period is empty or not past, or the pace is out of bounds.
     """
     if start > end:
-        raise FieldInvalid("until", "should not be before from")
+        raise FieldInvalid("scheduled_before", "should be after scheduled_after")
     if end > asked_at:
-        raise FieldInvalid("until", "should not lie ahead: what is to come is placed by the schedule itself")
+        raise FieldInvalid("scheduled_before", "should not lie ahead: the schedule itself runs what is to come")
     if not 1 <= per_minute <= MAX_BACKFILL_PER_MINUTE:
         raise FieldInvalid("per_minute", f"should be 1 to {MAX_BACKFILL_PER_MINUTE}")
     return Backfill(start, end, per_minute, asked_at)
@@ -75,6 +75,6 @@ def steps(
     """
     at = BackfillCursor(backfill.start - 1) if cursor is None else cursor
     for occurrence in forward(replace(schedule, remaining_runs=None), at.until, backfill.end):
-        due_at = backfill.asked_at + at.placed * MINUTE // backfill.per_minute
-        at = BackfillCursor(occurrence.nominal, at.placed + occurrence.runs)
+        due_at = backfill.asked_at + at.runs_started * MINUTE // backfill.per_minute
+        at = BackfillCursor(occurrence.nominal, at.runs_started + occurrence.runs)
         yield replace(occurrence, at=due_at, due_at=due_at), at

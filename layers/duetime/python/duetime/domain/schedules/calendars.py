@@ -30,7 +30,7 @@ _DAYS_KNOWN = 1_000
 """So many days of a calendar are kept once they were worked out."""
 
 
-class Kind(StrEnum):
+class CalendarMode(StrEnum):
     """What the times of a calendar mean.
 
     Attributes:
@@ -79,7 +79,7 @@ class Calendar:
 
     Attributes:
         name: what schedules call it.
-        kind: whether work runs outside of it or inside only.
+        mode: whether work runs outside of it or inside only.
         zone: whose days and windows they are.
         dates: its days, each with a label that may be empty.
         except_dates: days on which weekdays, windows and dates do not count.
@@ -89,7 +89,7 @@ class Calendar:
     """
 
     name: str
-    kind: Kind = Kind.EXCLUDES
+    mode: CalendarMode = CalendarMode.EXCLUDES
     zone: Zone = UTC_ZONE
     dates: Mapping[date, str] = field(default_factory=dict, hash=False)
     except_dates: frozenset[date] = frozenset()
@@ -137,7 +137,7 @@ def _closed_on(calendar: Calendar, day: date) -> Iterator[Span]:
     """The spans of a day in which no work may run, in order and apart; where several lie, the first says why."""
     start, end = _start_of(calendar.zone, day), _start_of(calendar.zone, day + _ONE_DAY)
     spans = [each for each in _spans_reaching(calendar, day) if each.start < end and start < each.end]
-    if calendar.kind is Kind.INCLUDES:
+    if calendar.mode is CalendarMode.INCLUDES:
         yield from _between(spans, start, end, f"{calendar.name}: outside its times")
     else:
         for each in sorted(spans):

@@ -1,10 +1,10 @@
-"""What a client says of a schedule, and what it wants changed; its timing is kept as it was written."""
+"""What a client says of a schedule, and what it wants updated; its timing is kept as it was written."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.timings import Dialect, Timing, parse_timing
@@ -106,19 +106,60 @@ class ScheduleSpec:
         return all(getattr(self, name) == getattr(other, name) for name in _TIMING)
 
 
+class TimingUpdate(Protocol):
+    """What an update makes of a timing."""
+
+    def of(self, before: Written) -> Written:
+        """The timing with the update.
+
+        Raises:
+            FieldInvalid: it cannot be accepted; says why.
+        """
+        ...
+
+
+class TaskUpdate(Protocol):
+    """What an update makes of the task of a schedule."""
+
+    @property
+    def has_payload(self) -> bool:
+        """Whether it gives another payload."""
+        ...
+
+    def of(self, before: TaskSpec) -> TaskSpec:
+        """The task with the update.
+
+        Raises:
+            RequestError: it cannot be accepted; says why.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class ScheduleChange:
+class ScheduleUpdate:
     """What a client wants changed.
 
     Attributes:
         fields: new values by field of `ScheduleSpec`; `timezone`, `dst_gap` and `dst_fold` stand for parts of its
             clock.
+        timing: what becomes of its timing; `None` if that stays.
+        task: what becomes of its task; `None` if that stays.
     """
 
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    timing: TimingUpdate | None = None
+    task: TaskUpdate | None = None
 
     def of(self, spec: ScheduleSpec) -> ScheduleSpec:
-        """The specification with the changes."""
+        """The specification with the changes.
+
+        Raises:
+            RequestError: they cannot be accepted; says why.
+        """
         clock = {_OF_CLOCK[name]: value for name, value in self.fields.items() if name in _OF_CLOCK}
         others = {name: value for name, value in self.fields.items() if name not in _OF_CLOCK}
+        if self.timing is not None:
+            others["written"] = self.timing.of(spec.written)
+        if self.task is not None:
+            others["task"] = self.task.of(spec.task)
         return replace(replace(spec, clock=replace(spec.clock, **clock)), **others)

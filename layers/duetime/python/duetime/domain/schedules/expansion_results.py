@@ -78,13 +78,13 @@ def expand_timing(
         done=expansion.until,
         remaining_runs=expansion.remaining_runs,
         owed=None,
-        last=_last(stored, runs),
-        placed=stored.placed + len(runs),
-        skipped=stored.skipped + len(skipped),
+        last_run=_last(stored, runs),
+        runs_started=stored.runs_started + len(runs),
+        runs_skipped=stored.runs_skipped + len(skipped),
     )
     if expansion.next_at is None:
         # It ends once the last of them is due, and not before: until then it can be changed.
-        ends_at = max((each.due_at for each in runs), default=after.last.nominal if after.last else now)
+        ends_at = max((each.due_at for each in runs), default=after.last_run.nominal if after.last_run else now)
         if ends_at > now:
             next_at = ends_at + delay + MINUTE
         else:
@@ -109,7 +109,11 @@ def decide_missed(
     if remaining is not None and found.run is not None:
         remaining -= 1
     decided = replace(
-        stored, done=missed_by, remaining_runs=remaining, owed=found.run, skipped=stored.skipped + found.skipped
+        stored,
+        done=missed_by,
+        remaining_runs=remaining,
+        owed=found.run,
+        runs_skipped=stored.runs_skipped + found.skipped,
     )
     return decided.remarked(now, found.run.key if found.run else "", found.note), found
 
@@ -135,12 +139,12 @@ def expand_backfill(
         if occurrence.runs:
             found.append(occurrence)
         run = replace(run, cursor=cursor)
-    return BackfillExpansion(tuple(found), replace(run, ended_at=now), more=False)
+    return BackfillExpansion(tuple(found), replace(run, finished_at=now), more=False)
 
 
 def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> LastRun | None:
     if not runs:
-        return stored.last
+        return stored.last_run
     return LastRun(stored.id_of(runs[-1]), runs[-1].nominal, stored.revision_of(runs[-1].nominal))
 
 

@@ -42,7 +42,7 @@ def may_overlap(stored: StoredSchedule) -> bool:
 
 def skip_reason(stored: StoredSchedule, schedule_ref: ScheduleRef) -> str | None:
     """Why an occurrence is skipped, whatever else runs; one that its owner triggered or backfilled never is."""
-    if schedule_ref.cause is not Cause.RECURRENCE:
+    if schedule_ref.cause is not Cause.SCHEDULE:
         return None
     if stored.state is ScheduleState.PAUSED:
         return f"the schedule {stored.name!r} is paused"

@@ -44,9 +44,9 @@ def continued(stored: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
     task_id = stored.id_of(run_of(stored, nominal))
     return replace(
         stored,
-        last=LastRun(task_id, nominal, stored.revision_of(nominal)),
+        last_run=LastRun(task_id, nominal, stored.revision_of(nominal)),
         remaining_runs=None if remaining is None else remaining - 1,
-        placed=stored.placed + 1,
+        runs_started=stored.runs_started + 1,
     )
 
 

@@ -44,16 +44,16 @@ class BackfillRun:
     """A backfill on its way.
 
     Attributes:
-        size: how many occurrences it has, those that a calendar excludes included.
+        occurrences: how many it has, those that a calendar excludes included.
         cursor: how far it has come; `None` before its first occurrence.
-        ended_at: when the last of it was placed, or it was cancelled.
+        finished_at: when the last of it was placed, or it was cancelled.
     """
 
     id: str
     backfill: Backfill
-    size: int
+    occurrences: int
     cursor: BackfillCursor | None = None
-    ended_at: Millis | None = None
+    finished_at: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class StoredSchedule:
         shards: how many shards there were when it was made: the ids of its occurrences do not change with the number.
         spec: what its owner said; the payload apart.
         payload: of each occurrence.
-        changed_at: when its owner last changed, paused or resumed it; its present revision begins there.
+        updated_at: when its owner last changed, paused or resumed it; its present revision begins there.
         revision: grows whenever what was placed and is still to come must be placed again; occurrences carry it.
         revision_ends: when each of the revisions before it ended that had the same timing, the latest last: what stands
             for an instant up to an end belongs to that revision, and still runs.
@@ -47,11 +47,11 @@ class StoredSchedule:
         generation: grows with every expansion; timers carry it, and a stale one is dropped by it.
         done: the instant up to which its occurrences were placed, or why not was remarked.
         remaining_runs: how many may still run after those that were placed.
-        last: the latest occurrence that was placed.
+        last_run: the latest occurrence that was placed.
         owed: a missed occurrence that was decided to run and may not have been placed yet.
         log: the latest remarks, oldest first.
-        placed: how many occurrences were placed, over its whole life.
-        skipped: how many were not.
+        runs_started: how many occurrences were placed, over its whole life.
+        runs_skipped: how many were not.
     """
 
     owner: str
@@ -60,22 +60,22 @@ class StoredSchedule:
     spec: ScheduleSpec
     payload: Content
     created_at: Millis
-    changed_at: Millis
+    updated_at: Millis
     done: Millis
     state: ScheduleState = ScheduleState.ACTIVE
-    note: str = ""
+    paused_reason: str = ""
     revision: int = 1
     version: int = 1
     incarnation: int = 0
     generation: int = 0
     tzdata: str = ""
     remaining_runs: int | None = None
-    last: LastRun | None = None
+    last_run: LastRun | None = None
     owed: Occurrence | None = None
     backfills: tuple[BackfillRun, ...] = ()
     log: tuple[Remark, ...] = ()
-    placed: int = 0
-    skipped: int = 0
+    runs_started: int = 0
+    runs_skipped: int = 0
     revision_ends: tuple[Millis, ...] = ()
 
     @property
@@ -96,7 +96,7 @@ class StoredSchedule:
     @property
     def open_backfills(self) -> tuple[BackfillRun, ...]:
         """Those on their way."""
-        return tuple(each for each in self.backfills if each.ended_at is None)
+        return tuple(each for each in self.backfills if each.finished_at is None)
 
     @property
     def is_expandable(self) -> bool:
@@ -135,7 +135,7 @@ class StoredSchedule:
         revision = 0 if purpose else self.revision_of(occurrence.nominal)
         return derived(self.uid.text, revision, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
 
-    def schedule_ref(self, nominal: Millis, cause: Cause = Cause.RECURRENCE) -> ScheduleRef:
+    def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE) -> ScheduleRef:
         """What an occurrence's task carries of it."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
         return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)
@@ -149,16 +149,18 @@ class StoredSchedule:
         """In its next revision: what was placed and is to come will not run, and is returned to what remains."""
         now = max((now, *self.revision_ends))
         remaining = self.remaining_runs
-        if remaining is not None and self.last is not None and self.is_current(self.last):
+        if remaining is not None and self.last_run is not None and self.is_current(self.last_run):
             if self.is_permanent:
-                remaining += self.last.nominal > now
+                remaining += self.last_run.nominal > now
             else:
                 unlimited = replace(self.schedule(calendars), remaining_runs=None)
-                coming = expand(unlimited, now, self.last.nominal).occurrences if self.last.nominal > now else ()
+                coming = (
+                    expand(unlimited, now, self.last_run.nominal).occurrences if self.last_run.nominal > now else ()
+                )
                 remaining += sum(each.runs for each in coming)
         return replace(
             self,
-            changed_at=now,
+            updated_at=now,
             revision=self.revision + 1,
             version=self.version + 1,
             done=now,
@@ -173,20 +175,23 @@ class StoredSchedule:
         That includes what was due and has not been placed, or caught up, yet: it keeps its revision, and so its id.
         """
         after = self.steered(now, calendars)
-        ends = (*self.revision_ends, after.changed_at)[-MAX_REVISION_ENDS:]
+        ends = (*self.revision_ends, after.updated_at)[-MAX_REVISION_ENDS:]
         after = replace(after, revision_ends=ends, done=min(self.done, after.done), owed=self.owed)
-        last = self.last
-        if not self.is_permanent or last is None or not self.is_current(last) or last.nominal <= after.changed_at:
+        last = self.last_run
+        if not self.is_permanent or last is None or not self.is_current(last) or last.nominal <= after.updated_at:
             return after
         # The next run of a chain is at its time all the same.
         key = self.spec.clock.zone.text_at(last.nominal)
         task_id = after.id_of(Occurrence(last.nominal, last.nominal, last.nominal, key))
-        return replace(after, last=LastRun(task_id, last.nominal, after.revision), remaining_runs=self.remaining_runs)
+        return replace(
+            after, last_run=LastRun(task_id, last.nominal, after.revision), remaining_runs=self.remaining_runs
+        )
 
-    def paused(self, now: Millis, note: str, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-        """Held, with a note that says why."""
-        held = replace(self.steered(now, calendars), state=ScheduleState.PAUSED, note=note[:MAX_NOTE_LENGTH])
-        return held.remarked(now, "", f"paused: {note}" if note else "paused")
+    def paused(self, now: Millis, reason: str, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
+        """Held, with the reason why."""
+        held = self.steered(now, calendars)
+        held = replace(held, state=ScheduleState.PAUSED, paused_reason=reason[:MAX_NOTE_LENGTH])
+        return held.remarked(now, "", f"paused: {reason}" if reason else "paused")
 
     def removed(self) -> StoredSchedule:
         """What stays in the place of a schedule that was deleted.
@@ -199,13 +204,13 @@ class StoredSchedule:
             spec=replace(self.spec, task=TaskSpec(self.spec.task.type), end_at=self.done),
             payload=Content(ContentPlace.RECORD, self.payload.name, b""),
             state=ScheduleState.ENDED,
-            note="",
+            paused_reason="",
             revision=self.revision + 1,
             revision_ends=(),
             version=self.version + 1,
             generation=self.generation + 1,
             remaining_runs=None,
-            last=None,
+            last_run=None,
             owed=None,
             backfills=(),
             log=(),
@@ -214,7 +219,7 @@ class StoredSchedule:
     def with_backfill(self, run: BackfillRun) -> StoredSchedule:
         """With a backfill as it is now; of those that have ended the latest are kept."""
         others = tuple(each for each in self.backfills if each.id != run.id)
-        ended = [each for each in others if each.ended_at is not None]
+        ended = [each for each in others if each.finished_at is not None]
         forgotten = ended[: max(0, len(others) + 1 - 2 * MAX_BACKFILLS)]
         kept = [each for each in self.backfills if each not in forgotten and each.id != run.id]
         place = next((at for at, each in enumerate(self.backfills) if each.id == run.id), len(kept))

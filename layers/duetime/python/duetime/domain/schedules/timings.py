@@ -196,7 +196,7 @@ def parse_permanent(seconds: int) -> Permanent:
         FieldInvalid: it is negative or longer than ten years.
     """
     if not 0 <= seconds * SECOND <= MAX_PERIOD_DAYS * DAY:
-        raise FieldInvalid("permanent", f"should be a pause of 0 to {MAX_PERIOD_DAYS * DAY // SECOND} seconds")
+        raise FieldInvalid("permanent.gap_seconds", f"should be 0 to {MAX_PERIOD_DAYS * DAY // SECOND} seconds")
     return Permanent(seconds * SECOND)
 
 

@@ -75,7 +75,7 @@ class Claimant:
             move=move,
             nonce=nonce,
             guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE),
-            sets={"lease_holder": self.holder, "lease_ends_at": start + self.lease, "run_at": start},
+            sets={"lease_worker": self.holder, "lease_expires_at": start + self.lease, "run_at": start},
             sets_once={"started_at": start},
             adds={"fence": 1, "attempt": 1},
         )
@@ -100,7 +100,7 @@ class Run:
         return AttemptRecord(
             attempt=task.attempt,
             fence=task.fence,
-            holder=task.lease_holder or "",
+            worker=task.lease_worker or "",
             started_at=self.started_at,
             late=max(0, self.started_at - task.next_at),
             took=self.ended_at - self.started_at,
@@ -125,9 +125,9 @@ class Run:
         """What every end of a run writes: the attempt history, when the first run started, and no open stop request."""
         changes: TaskChanges = {
             "attempt_history": self.attempt_history(outcome)[-ATTEMPTS_INLINE:],
-            "stop_request": None,
+            "requested_action": None,
             "deferred_fence": None,
-            "waits_for": None,
+            "waiting_for": None,
         }
         if self.progress is not None:
             changes["progress"] = self.progress

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskError:
-    """Why an attempt failed: the error's class and message."""
+    """Why an attempt failed: the error's type and message."""
 
-    kind: str
+    type: str
     message: str
 
 
@@ -41,7 +41,7 @@ class AttemptRecord:
     Attributes:
         attempt: its number, from 1.
         fence: the fence it ran under; unlike the number it never repeats.
-        holder: who ran it.
+        worker: who ran it.
         started_at: when the target was called; 0 if its worker was lost and nobody knows.
         late: how long after its planned start that was, in milliseconds.
         took: how long the target ran, in milliseconds.
@@ -51,7 +51,7 @@ class AttemptRecord:
 
     attempt: int
     fence: int
-    holder: str
+    worker: str
     started_at: Millis
     late: Millis
     took: Millis

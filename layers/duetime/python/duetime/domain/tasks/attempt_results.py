@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import (
     LEASE_RETURN_MARGIN,
     LONGEST_NOT_SENT_WAIT,
-    MAX_ERROR_CLASS_LENGTH,
     MAX_ERROR_MESSAGE_LENGTH,
+    MAX_ERROR_TYPE_LENGTH,
     SHORTEST_NOT_SENT_WAIT,
 )
 from duetime.domain.tasks.attempt_records import TaskError
@@ -125,7 +125,7 @@ TargetEnding = Ending | NotSent
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
     """A failure whose error fits the record: a longer text is cut, and says so."""
-    error = TaskError(kind[:MAX_ERROR_CLASS_LENGTH], shortened(message, MAX_ERROR_MESSAGE_LENGTH))
+    error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], shortened(message, MAX_ERROR_MESSAGE_LENGTH))
     return Failed(error, retriable, wait_at_least)
 
 

@@ -82,7 +82,7 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
     """
     due = spec.due_at if spec.due_at is not None else now + (spec.delay or 0)
     if due > now + MAX_DUE_AHEAD:
-        raise FieldInvalid("at" if spec.due_at is not None else "delay_seconds", "is more than ten years ahead")
+        raise FieldInvalid("due_at" if spec.due_at is not None else "delay_seconds", "is more than ten years ahead")
     return due
 
 

@@ -20,8 +20,8 @@ class TaskFilter:
 
     Attributes:
         tags: keys and the values they must have.
-        due_from: due no earlier than this.
-        due_to: due before this.
+        due_after: due no earlier than this.
+        due_before: due before this.
         error: class of the error that the last failed attempt ended with.
         parent: the topology that it is a node of.
     """
@@ -30,8 +30,8 @@ class TaskFilter:
     type: str | None = None
     name: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    due_from: Millis | None = None
-    due_to: Millis | None = None
+    due_after: Millis | None = None
+    due_before: Millis | None = None
     error: str | None = None
     parent: TaskId | None = None
 
@@ -42,8 +42,8 @@ class TaskFilter:
             and self.type in (None, task.type)
             and self.name in (None, task.name)
             and all(task.tags.get(key) == value for key, value in self.tags.items())
-            and (self.due_from is None or task.due_at >= self.due_from)
-            and (self.due_to is None or task.due_at < self.due_to)
-            and (self.error is None or (task.error is not None and task.error.kind == self.error))
+            and (self.due_after is None or task.due_at >= self.due_after)
+            and (self.due_before is None or task.due_at < self.due_before)
+            and (self.error is None or (task.error is not None and task.error.type == self.error))
             and (self.parent is None or (task.node_ref is not None and task.node_ref.topology == self.parent))
         )

@@ -15,13 +15,13 @@ class Cause(StrEnum):
     """Why an occurrence of a schedule was placed.
 
     Attributes:
-        RHYTHM: its timing says so.
-        TRIGGER: its owner asked for a run now.
+        SCHEDULE: its timing says so.
+        MANUAL: its owner asked for a run now.
         BACKFILL: its owner asked for a past period.
     """
 
-    RECURRENCE = "rhythm"
-    TRIGGER = "trigger"
+    SCHEDULE = "schedule"
+    MANUAL = "manual"
     BACKFILL = "backfill"
 
 
@@ -41,7 +41,7 @@ class ScheduleRef:
     schedule: str
     revision: int
     nominal: Millis
-    cause: Cause = Cause.RECURRENCE
+    cause: Cause = Cause.SCHEDULE
     mark: str = ""
     reports: bool = False
 

@@ -59,14 +59,14 @@ class LeaseRequest:
 
     Attributes:
         types: of the tasks it can do.
-        most: tasks at the most, 1 to 10.
+        max_tasks: tasks at the most, 1 to 10.
         wait: how long to wait for the first one, in milliseconds.
         length: of each lease, in milliseconds.
         worker: its name, for the attempt history.
     """
 
     types: tuple[str, ...]
-    most: int
+    max_tasks: int
     wait: Millis
     length: Millis
     worker: str

@@ -21,8 +21,8 @@ class State(StrEnum):
     """Leased; the target's `prepare` runs. [Prepare]"""
     RUNNING = "running"
     """Leased; the target runs, or has accepted and will notify. [Running]"""
-    POSTPONED = "postponed"
-    """Waits for its next attempt, or for a lock. [Postpose]"""
+    WAITING = "waiting"
+    """Waits for its next attempt, or for something that an attempt needs. [Postpose]"""
     PAUSED = "paused"
     """Held by its user. [Pause]"""
     SUCCEEDED = "succeeded"
@@ -37,11 +37,11 @@ class State(StrEnum):
     """Taken back before it ran. [None]"""
 
 
-WAITING = frozenset({State.SCHEDULED, State.POSTPONED})
+STARTABLE = frozenset({State.SCHEDULED, State.WAITING})
 """States in which a task is taken up when its time comes."""
 LEASED = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
 """States in which an attempt holds a lease."""
-NOT_STARTED = frozenset({State.BLOCKED, State.SCHEDULED, State.POSTPONED, State.PAUSED})
+NOT_STARTED = frozenset({State.BLOCKED, State.SCHEDULED, State.WAITING, State.PAUSED})
 """States in which a task may still be changed or cancelled."""
 TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 """States that hold an outcome."""
@@ -99,19 +99,19 @@ class Move(StrEnum):
 
 LEGAL: dict[Move, Rule] = {
     Move.CLAIM: Rule(
-        WAITING | _ATTEMPTED, State.RUNNING, "a worker takes the task up, or takes it over from a lost worker"
+        STARTABLE | _ATTEMPTED, State.RUNNING, "a worker takes the task up, or takes it over from a lost worker"
     ),
     Move.PREPARE: Rule(frozenset({State.RUNNING}), State.PREPARING, "the target's `prepare` begins"),
     Move.BEGIN: Rule(frozenset({State.PREPARING}), State.RUNNING, "the target is prepared; its `run` begins"),
     Move.HEARTBEAT: Rule(LEASED | TERMINAL, None, "the attempt renews its lease and tells its progress"),
     Move.DEFER: Rule(frozenset({State.RUNNING}), None, "the target accepted the work and will notify"),
     Move.SUCCEED: Rule(frozenset({State.RUNNING}), State.SUCCEEDED, "the target returned"),
-    Move.RETRY: Rule(_ATTEMPTED, State.POSTPONED, "the attempt failed and another will follow"),
+    Move.RETRY: Rule(_ATTEMPTED, State.WAITING, "the attempt failed and another will follow"),
     Move.FAIL: Rule(_ATTEMPTED, State.FAILED, "the last attempt failed, or no other would help"),
     Move.YIELD: Rule(_ATTEMPTED, State.PAUSED, "the attempt stopped because its user asked for a pause"),
     Move.STOP: Rule(_ATTEMPTED, State.CANCELLED, "the attempt stopped because its user asked for a cancel"),
     Move.POSTPONE: Rule(
-        _ATTEMPTED, State.POSTPONED, "something the attempt needs is not free, or held back; it counts for nothing"
+        _ATTEMPTED, State.WAITING, "something the attempt needs is not free, or held back; it counts for nothing"
     ),
     Move.SKIP: Rule(_ATTEMPTED, State.CANCELLED, "its schedule no longer wants it, or the run before is still going"),
     Move.CLAIM_FOLLOW_UP: Rule(TERMINAL, None, "another worker takes over what follows the outcome"),
@@ -124,9 +124,9 @@ LEGAL: dict[Move, Rule] = {
     Move.RETRY_ROLLBACK: Rule(frozenset({State.ROLLING_BACK}), None, "the rollback failed and will be tried again"),
     Move.FAIL_ROLLBACK: Rule(frozenset({State.ROLLING_BACK}), State.FAILED, "the rollback failed for the last time"),
     Move.CHANGE: Rule(NOT_STARTED, None, "its user changed what has not started"),
-    Move.EXPEDITE: Rule(WAITING | {State.PAUSED}, State.SCHEDULED, "its user had it run now"),
+    Move.EXPEDITE: Rule(STARTABLE | {State.PAUSED}, State.SCHEDULED, "its user had it run now"),
     Move.CANCEL: Rule(NOT_STARTED, State.CANCELLED, "its user took it back before it started"),
-    Move.PAUSE: Rule(WAITING, State.PAUSED, "its user holds it before it starts"),
+    Move.PAUSE: Rule(STARTABLE, State.PAUSED, "its user holds it before it starts"),
     Move.RESUME: Rule(frozenset({State.PAUSED}), State.SCHEDULED, "its user lets it go on"),
     Move.REQUEST_STOP: Rule(_ATTEMPTED, None, "its user asks the running attempt to pause or to stop"),
     Move.REOPEN: Rule(frozenset({State.FAILED}), State.SCHEDULED, "its user had the failed task tried again"),
@@ -134,7 +134,7 @@ LEGAL: dict[Move, Rule] = {
         frozenset({State.SUCCEEDED, State.FAILED}), State.ROLLING_BACK, "its user had the ended task undone"
     ),
     Move.REPLACE: Rule(
-        WAITING | {State.ROLLING_BACK}, None, "it is placed again: its message was dead-lettered, or its lock is free"
+        STARTABLE | {State.ROLLING_BACK}, None, "it is placed again: its message was dead-lettered, or its lock is free"
     ),
     Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and its attempts are spent"),
     Move.RELEASE: Rule(frozenset({State.BLOCKED}), State.SCHEDULED, "its parents in the topology let it start"),

@@ -66,8 +66,8 @@ class TargetRules:
             self._check_url("target.url", target.url)
         if spec.callback_url is not None:
             self._check_url("callback_url", spec.callback_url)
-        if spec.rollback and (why := _lacking_rollback(target)):
-            raise FieldInvalid("rollback", f"needs a target that offers it; {why}")
+        if spec.rollback_on_failure and (why := _lacking_rollback(target)):
+            raise FieldInvalid("rollback_on_failure", f"needs a target that offers it; {why}")
         return target
 
     def _unknown(self, task_type: str) -> str:

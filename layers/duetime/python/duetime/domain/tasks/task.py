@@ -47,11 +47,11 @@ class LockSpec:
 
     Attributes:
         key: its name among the owner's locks.
-        limit: most tasks that may hold it at once.
+        max_holders: most tasks that may hold it at once.
     """
 
     key: str
-    limit: int = 1
+    max_holders: int = 1
     scope: LockScope = LockScope.TASK
 
 
@@ -63,7 +63,7 @@ class Progress:
     message: str = ""
 
 
-class StopRequest(StrEnum):
+class RequestedAction(StrEnum):
     """What a user asks of a running attempt, which heeds it when it can."""
 
     PAUSE = "pause"
@@ -75,8 +75,8 @@ class TaskOptions:
     """What a client chooses of a task, and its record and its answers have under the same name.
 
     Attributes:
-        deadline_seconds: how long after the start of an attempt a target that has only accepted the work may notify.
-        rollback: whether a final failure is undone by the target's `rollback`.
+        notify_within_seconds: how long after the start of an attempt a target that has accepted the work may notify.
+        rollback_on_failure: whether a final failure is undone by the target's `rollback`.
         lock: what it needs for itself, or shares with few, while it runs.
         callback_url: where its outcome is told.
     """
@@ -84,8 +84,8 @@ class TaskOptions:
     priority: Priority = Priority.NORMAL
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout_seconds: int = 60
-    deadline_seconds: int = 3600
-    rollback: bool = False
+    notify_within_seconds: int = 3600
+    rollback_on_failure: bool = False
     lock: LockSpec | None = None
     callback_url: str | None = None
     name: str = ""
@@ -120,9 +120,9 @@ class TaskSpec(TaskOptions):
     target: Target | None = None
     allow_unknown_type: bool = False
 
-    def of_graph(self, payload: bytes, deadline_seconds: int) -> TaskSpec:
+    def of_graph(self, payload: bytes, notify_within_seconds: int) -> TaskSpec:
         """The same as a topology's task, with the graph for its payload and the time that the whole may take."""
-        return replace(self, payload=payload, target=TopologyTarget(), deadline_seconds=deadline_seconds)
+        return replace(self, payload=payload, target=TopologyTarget(), notify_within_seconds=notify_within_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +140,11 @@ class Task(TaskOptions):
         attempt: how many attempts have begun, of the work or of its rollback; a pause takes one back.
         sent: the message of this turn was sent by whoever placed it, not left to the trigger.
         nonce: of the last write; finding one's own after a rejection means that the write had been applied.
-        lease_holder: who may run the task; kept after the end, to say who ran it last.
-        lease_ends_at: until when; a lease is over once it is past by more than clocks may differ.
+        lease_worker: who may run the task; kept after the end, to say who ran it last.
+        lease_expires_at: until when; a lease is over once it is past by more than clocks may differ.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
-        stop_request: what its user asks of the running attempt.
-        waits_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
+        requested_action: what its user asks of the running attempt.
+        waiting_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         run_at: when the present attempt, or the last one, was to start.
@@ -172,11 +172,11 @@ class Task(TaskOptions):
     attempt: int = 0
     sent: bool = False
     nonce: str = ""
-    lease_holder: str | None = None
-    lease_ends_at: Millis | None = None
+    lease_worker: str | None = None
+    lease_expires_at: Millis | None = None
     deferred_fence: int | None = None
-    stop_request: StopRequest | None = None
-    waits_for: str | None = None
+    requested_action: RequestedAction | None = None
+    waiting_for: str | None = None
     checkpoint: Content | None = None
     progress: Progress | None = None
     result: Content | None = None
@@ -194,8 +194,8 @@ class Task(TaskOptions):
         return self.state in TERMINAL
 
     @property
-    def deferred(self) -> bool:
-        """Whether the present attempt is deferred: its lease lasts until its target's deadline."""
+    def awaiting_notification(self) -> bool:
+        """Whether the target of the present attempt has accepted the work, and the lease lasts until it notifies."""
         return self.deferred_fence == self.fence
 
     @property

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.parents import NodeRef
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import LockSpec, Priority, Progress, StopRequest
+    from duetime.domain.tasks.task import LockSpec, Priority, Progress, RequestedAction
     from duetime.domain.times import Millis
 
 
@@ -26,8 +26,8 @@ class TaskChanges(TypedDict, total=False):
     target: Target
     retry: RetryPolicy
     timeout_seconds: int
-    deadline_seconds: int
-    rollback: bool
+    notify_within_seconds: int
+    rollback_on_failure: bool
     lock: LockSpec | None
     callback_url: str | None
     name: str
@@ -36,11 +36,11 @@ class TaskChanges(TypedDict, total=False):
     generation: int
     attempt: int
     sent: bool
-    lease_holder: str | None
-    lease_ends_at: Millis | None
+    lease_worker: str | None
+    lease_expires_at: Millis | None
     deferred_fence: int | None
-    stop_request: StopRequest | None
-    waits_for: str | None
+    requested_action: RequestedAction | None
+    waiting_for: str | None
     checkpoint: Content | None
     progress: Progress | None
     result: Content | None

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.states import NOT_STARTED, WAITING, State
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.states import NOT_STARTED, STARTABLE, State
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.levels import undone_next
 from duetime.domain.topologies.node_status import Reason
@@ -42,7 +42,7 @@ class NextAction:
 
 
 def next_action(
-    graph: Graph, statuses: Statuses, stop_request: StopRequest | None = None, *, overdue: bool = False
+    graph: Graph, statuses: Statuses, requested_action: RequestedAction | None = None, *, overdue: bool = False
 ) -> NextAction:
     """What to do next.
 
@@ -53,21 +53,21 @@ def next_action(
     Args:
         graph: the topology's.
         statuses: where each of its nodes stands.
-        stop_request: what its user asks of the topology.
+        requested_action: what its user asks of the topology.
         overdue: whether its deadline has passed.
 
     Neither a cancel nor a deadline matters if it finds nothing left to take back.
     """
     ended = all(status.has_ended for status in statuses.values())
-    if stop_request is StopRequest.CANCEL and ended and not _was_taken_back(statuses):
-        stop_request = None
-    at_once = stop_request is StopRequest.CANCEL or (overdue and not ended)
+    if requested_action is RequestedAction.CANCEL and ended and not _was_taken_back(statuses):
+        requested_action = None
+    at_once = requested_action is RequestedAction.CANCEL or (overdue and not ended)
     if at_once or is_stopped(graph, statuses):
-        return _closing(graph, statuses, stop_request, at_once=at_once)
+        return _closing(graph, statuses, requested_action, at_once=at_once)
     if ended:
         return NextAction(State.FAILED if unhandled(graph, statuses) else State.SUCCEEDED)
-    if stop_request is StopRequest.PAUSE:
-        return NextAction(State.PAUSED, pause=tuple(key for key in graph.order if statuses[key].state in WAITING))
+    if requested_action is RequestedAction.PAUSE:
+        return NextAction(State.PAUSED, pause=tuple(key for key in graph.order if statuses[key].state in STARTABLE))
     return NextAction(State.RUNNING)
 
 
@@ -91,7 +91,9 @@ def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
     )
 
 
-def _closing(graph: Graph, statuses: Statuses, stop_request: StopRequest | None, *, at_once: bool) -> NextAction:
+def _closing(
+    graph: Graph, statuses: Statuses, requested_action: RequestedAction | None, *, at_once: bool
+) -> NextAction:
     upwards = graph.order[::-1]
     cancel = tuple(
         key for key in upwards if statuses[key].has_not_begun or (at_once and statuses[key].state in NOT_STARTED)
@@ -100,11 +102,11 @@ def _closing(graph: Graph, statuses: Statuses, stop_request: StopRequest | None,
     if cancel or running or not _is_settled(statuses):
         stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)
         return NextAction(State.RUNNING, cancel=cancel, stop=stop)
-    if graph.on_failure is OnFailure.ROLLBACK and stop_request is not StopRequest.CANCEL:
+    if graph.on_failure is OnFailure.ROLLBACK and requested_action is not RequestedAction.CANCEL:
         return _rolling_back(graph, statuses)
     if any(status.state is State.ROLLING_BACK for status in statuses.values()):
         return NextAction(State.ROLLING_BACK)
-    return NextAction(State.CANCELLED if stop_request is StopRequest.CANCEL else State.FAILED)
+    return NextAction(State.CANCELLED if requested_action is RequestedAction.CANCEL else State.FAILED)
 
 
 def _was_taken_back(statuses: Statuses) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.planning import Run
 
@@ -109,7 +109,7 @@ def status_of(task: Task | None) -> NodeStatus:
         rollback_failed=note == ROLLBACK_FAILED,
         has_result=task.result is not None,
         expires_at=task.expires_at,
-        is_stopping=task.stop_request is StopRequest.CANCEL,
+        is_stopping=task.requested_action is RequestedAction.CANCEL,
     )
 
 

@@ -76,7 +76,9 @@ def _reject_node(node: Node, known: Collection[str]) -> None:
         if times > 1:
             reject("inputs", f"names {name!r} {times} times")
     if node.spec.due_at is not None:
-        reject("at", "cannot be given: a node is due when its parents let it; use delay_seconds to have it wait longer")
+        reject(
+            "due_at", "cannot be given: a node is due when its parents let it; use delay_seconds to have it wait longer"
+        )
     expected = node.expected_seconds
     if expected is not None and not 0 <= expected <= MAX_EXPECTED_SECONDS:
         reject("expected_seconds", f"should be 0 to {MAX_EXPECTED_SECONDS}")

@@ -45,7 +45,7 @@ def deferred_until(task: Task, started_at: Millis) -> Millis:
     A topology is given longer than its graph's time: what runs then must end, and the run be brought to its end.
     """
     room = TOPOLOGY_MARGIN if isinstance(task.target, TopologyTarget) else 0
-    return started_at + task.deadline_seconds * SECOND + room
+    return started_at + task.notify_within_seconds * SECOND + room
 
 
 def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis) -> tuple[Millis, ...]:
@@ -63,7 +63,7 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
     began_at = task.run_at or now
     # Only what the trigger is still to read cannot be lost: a message that is sent beside it can.
     check = min(last, max(_next_check(began_at, now), first_unread(now, look_ahead)))
-    overdue = began_at + task.deadline_seconds * SECOND + _AFTER_THE_DEADLINE
+    overdue = began_at + task.notify_within_seconds * SECOND + _AFTER_THE_DEADLINE
     # A check begins a moment before its time: it must not ask for itself again.
     return (overdue, check) if now + SECOND < overdue < check else (check,)
 

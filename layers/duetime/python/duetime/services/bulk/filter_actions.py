@@ -89,7 +89,7 @@ class BulkRequests:
             try:
                 progress = self._go_on(operation, request, max(0, until - self.runtime.now()))
             except Unavailable:
-                if not operation.progress.changed:
+                if not operation.progress.affected:
                     raise
                 break
             operation = replace(operation, progress=progress)
@@ -102,7 +102,7 @@ class BulkRequests:
         action = replace(request.action, after=before.after, limit=MAX_PAGE, budget=budget)
         result = self._piece(operation.owner, request, action)
         counted: list[str] = [kind.__name__ for kind, count in result.refused.items() for _ in range(count)]
-        after = before.plus(examined=result.examined, matched=result.matched, changed=result.changed, refused=counted)
+        after = before.plus(examined=result.examined, matched=result.matched, affected=result.affected, refused=counted)
         return replace(after, after=result.after or before.after, is_complete=result.after is None)
 
     def _piece(self, owner: str, request: BulkRequest, action: FilterAction) -> FilterResult:

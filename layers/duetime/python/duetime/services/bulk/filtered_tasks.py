@@ -46,7 +46,7 @@ class _JoinCount:
     after: TaskId | None
     examined: int = 0
     matched: int = 0
-    changed: int = 0
+    affected: int = 0
     refused: Counter[type[RequestError]] = field(default_factory=Counter)
 
 
@@ -83,10 +83,10 @@ class FilteredTasks:
         try:
             self._go_through(owner, action, join_count, partial(_act_while_meant, action, act))
         except Unavailable:
-            if not join_count.changed:
+            if not join_count.affected:
                 raise
         return FilterResult(
-            join_count.examined, join_count.matched, join_count.changed, dict(join_count.refused), join_count.after
+            join_count.examined, join_count.matched, join_count.affected, dict(join_count.refused), join_count.after
         )
 
     def _go_through(
@@ -114,7 +114,7 @@ class FilteredTasks:
         """How many tasks may be acted on at a time: one while a pace is kept, and at first, which may reject all."""
         if action.is_dry:
             return MAX_EXAMINED
-        is_first = not join_count.changed and action.after is None
+        is_first = not join_count.affected and action.after is None
         return 1 if action.per_second or is_first else min(_AT_ONCE, action.limit - join_count.matched)
 
     def _do(
@@ -134,11 +134,11 @@ class FilteredTasks:
         refusals = [end for end in ends if isinstance(end, RequestError)]
         failures = [end for end in ends if isinstance(end, Unavailable)]
         for refusal in refusals:
-            if isinstance(refusal, FieldInvalid) and not join_count.changed and action.after is None:
+            if isinstance(refusal, FieldInvalid) and not join_count.affected and action.after is None:
                 raise refusal
             join_count.refused[type(refusal)] += 1
         left_alone = sum(isinstance(end, NoLongerMatched) for end in ends)
-        join_count.changed += len(ends) - len(refusals) - len(failures) - left_alone
+        join_count.affected += len(ends) - len(refusals) - len(failures) - left_alone
         if failures:
             # Those before it in the list may be done; doing them again does no harm.
             raise failures[0]

@@ -1,4 +1,4 @@
-"""Showing locks, and freeing them by force."""
+"""Showing locks, and releasing them by force."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LockAdmin:
             raise LockNotFound(key)
         return lock.living(self.runtime.now()), line
 
-    def free(self, owner: str, key: str) -> Lock:
+    def release(self, owner: str, key: str) -> Lock:
         """Take a lock away from all who hold it, and let in the first of its line.
 
         Whoever held it learns of it by its next heartbeat, and stops.

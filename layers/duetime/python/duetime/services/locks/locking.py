@@ -115,7 +115,7 @@ class LockManager:
         Args:
             task: the record after that; only one that has waited can have a reservation.
         """
-        if task.waits_for is None:
+        if task.waiting_for is None:
             return
         try:
             for claim in self.claims(task):
@@ -198,7 +198,7 @@ class LockManager:
         if lock.room(limit) > 0:
             return lock
         for holder in lock.holders:
-            lasts = holder.until > now + 2 * self.lease + MAX_CLOCK_DIFFERENCE
+            lasts = holder.expires_at > now + 2 * self.lease + MAX_CLOCK_DIFFERENCE
             if lasts and is_dead(holder, self.stores.tasks.read(holder.task_id)):
                 lock = lock.without(holder.task_id, holder.fence)
         return lock

@@ -125,7 +125,7 @@ class InlineCompletion:
             self._not_cleaned(task, ending.error.message)
 
     def _not_cleaned(self, task: Task, why: str) -> None:
-        self.runtime.telemetry.count("cleans_failed")
+        self.runtime.telemetry.count("cleanups_failed")
         self.runtime.telemetry.note("a target could not clean up", task=task.id.text, error=why)
 
 

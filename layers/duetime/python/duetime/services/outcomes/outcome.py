@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, WriteResult
+from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
 from duetime.domain.limits import (
     ATTEMPTS_INLINE,
     LEASE_RETURN_MARGIN,
@@ -14,8 +13,7 @@ from duetime.domain.limits import (
     MAX_RESULT_BYTES,
     MAX_WAIT_REASON_LENGTH,
 )
-from duetime.domain.tasks.attempt_outcomes import Run
-from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import (
     SKIPPED,
     Deferred,
@@ -28,14 +26,15 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
+from duetime.domain.tasks.cancellation import is_cancelled
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
-from duetime.domain.tasks.states import LEGAL, Move, State
+from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
-from duetime.domain.tasks.task import StopRequest
-from duetime.domain.topologies.watchdog_times import deferred_until, reminders
-from duetime.services.content_retention import let_expire, replace_content
+from duetime.services.content_retention import let_expire
+from duetime.services.outcomes.suspended_attempts import write_deferral, write_pause
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.attempt_outcomes import Run
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -75,13 +74,13 @@ class OutcomeWriter:
             case Succeeded(result):
                 return self._succeed(run, result, phases)
             case Failed():
-                return self._fail(run, ending, phases)
+                return self.fail(run, ending, phases)
             case Deferred():
                 return self._defer(run)
             case Yielded(checkpoint):
-                return self._yield(run, checkpoint, phases)
+                return self._pause(run, checkpoint, phases)
             case Stopped():
-                return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
+                return self.end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
             case Postponed():
                 return self.postpone(run.task, ending)
             case Skipped():
@@ -96,23 +95,23 @@ class OutcomeWriter:
         """
         sets: TaskChanges = {
             "attempt": task.attempt - 1,
-            "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH],
-            "lease_ends_at": None,
+            "waiting_for": held.reason[:MAX_WAIT_REASON_LENGTH],
+            "lease_expires_at": None,
         }
-        if task.started_at == task.run_at and not task.deferred:
+        if task.started_at == task.run_at and not task.awaiting_notification:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
-        self.runtime.telemetry.count("tasks_held_back")
+        self.runtime.telemetry.count("tasks_postponed")
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
         # A topology's own run has its nodes stopped; its next attempt heeds what was requested of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
-        if not _is_cancelled(task, end):
+        if not is_cancelled(task, end):
             return end
-        del sets["lease_ends_at"]
+        del sets["lease_expires_at"]
         return self.write_outcome(
-            task, Move.STOP, {**sets, "waits_for": None, "stop_request": None}, self.runtime.now()
+            task, Move.STOP, {**sets, "waiting_for": None, "requested_action": None}, self.runtime.now()
         )
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
@@ -128,7 +127,7 @@ class OutcomeWriter:
         sets: TaskChanges = {
             "attempt": task.attempt - 1,
             "error": failure(SKIPPED, skipped.reason).error,
-            "waits_for": None,
+            "waiting_for": None,
             "finished_at": now,
             "expires_at": now + self.retention,
         }
@@ -140,46 +139,6 @@ class OutcomeWriter:
             self.runtime.telemetry.count("tasks_skipped")
             let_expire(self.stores.contents, end.task, now + self.retention)
         return end
-
-    def give_up(self, task: Task, phases: frozenset[Phase]) -> WriteResult:
-        """Fail a task whose last attempt was lost: no attempt is left, so nothing is run. It may also be cancelled.
-
-        Args:
-            task: the record as it was just claimed, one attempt beyond its policy.
-            phases: what the target offers.
-        """
-        last = task.retry.max_attempts
-        error = _lost(task, last).error
-        now = self.runtime.now()
-        lines = Run(task, now, now).history_before
-        sets: TaskChanges = {
-            "error": error,
-            "attempt": last,
-            "attempt_history": lines[-ATTEMPTS_INLINE:],
-            "deferred_fence": None,
-        }
-        if task.stop_request is StopRequest.CANCEL:
-            return self.write_outcome(task, Move.STOP, {**sets, "stop_request": None}, now)
-        if task.rollback and Phase.ROLLBACK in phases:
-            return self._undo(task, sets)
-        return self.write_outcome(task, Move.FAIL, sets, now)
-
-    def bury(self, task: Task) -> WriteResult:
-        """Fail a task whose last attempt was lost and which no message watches any more.
-
-        Args:
-            task: the record as it was read; somebody's write in between is a rejection.
-        """
-        now = self.runtime.now()
-        line = AttemptRecord(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
-        lines = (*Run(task, now, now).history_before, line)
-        sets: TaskChanges = {
-            "error": _lost(task, task.attempt).error,
-            "attempt_history": lines[-ATTEMPTS_INLINE:],
-            "stop_request": None,
-        }
-        move = Move.STOP if task.stop_request is StopRequest.CANCEL else Move.GIVE_UP
-        return self.write_outcome(task, move, sets, now, Guard(version=task.version))
 
     def write_outcome(
         self,
@@ -207,12 +166,11 @@ class OutcomeWriter:
         # A node is kept as long as its topology, whose end gives it its expiry.
         sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
-        if (task.deferred or task.pull_queue) and not self.completion.is_here:
-            # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
-            # must not begin beside it.
-            sets["lease_ends_at"] = None
+        if (task.awaiting_notification or task.pull_queue) and not self.completion.is_here:
+            # Nobody works under it; a worker that still waits for its target keeps its lease, so that nothing follows.
+            sets["lease_expires_at"] = None
         if lingers_until is not None:
-            sets["lease_ends_at"] = lingers_until
+            sets["lease_expires_at"] = lingers_until
         write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
@@ -227,27 +185,28 @@ class OutcomeWriter:
     def _succeed(self, run: Run, result: bytes, phases: frozenset[Phase]) -> WriteResult:
         if len(result) > MAX_RESULT_BYTES:
             message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
-            return self._fail(run, failure("ResultTooLarge", message, retriable=False), phases)
+            return self.fail(run, failure("ResultTooLarge", message, retriable=False), phases)
         # Its record expires from this very write on: so does the result, also one that its write never refers to.
         # That of a node does not, as long as its topology goes on.
         is_node = run.task.node_ref is not None
         expiry = unless_referenced(run.ended_at) if is_node else after_record(run.ended_at + self.retention)
         kept = self.stores.contents.keep(run.task.id, f"result.{self.runtime.nonce()}", result, expiry)
-        end = self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
+        end = self.end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
         if is_node and kept.is_outside and isinstance(end, Applied):
             self.stores.contents.retain(run.task.id, kept, expiry)
         return end
 
-    def _fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
+    def fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
+        """Write down a failure: the next attempt, the rollback or the end of the task."""
         task = run.task
         self.runtime.telemetry.count("attempts_failed")
         if ending.retriable and task.retry.allows_after(task.attempt):
             return self._retry(run, ending)
-        if task.rollback and Phase.ROLLBACK in phases:
+        if task.rollback_on_failure and Phase.ROLLBACK in phases:
             self.store_old_attempts(run, AttemptOutcome.FAILED)
             sets: TaskChanges = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
-            return self._undo(task, sets, ending.lingers_until)
-        return self._end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
+            return self.undo(task, sets, ending.lingers_until)
+        return self.end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
 
     def _retry(self, run: Run, ending: Failed) -> WriteResult:
         task = run.task
@@ -255,80 +214,42 @@ class OutcomeWriter:
         at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
         # A pause that its user asked of this attempt, the next one heeds before it calls anything.
-        del changes["stop_request"]
-        sets: TaskChanges = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
+        del changes["requested_action"]
+        sets: TaskChanges = {
+            **changes,
+            "error": ending.error,
+            "progress": None,
+            "lease_expires_at": ending.lingers_until,
+        }
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
-        if _is_cancelled(task, result):
-            return self._end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
+        if is_cancelled(task, result):
+            return self.end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
         self.runtime.telemetry.count("tasks_retried")
         return result
 
-    def _undo(self, task: Task, sets: TaskChanges, lingers_until: Millis | None = None) -> WriteResult:
+    def undo(self, task: Task, sets: TaskChanges, lingers_until: Millis | None = None) -> WriteResult:
         """Have the target roll back: attempts are counted again, and the lease is ended, unless it still works."""
-        sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
+        sets = {**sets, "attempt": 0, "lease_expires_at": lingers_until}
         at = self.runtime.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run) -> WriteResult:
-        """Wait for the target's notification until its deadline: the reminders first, then the long lease."""
-        task = run.task
-        deadline = deferred_until(task, run.started_at)
-        for at in reminders(task, deadline, self.runtime.now(), self.enqueuer.look_ahead):
-            self.enqueuer.remind(task, at)
-        sets: TaskChanges = {"lease_ends_at": deadline, "deferred_fence": task.fence}
-        end = self.stores.tasks.apply(Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets))
+        end = write_deferral(self.stores, self.enqueuer, self.runtime, run)
         self.runtime.telemetry.count("tasks_deferred")
         return end
 
-    def _yield(self, run: Run, checkpoint: bytes | None, phases: frozenset[Phase]) -> WriteResult:
-        """Pause: the attempt counts for nothing, and what it leaves is given to the one that goes on."""
-        task = run.task
+    def _pause(self, run: Run, checkpoint: bytes | None, phases: frozenset[Phase]) -> WriteResult:
         if checkpoint is not None and len(checkpoint) > MAX_CHECKPOINT_BYTES:
             message = f"the checkpoint has {len(checkpoint)} bytes; {MAX_CHECKPOINT_BYTES} are allowed"
-            return self._fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
+            return self.fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
         self.store_old_attempts(run, AttemptOutcome.PAUSED)
-        sets: TaskChanges = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
-        guard = Guard(fence=task.fence, not_cancelled=True)
-        end = self._paused(
-            task, Write(task.id, Move.YIELD, self.runtime.nonce(), guard, sets), checkpoint, run.ended_at
-        )
-        if _is_cancelled(task, end):
-            return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
-        return end
+        end = write_pause(self.stores, self.runtime, run, checkpoint)
+        return self.end(run, Move.STOP, AttemptOutcome.CANCELLED, {}) if is_cancelled(run.task, end) else end
 
-    def _paused(self, task: Task, write: Write, checkpoint: bytes | None, ended_at: Millis) -> WriteResult:
-        """Write down a pause, with the checkpoint that takes the place of an earlier one."""
-        if checkpoint is None:
-            return self.stores.tasks.apply(write)
-        expiry = unless_referenced(max(ended_at, task.due_at))
-        kept = self.stores.contents.keep(task.id, f"checkpoint.{self.runtime.nonce()}", checkpoint, expiry)
-        write = replace(write, sets={**write.sets, "checkpoint": kept})
-        stores = (self.stores.tasks, self.stores.contents)
-        return replace_content(stores, task, task.checkpoint, kept, expiry, partial(self.stores.tasks.apply, write))
-
-    def _end(
+    def end(
         self, run: Run, move: Move, outcome: AttemptOutcome, sets: TaskChanges, lingers_until: Millis | None = None
     ) -> WriteResult:
+        """Write down the last attempt of a task together with its outcome."""
         self.store_old_attempts(run, outcome)
         changes: TaskChanges = {**run.changes(outcome), **sets}
         return self.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
-
-
-def _is_cancelled(task: Task, end: WriteResult) -> bool:
-    """Whether the end of an attempt was rejected because its user has asked for a cancel: that is done instead.
-
-    Whoever was answered that it was requested must not find the task waiting or paused.
-
-    Args:
-        task: the record as the attempt had it.
-        end: what happened to the write.
-    """
-    stored = end.task
-    is_asked = isinstance(end, ConditionFailed) and stored is not None and stored.stop_request is StopRequest.CANCEL
-    return is_asked and stored is not None and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
-
-
-def _lost(task: Task, last: int) -> Failed:
-    if task.deferred_fence is not None:
-        return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, was not notified of in time")
-    return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, vanished")

@@ -41,7 +41,7 @@ class RollbackWriter:
             self.outcome_writer.store_old_attempts(run, AttemptOutcome.RETRIED)
             at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
             changes = run.changes(AttemptOutcome.RETRIED)
-            again: TaskChanges = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
+            again: TaskChanges = {**changes, "error": failed.error, "lease_expires_at": failed.lingers_until}
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
         sets: TaskChanges = {"error": failed.error}
         if task.node_ref is not None:

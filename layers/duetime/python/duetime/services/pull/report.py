@@ -20,12 +20,12 @@ from duetime.domain.tasks.attempt_outcomes import Run
 from duetime.domain.tasks.attempt_results import Ending, Postponed, Stopped, Yielded
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import PullTarget
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
 from duetime.services.enqueue import message_for
 from duetime.services.outcomes.duplicate_report import says_the_same
-from duetime.services.pull.lease import RUN_ONLY
+from duetime.services.pull.claims import RUN_ONLY
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.pull_leases import LeaseKey, Pullers
@@ -58,7 +58,7 @@ class LeaseReports:
     runtime: Runtime
 
     def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
-        """Renew a lease, no further than its attempt may last. The worker must respect `stop_request` of the answer.
+        """Renew a lease, no further than its attempt may last. The worker must respect its `requested_action`.
 
         Raises:
             AttemptOverdue: the attempt has taken longer than it may.
@@ -74,7 +74,7 @@ class LeaseReports:
         until = min(now + key.length, overdue_at)
         if not self.pull_locks.renew(task, until):
             raise LockLost(task)
-        sets: TaskChanges = {"lease_ends_at": until}
+        sets: TaskChanges = {"lease_expires_at": until}
         if progress is not None:
             sets["progress"] = progress
         # One that comes late must not take back what a later one has given.
@@ -125,7 +125,7 @@ class LeaseReports:
     def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
         """A lease that is over: fine if the same was said of it before."""
         if isinstance(ending, Postponed):
-            is_waiting = task.state is State.POSTPONED and task.waits_for == ending.reason
+            is_waiting = task.state is State.WAITING and task.waiting_for == ending.reason
             if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
                 return task
         elif task.attempt_history and task.attempt_history[-1].fence == key.fence:
@@ -156,7 +156,7 @@ def _delivery(task: Task, key: LeaseKey) -> Delivery:
 
 def _check_asked(task: Task, ending: Ending) -> None:
     """A worker pauses or cancels only what its user wants paused or cancelled."""
-    if isinstance(ending, Yielded) and task.stop_request is None:
+    if isinstance(ending, Yielded) and task.requested_action is None:
         raise StateConflict(task, "paused by its worker: nobody has asked for it")
-    if isinstance(ending, Stopped) and task.stop_request is not StopRequest.CANCEL:
+    if isinstance(ending, Stopped) and task.requested_action is not RequestedAction.CANCEL:
         raise StateConflict(task, "cancelled by its worker: nobody has asked for it")

@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.errors import CalendarNotFound, CalendarUsed, Unavailable
+from duetime.domain.errors import (
+    CalendarExists,
+    CalendarNotFound,
+    CalendarUsed,
+    CalendarVersionMismatch,
+    Unavailable,
+)
 from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_PAGE
 from duetime.domain.times import DAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.schedules.calendars import Calendar, Kind
+    from duetime.domain.resource_generations import Incarnation
+    from duetime.domain.schedules.calendars import Calendar, CalendarMode
     from duetime.domain.schedules.time_zones import Zone
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -26,13 +33,54 @@ _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
 class CalendarReader(Protocol):
     """Reads files of calendars."""
 
-    def __call__(self, data: bytes, name: str, start: Millis, end: Millis, *, kind: Kind, zone: Zone) -> Calendar:
+    def __call__(
+        self, data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
+    ) -> Calendar:
         """The calendar that a file holds, for a period.
 
         Raises:
             FieldInvalid: it cannot be read, or has too much.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """What must be so for a calendar to be written.
+
+    Attributes:
+        version: at which it must be; `None` for any, or none.
+        absent: there must be none.
+    """
+
+    version: int | None = None
+    absent: bool = False
+
+    def check(self, name: str, calendar: Calendar | None, incarnation: Incarnation) -> None:
+        """Reject a write of what is not as it must be.
+
+        Raises:
+            CalendarExists: there is one, and there must be none.
+            CalendarVersionMismatch: it is at another version, or there is none.
+        """
+        if self.absent and calendar is not None:
+            raise CalendarExists(name)
+        if self.version is not None and (calendar is None or version_of(incarnation) != self.version):
+            raise CalendarVersionMismatch(name)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedCalendar:
+    """A calendar as it is stored.
+
+    Attributes:
+        version: grows with every write.
+        is_new: there was none of its name before.
+    """
+
+    calendar: Calendar
+    version: int
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,48 +95,57 @@ class CalendarManager:
     runtime: Runtime
     read_ics: CalendarReader
 
-    def put(self, owner: str, calendar: Calendar) -> Calendar:
+    def put(self, owner: str, calendar: Calendar, condition: Precondition | None = None) -> VersionedCalendar:
         """Keep a calendar, instead of what was under its name before; it counts from a schedule's next check on.
 
         Raises:
+            CalendarExists: there is one, and there must be none.
+            CalendarVersionMismatch: it is at another version than it must be.
             FieldInvalid: it is too large.
             Unavailable: others kept changing it.
         """
         for _ in range(_TRIES):
-            _, incarnation = self.stores.calendars.read_edition(owner, calendar.name)
+            before, incarnation = self.stores.calendars.read_edition(owner, calendar.name)
+            (condition or _ANY).check(calendar.name, before, incarnation)
             if self.stores.calendars.put(owner, calendar, incarnation, self.runtime.nonce()):
-                return calendar
+                return VersionedCalendar(calendar, version_of(incarnation.next), is_new=before is None)
         raise _busy(calendar.name)
 
-    def put_ics(self, owner: str, name: str, data: bytes, kind: Kind, zone: Zone) -> Calendar:
+    def put_ics(
+        self, owner: str, name: str, data: bytes, mode: CalendarMode, zone: Zone, condition: Precondition | None = None
+    ) -> VersionedCalendar:
         """Keep what an iCalendar file says of the last year and the next two.
 
         Raises:
+            CalendarExists: there is one, and there must be none.
+            CalendarVersionMismatch: it is at another version than it must be.
             FieldInvalid: it cannot be read, or is too large.
         """
         now = self.runtime.now()
-        return self.put(owner, self.read_ics(data, name, now - _BACK, now + _AHEAD, kind=kind, zone=zone))
+        calendar = self.read_ics(data, name, now - _BACK, now + _AHEAD, mode=mode, zone=zone)
+        return self.put(owner, calendar, condition)
 
-    def get(self, owner: str, name: str) -> Calendar:
+    def get(self, owner: str, name: str) -> VersionedCalendar:
         """Read a calendar.
 
         Raises:
             CalendarNotFound: there is none of that name.
         """
-        calendar = self.stores.calendars.read(owner, name)
+        calendar, incarnation = self.stores.calendars.read_edition(owner, name)
         if calendar is None:
             raise CalendarNotFound(name)
-        return calendar
+        return VersionedCalendar(calendar, version_of(incarnation))
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
         """An owner's calendars by their names, eventually consistently; the list goes on behind `after`."""
         return self.stores.calendars.list_after(owner, after, limit)
 
-    def delete(self, owner: str, name: str) -> None:
+    def delete(self, owner: str, name: str, version: int | None = None) -> None:
         """Remove a calendar.
 
         Raises:
             CalendarNotFound: there is none of that name.
+            CalendarVersionMismatch: it is at another version than it must be.
             CalendarUsed: a schedule names it.
             Unavailable: others kept changing it.
         """
@@ -96,6 +153,7 @@ class CalendarManager:
         if calendar is None:
             raise CalendarNotFound(name)
         for _ in range(_TRIES):
+            Precondition(version).check(name, calendar, incarnation)
             self._check_unused(owner, name)
             expires_at = self.runtime.now() + DELETION_MARKER_LIFE
             if self.stores.calendars.remove(owner, calendar, incarnation, self.runtime.nonce(), expires_at):
@@ -114,6 +172,17 @@ class CalendarManager:
                 if name in schedule.spec.calendars:
                     raise CalendarUsed(name, schedule.name)
             after = page[-1].name
+
+
+def version_of(incarnation: Incarnation) -> int:
+    """The version of a calendar.
+
+    One that was stored before there were editions is at the first: no version is 0, which no ETag has.
+    """
+    return incarnation.number + 1
+
+
+_ANY = Precondition()
 
 
 def _busy(name: str) -> Unavailable:

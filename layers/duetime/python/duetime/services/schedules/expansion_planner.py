@@ -191,14 +191,14 @@ class ExpansionPlanner:
     def _go_on(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis) -> None:
         """The chain of a permanent schedule: repaired if it has broken."""
         stored = current.before
-        schedule, last = stored.schedule(calendars), stored.last
+        schedule, last = stored.schedule(calendars), stored.last_run
         if last is None or not stored.is_current(last):
-            stored = self.save(continued(stored, first_run(schedule, stored.changed_at)))
-            last = None if stored.state is ScheduleState.ENDED else stored.last
+            stored = self.save(continued(stored, first_run(schedule, stored.updated_at)))
+            last = None if stored.state is ScheduleState.ENDED else stored.last_run
         elif (task := self.stores.tasks.read(last.task_id)) is not None:
             if task.finished_at is not None:
                 stored = self.save(continued(stored, run_after(schedule, last, ended_at(task, now))))
-            last = stored.last if stored.last != last else None
+            last = stored.last_run if stored.last_run != last else None
         current.before = stored
         current.after = replace(stored, generation=current.after.generation, tzdata=current.after.tzdata)
         if last is not None and stored.state is ScheduleState.ACTIVE:
@@ -213,8 +213,8 @@ class ExpansionPlanner:
             expansion = expand_backfill(schedule, run, horizon, now, MAX_EXPANSION - len(current.due))
             current.due += [Due(each, Cause.BACKFILL, run.id) for each in expansion.occurrences]
             current.more = current.more or expansion.more
-            placed = current.after.placed + len(expansion.occurrences)
-            current.after = replace(current.after.with_backfill(expansion.after), placed=placed)
+            placed = current.after.runs_started + len(expansion.occurrences)
+            current.after = replace(current.after.with_backfill(expansion.after), runs_started=placed)
 
     def _write_timer(self, current: ExpansionPass, now: Millis) -> None:
         """Have the schedule met again, in a minute that nobody has read yet."""

@@ -26,7 +26,7 @@ from duetime.services.tasks.create import PAYLOAD
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.schedules.definition import ScheduleChange, ScheduleSpec
+    from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -93,42 +93,49 @@ class ScheduleManager:
         """An owner's schedules by their names, eventually consistently; the list goes on behind `after`."""
         return self.stores.schedules.list_after(owner, after, limit)
 
-    def change(self, owner: str, name: str, change: ScheduleChange, version: int | None = None) -> StoredSchedule:
-        """Change a schedule; what was placed and is to come is placed again.
+    def update(self, owner: str, name: str, update: ScheduleUpdate, version: int | None = None) -> StoredSchedule:
+        """Update a schedule; what was placed and is to come is placed again.
 
         What was due by now and has not begun is dropped by a change of the timing, and by no other.
 
         Raises:
             FieldInvalid: a field cannot be accepted, or its time never comes.
         """
-        task = change.fields.get("task")
-        if task is not None:
-            self.writer.expander.planner.occurrence_tasks.accept(task)
-        payload: Content | None = None
+        before = self.writer.read(owner, name, version)
+        stored_payload: Content | None = None
 
-        def changed(stored: StoredSchedule) -> StoredSchedule:
-            nonlocal payload
-            spec = change.of(stored.spec)
-            keeps_due = stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec)
-            moved = stored.edited if keeps_due else stored.steered
-            after = moved(self.runtime.now(), self.writer.expander.planner.known_calendars_of(stored))
-            after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
-            if "remaining_runs" in change.fields:
+        def updated(stored: StoredSchedule) -> StoredSchedule:
+            nonlocal stored_payload
+            spec = update.of(self._with_payload(stored).spec if update.task else stored.spec)
+            if update.task is not None:
+                self.writer.expander.planner.occurrence_tasks.accept(spec.task)
+            after = self._updated(stored, spec)
+            if "remaining_runs" in update.fields:
                 after = replace(after, remaining_runs=spec.remaining_runs)
-            if after.state is ScheduleState.ENDED:
-                after = replace(after, state=ScheduleState.ACTIVE)
             self.writer.check(after)
-            if task is None:
+            if update.task is None or not update.task.has_payload:
                 return after
-            payload = payload or self.writer.store_payload(stored.uid, task.payload)
-            return replace(after, payload=payload)
+            stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
+            return replace(after, payload=stored_payload)
 
-        before = self.writer.read(owner, name)
-        after = self.writer.write(before, version, changed, with_timer=True)
-        if task is not None:
+        after = self.writer.write(before, version, updated, with_timer=True)
+        if stored_payload is not None:
             self.writer.retain_payload(after)
             self.writer.expire_payload(after.uid, before.payload)
         return self.writer.expand(after)
+
+    def _with_payload(self, stored: StoredSchedule) -> StoredSchedule:
+        """With the payload in its specification, for an update is merged into both."""
+        payload = self.writer.with_payload(stored).payload.data or b""
+        return replace(stored, spec=replace(stored.spec, task=replace(stored.spec.task, payload=payload)))
+
+    def _updated(self, stored: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
+        """In its next revision, with another specification; active again if it had ended."""
+        keeps_due = stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec)
+        moved = stored.edited if keeps_due else stored.steered
+        after = moved(self.runtime.now(), self.writer.expander.planner.known_calendars_of(stored))
+        after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
+        return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
         """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
@@ -145,8 +152,8 @@ class ScheduleManager:
                 return
         raise busy(name)
 
-    def pause(self, owner: str, name: str, note: str = "", version: int | None = None) -> StoredSchedule:
-        """Hold a schedule; what was placed and has not begun does not run. One that is held gets the note.
+    def pause(self, owner: str, name: str, reason: str = "", version: int | None = None) -> StoredSchedule:
+        """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.
 
         Raises:
             ScheduleStateConflict: it has ended.
@@ -156,8 +163,8 @@ class ScheduleManager:
             if stored.state is ScheduleState.ENDED:
                 raise ScheduleStateConflict(name, stored.state, "paused")
             if stored.state is ScheduleState.PAUSED:
-                return replace(stored, note=note, version=stored.version + 1)
-            return stored.paused(self.runtime.now(), note, self.writer.expander.planner.known_calendars_of(stored))
+                return replace(stored, paused_reason=reason, version=stored.version + 1)
+            return stored.paused(self.runtime.now(), reason, self.writer.expander.planner.known_calendars_of(stored))
 
         return self.writer.write(self.writer.read(owner, name), version, paused)
 
@@ -173,7 +180,7 @@ class ScheduleManager:
             if stored.state is not ScheduleState.PAUSED:
                 return stored
             now = self.runtime.now()
-            after = replace(stored, state=ScheduleState.ACTIVE, note="", done=now, changed_at=now)
+            after = replace(stored, state=ScheduleState.ACTIVE, paused_reason="", done=now, updated_at=now)
             after = replace(after, version=stored.version + 1)
             self.writer.expander.planner.occurrence_tasks.check(after)
             self.writer.expander.planner.calendars_of(after)
@@ -194,7 +201,7 @@ class ScheduleManager:
             spec=replace(spec, task=replace(spec.task, payload=b"")),
             payload=_NOTHING,
             created_at=now,
-            changed_at=now,
+            updated_at=now,
             done=now - 1,
             tzdata=tzdata_version(),
             remaining_runs=spec.remaining_runs,

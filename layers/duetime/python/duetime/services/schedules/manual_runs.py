@@ -1,4 +1,4 @@
-"""Manual runs of schedules: triggered now, or backfilled for a past period."""
+"""Manual runs of schedules: one now, or those of a past period."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from duetime.domain.tasks.parents import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -43,7 +45,7 @@ class ManualRuns:
     enqueuer: Enqueuer
     runtime: Runtime
 
-    def trigger(self, owner: str, name: str) -> Task:
+    def run(self, owner: str, name: str) -> Task:
         """Have a schedule's task run once, now, whatever its recurrence and even if it is held.
 
         Returns:
@@ -52,20 +54,18 @@ class ManualRuns:
         stored, now = self.writer.read(owner, name), self.runtime.now()
         occurrence = Occurrence(now, now, now, f"now {self.runtime.nonce()}")
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
-        due = Due(occurrence, Cause.TRIGGER)
+        due = Due(occurrence, Cause.MANUAL)
         task = occurrence_tasks.produce(stored, due, occurrence_tasks.payload_of(stored))
         self.enqueuer.send_due([task])
-        told = replace(stored, placed=stored.placed + 1)
+        told = replace(stored, runs_started=stored.runs_started + 1)
         key = stored.spec.clock.zone.text_at(now)
         with suppress(Unavailable):
             # A remark that is lost does no harm.
-            self.stores.schedules.save(
-                told.remarked(now, key, f"triggered by hand: task {task.id}"), self.runtime.nonce()
-            )
+            self.stores.schedules.save(told.remarked(now, key, f"run by hand: task {task.id}"), self.runtime.nonce())
         return task
 
-    def backfill(self, owner: str, name: str, start: Millis, end: Millis, per_minute: int) -> StoredSchedule:
-        """Have the occurrences of a past period run, at a pace; the backfill is the last of `backfills`.
+    def backfill(self, owner: str, name: str, start: Millis, end: Millis, per_minute: int) -> BackfillRun:
+        """Have the occurrences of a past period run, at a pace.
 
         Raises:
             FieldInvalid: the period is empty, not past, or nothing comes in it, or the pace is out of bounds.
@@ -79,12 +79,25 @@ class ManualRuns:
                 raise ScheduleStateConflict(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
             size = wanted.size(stored.schedule(self.writer.expander.planner.calendars_of(stored)))
             if not size:
-                raise FieldInvalid("from", "begins a stretch of time in which the schedule has no occurrence")
+                raise FieldInvalid("scheduled_after", "begins a period in which the schedule has no occurrence")
             return replace(stored.with_backfill(BackfillRun(run_id, wanted, size)), version=stored.version + 1)
 
-        return self.writer.expand(self.writer.write(self.writer.read(owner, name), None, backfilled, with_timer=True))
+        after = self.writer.write(self.writer.read(owner, name), None, backfilled, with_timer=True)
+        return backfill_of(self.writer.expand(after), run_id)
 
-    def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> StoredSchedule:
+    def backfills(self, owner: str, name: str) -> Sequence[BackfillRun]:
+        """The backfills of a schedule: those on their way, and the latest that have finished."""
+        return self.writer.read(owner, name).backfills
+
+    def get_backfill(self, owner: str, name: str, backfill_id: str) -> BackfillRun:
+        """Read a backfill.
+
+        Raises:
+            BackfillNotFound: the schedule has none of this id.
+        """
+        return backfill_of(self.writer.read(owner, name), backfill_id)
+
+    def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> BackfillRun:
         """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.
 
         Raises:
@@ -92,12 +105,22 @@ class ManualRuns:
         """
 
         def cancelled(stored: StoredSchedule) -> StoredSchedule:
-            run = next((each for each in stored.backfills if each.id == backfill_id), None)
-            if run is None:
-                raise BackfillNotFound(name, backfill_id)
-            if run.ended_at is not None:
+            run = backfill_of(stored, backfill_id)
+            if run.finished_at is not None:
                 return stored
-            ended = stored.with_backfill(replace(run, ended_at=self.runtime.now()))
+            ended = stored.with_backfill(replace(run, finished_at=self.runtime.now()))
             return replace(ended, version=stored.version + 1)
 
-        return self.writer.write(self.writer.read(owner, name), None, cancelled)
+        return backfill_of(self.writer.write(self.writer.read(owner, name), None, cancelled), backfill_id)
+
+
+def backfill_of(stored: StoredSchedule, backfill_id: str) -> BackfillRun:
+    """A backfill of a schedule.
+
+    Raises:
+        BackfillNotFound: the schedule has none of this id.
+    """
+    run = next((each for each in stored.backfills if each.id == backfill_id), None)
+    if run is None:
+        raise BackfillNotFound(stored.name, backfill_id)
+    return run

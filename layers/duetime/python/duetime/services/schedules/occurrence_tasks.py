@@ -33,7 +33,7 @@ class Due:
     """
 
     occurrence: Occurrence
-    cause: Cause = Cause.RECURRENCE
+    cause: Cause = Cause.SCHEDULE
     purpose: str = ""
 
 
@@ -76,7 +76,7 @@ class OccurrenceTasks:
         Raises:
             ContentExpired: it lies outside the schedule and is gone.
         """
-        is_new = stored.last is None or stored.last.revision != stored.revision
+        is_new = stored.last_run is None or stored.last_run.revision != stored.revision
         if stored.payload.is_outside and is_new:
             # Here, where the trigger comes too: whoever wrote the schedule may have vanished.
             self.contents.retain(stored.uid, stored.payload)

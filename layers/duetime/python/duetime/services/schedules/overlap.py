@@ -12,7 +12,7 @@ from duetime.domain.schedules.permanent_runs import continued, ended_at, run_aft
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import Postponed, Skipped
 from duetime.domain.tasks.parents import Cause
-from duetime.domain.tasks.states import WAITING, Move, State
+from duetime.domain.tasks.states import STARTABLE, Move, State
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class OverlapControl:
             self._pause(task, schedule_ref)
         if not may_overlap(stored):
             self._make_room(task, stored, activity)
-        if stored.is_permanent and schedule_ref.cause is Cause.RECURRENCE:
+        if stored.is_permanent and schedule_ref.cause is Cause.SCHEDULE:
             self._go_on(task)
 
     def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> Postponed | Skipped | None:
@@ -101,7 +101,7 @@ class OverlapControl:
         if not self._save(stored, replace(seen, active=None)):
             raise Unavailable(f"the occurrences of {stored.name!r} were written by somebody else")
         buffered = self._open(seen.buffered)
-        if buffered is not None and buffered.state in WAITING:
+        if buffered is not None and buffered.state in STARTABLE:
             self.enqueuer.move(buffered, Move.REPLACE, self.runtime.now(), Guard(version=buffered.version), {})
 
     def _go_on(self, task: Task) -> None:
@@ -110,7 +110,7 @@ class OverlapControl:
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
             )
-            last = None if stored is None else stored.last
+            last = None if stored is None else stored.last_run
             if stored is None or task.schedule_ref is None or stored.mark != task.schedule_ref.mark:
                 return
             if last is None or stored.state is not ScheduleState.ACTIVE:
@@ -125,8 +125,8 @@ class OverlapControl:
             schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
             after = continued(stored, run_after(schedule, last, ended_at(task, self.runtime.now())))
             if self.stores.schedules.save(after, self.runtime.nonce()):
-                if after.last is not None and after.state is ScheduleState.ACTIVE:
-                    self._produce(after, after.last.nominal)
+                if after.last_run is not None and after.state is ScheduleState.ACTIVE:
+                    self._produce(after, after.last_run.nominal)
                 return
         raise Unavailable(f"the schedule {stored.name if stored else ''!r} was written again and again")
 
@@ -147,7 +147,7 @@ class OverlapControl:
                 return
             if stored.state is ScheduleState.PAUSED:
                 return
-            kind = task.error.kind if task.error else "error"
+            kind = task.error.type if task.error else "error"
             calendars = self.expander.planner.known_calendars_of(stored)
             paused = stored.paused(self.runtime.now(), f"the task {task.id} failed: {kind}", calendars)
             if self.stores.schedules.save(paused, self.runtime.nonce()):
@@ -165,7 +165,7 @@ class OverlapControl:
         if once and stored.log and stored.log[-1].note == reason:
             return
         key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
-        told = replace(stored, skipped=stored.skipped + 1).remarked(self.runtime.now(), key, reason)
+        told = replace(stored, runs_skipped=stored.runs_skipped + 1).remarked(self.runtime.now(), key, reason)
         self.stores.schedules.save(told, self.runtime.nonce())
 
     def _open(self, task_id: TaskId | None) -> Task | None:

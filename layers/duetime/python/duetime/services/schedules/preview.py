@@ -67,7 +67,7 @@ class SchedulePreview:
         """The next occurrences, those that do not run among them; none of a schedule that no clock moves on."""
         if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return []
-        now, last = self.clock.now(), stored.last
+        now, last = self.clock.now(), stored.last_run
         schedule = stored.schedule(self._known(stored))
         remaining = schedule.remaining_runs
         if remaining is not None:
@@ -83,7 +83,7 @@ class SchedulePreview:
         if stored.state is not ScheduleState.ACTIVE:
             return None
         if stored.is_permanent:
-            return None if stored.last is None else stored.last.nominal
+            return None if stored.last_run is None else stored.last_run.nominal
         return next((each.due_at for each in self.upcoming(stored, _NEAR) if each.runs), None)
 
     def occurrences(self, owner: str, name: str, start: Millis, end: Millis, limit: int) -> list[Seen]:
@@ -105,10 +105,10 @@ class SchedulePreview:
 
     def _found(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Occurrence]:
         if stored.is_permanent:
-            last = stored.last
+            last = stored.last_run
             is_asked = last is not None and start <= last.nominal <= end
             return [run_of(stored, last.nominal)] if last is not None and is_asked else []
-        since = max(start - 1, stored.changed_at - 1)
+        since = max(start - 1, stored.updated_at - 1)
         schedule = stored.schedule(self._known(stored))
         past = between(schedule, since, min(end, self.clock.now()), limit)
         if end <= self.clock.now() or len(past) >= limit:

@@ -57,7 +57,10 @@ class ScheduleWriter:
 
     def read_with_payload(self, owner: str, name: str) -> StoredSchedule:
         """Read a schedule, its payload too."""
-        stored = self.read(owner, name)
+        return self.with_payload(self.read(owner, name))
+
+    def with_payload(self, stored: StoredSchedule) -> StoredSchedule:
+        """A schedule with its payload, unless that is no longer kept."""
         payload = stored.payload
         if payload.data is None:
             with suppress(ContentExpired):

@@ -37,6 +37,17 @@ class SwitchAdmin:
         now = self.runtime.now()
         return found, [(circuit, circuit.state(now)) for circuit in self.stores.circuit_breakers.list_open(MAX_PAGE)]
 
+    def get(self, caller: str, key: SwitchKey) -> Switch:
+        """One switch.
+
+        Raises:
+            SwitchNotFound: there is none, or it concerns others only.
+        """
+        found = self.stores.switches.read(consistent=True).by_key.get(key)
+        if found is None or not (_concerns(key, caller) or self.operators.include(caller)):
+            raise SwitchNotFound(key)
+        return found
+
     def put(self, caller: str, switch: Switch) -> Switch:
         """Set a switch, whatever it was; one that changes nothing is removed.
 
@@ -45,7 +56,7 @@ class SwitchAdmin:
             SwitchesFull: there are too many.
             Unavailable: others kept changing switches.
         """
-        wanted = replace(switch, changed_at=self.runtime.now(), changed_by=caller)
+        wanted = replace(switch, updated_at=self.runtime.now(), updated_by=caller)
 
         def change(switches: Switches) -> Switches:
             self._check(caller, switch.key, switches)
@@ -57,8 +68,8 @@ class SwitchAdmin:
         self._change(change)
         return wanted
 
-    def remove(self, caller: str, key: SwitchKey) -> Switch:
-        """Remove a switch: what it postponed comes again by itself.
+    def delete(self, caller: str, key: SwitchKey) -> Switch:
+        """Delete a switch: what it postponed comes again by itself.
 
         Raises:
             OperatorRequired: it concerns other owners too, or an operator has set it.
@@ -87,7 +98,7 @@ class SwitchAdmin:
         if self.operators.include(caller):
             return
         present = switches.by_key.get(key)
-        if key != SwitchKey(SwitchScope.OWNER, caller) or (present and present.changed_by != caller):
+        if key != SwitchKey(SwitchScope.OWNER, caller) or (present and present.updated_by != caller):
             raise OperatorRequired
 
 

@@ -64,7 +64,7 @@ class AttemptReports:
         if task.fence != fence or task.state is not State.RUNNING:
             return self._repeated(task, fence, ending)
         now = self.runtime.now()
-        if (task.lease_ends_at or 0) < now:
+        if (task.lease_expires_at or 0) < now:
             raise FenceMismatch(task, _TIME_IS_OVER)
         end = self.outcome_writer.finish(Run(task, task.run_at or now, now), ending, _offered(task))
         if not isinstance(end, Applied):
@@ -88,18 +88,18 @@ class AttemptReports:
         now = self.runtime.now()
         if task.fence != fence or task.state not in LEASED:
             raise FenceMismatch(task)
-        if (task.lease_ends_at or 0) < now:
+        if (task.lease_expires_at or 0) < now:
             raise FenceMismatch(task, _TIME_IS_OVER)
         sets: TaskChanges = {} if progress is None else {"progress": progress}
         guard = Guard(owner=owner, fence=fence)
-        if task.deferred:
+        if task.awaiting_notification:
             deadline = deferred_until(task, now)
             # One check for all the heartbeats of a minute.
             at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.enqueuer.look_ahead)
             self.enqueuer.remind(task, at)
             if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):
                 raise LockLost(task)
-            sets["lease_ends_at"] = deadline
+            sets["lease_expires_at"] = deadline
             # One that comes late must not take back what a later one has given.
             guard = replace(guard, leased_until_before=deadline)
         result = self.stores.tasks.apply(Write(task_id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))

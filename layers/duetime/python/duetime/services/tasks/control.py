@@ -17,7 +17,7 @@ from duetime.domain.tasks.attempt_outcomes import reported_history
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.services.content_retention import extend, retain_open
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class TaskControl:
             paused = self._moved(task, Move.PAUSE, _no_pause, version)
             self.lock_manager.release_reservation(paused)
             return paused
-        return self._ask(task, StopRequest.PAUSE, "paused", version)
+        return self._ask(task, RequestedAction.PAUSE, "paused", version)
 
     def stop(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Ask a running task to stop, which it does when it can."""
-        return self._ask(self._read(owner, task_id, version), StopRequest.CANCEL, "cancelled", version)
+        return self._ask(self._read(owner, task_id, version), RequestedAction.CANCEL, "cancelled", version)
 
     def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None) -> Task:
         """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
@@ -96,7 +96,7 @@ class TaskControl:
         task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
             return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)
-        if task.stop_request is StopRequest.PAUSE:
+        if task.requested_action is RequestedAction.PAUSE:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, _pause_taken_back, version)
@@ -146,13 +146,13 @@ class TaskControl:
             raise VersionMismatch(task)
         return task
 
-    def _ask(self, task: Task, stop_request: StopRequest, wanted: str, version: int | None = None) -> Task:
+    def _ask(self, task: Task, requested_action: RequestedAction, wanted: str, version: int | None = None) -> Task:
         if task.state not in LEGAL[Move.REQUEST_STOP].sources:
             raise StateConflict(task, wanted)
-        if task.stop_request in (stop_request, StopRequest.CANCEL):
+        if task.requested_action in (requested_action, RequestedAction.CANCEL):
             # What is to stop for good need not pause.
             return task
-        return self._moved(task, Move.REQUEST_STOP, partial(_stronger, stop_request), version)
+        return self._moved(task, Move.REQUEST_STOP, partial(_stronger, requested_action), version)
 
     def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], TaskChanges], version: int | None) -> Task:
         """Make a move, again while others write in between and it stays legal, unless only this version is meant.
@@ -201,31 +201,31 @@ class TaskControl:
             "attempt": 0,
             "finished_at": None,
             "expires_at": None,
-            "stop_request": None,
-            "lease_ends_at": None,
+            "requested_action": None,
+            "lease_expires_at": None,
         }
         reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
         retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
         return reopened
 
 
-def _stronger(stop_request: StopRequest, task: Task) -> TaskChanges:
+def _stronger(action: RequestedAction, task: Task) -> TaskChanges:
     """Of what is requested now and what was requested before, what prevails: a pause does not replace a cancel."""
-    return {"stop_request": StopRequest.CANCEL if task.stop_request is StopRequest.CANCEL else stop_request}
+    return {"requested_action": RequestedAction.CANCEL if task.requested_action is RequestedAction.CANCEL else action}
 
 
 def _pause_taken_back(task: Task) -> TaskChanges:
     """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
-    if task.stop_request is not StopRequest.PAUSE:
+    if task.requested_action is not RequestedAction.PAUSE:
         raise StateConflict(task, "resumed")
-    return {"stop_request": None}
+    return {"requested_action": None}
 
 
 def _goes_on_at(task: Task) -> Millis:
     """When a paused task goes on."""
-    return task.next_at if task.waits_for is None else task.due_at
+    return task.next_at if task.waiting_for is None else task.due_at
 
 
 def _no_pause(task: Task) -> TaskChanges:
     """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
-    return {"stop_request": None} if task.stop_request is StopRequest.PAUSE else {}
+    return {"requested_action": None} if task.requested_action is RequestedAction.PAUSE else {}

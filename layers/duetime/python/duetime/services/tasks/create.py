@@ -54,6 +54,18 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Creation:
+    """What came of a request to create a task.
+
+    Attributes:
+        is_replay: the task was there already: the request is a repetition.
+    """
+
+    task: Task
+    is_replay: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Accepted:
     """What stays the same however often a request is repeated."""
 
@@ -83,7 +95,11 @@ class TaskCreator:
     rules: TargetRules
 
     def create(self, owner: str, order: Order) -> Task:
-        """Accept one task.
+        """Accept one task; see `create_once`."""
+        return self.create_once(owner, order).task
+
+    def create_once(self, owner: str, order: Order) -> Creation:
+        """Accept one task, and say whether it was accepted before.
 
         Raises:
             FieldInvalid: it is due more than ten years ahead, or its target may not be called.
@@ -93,9 +109,9 @@ class TaskCreator:
         task, written = self._write(owner, order)
         if written:
             self.enqueuer.send_due([task])
-        return task
+        return Creation(task, is_replay=not written)
 
-    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Task | RequestError | Unavailable]:
+    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Creation | RequestError | Unavailable]:
         """Accept many tasks, each for itself: a task or the reason why not, in the order they were requested."""
 
         def attempt(order: Order) -> tuple[Task, bool] | RequestError | Unavailable:
@@ -107,7 +123,7 @@ class TaskCreator:
         self.shards.prepare()
         ends = self.runtime.executor.map(attempt, orders)
         self._send_new(ends)
-        return [end[0] if isinstance(end, tuple) else end for end in ends]
+        return [Creation(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]
 
     def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
         """Accept many tasks, each for itself, whatever goes wrong with any: a task or why there is none, in order."""

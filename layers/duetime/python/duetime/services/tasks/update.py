@@ -156,19 +156,22 @@ class TaskUpdater:
             return {}
         payload = wanted.payload if wanted.payload is not None else self._payload_of(task)
         try:
-            return {"deadline_seconds": self.read_graph(payload).lasts_seconds}
+            return {"notify_within_seconds": self.read_graph(payload).lasts_seconds}
         except FieldInvalid as refusal:
             at = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
             raise FieldInvalid(at, refusal.reason) from None
 
     def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
         """Reject what does not fit the task, before anything of it is kept."""
-        target, rollback = fields.get("target", task.target), fields.get("rollback", task.rollback)
-        if not fields.keys().isdisjoint({"target", "rollback", "callback_url"}):
+        target = fields.get("target", task.target)
+        rollback = fields.get("rollback_on_failure", task.rollback_on_failure)
+        if not fields.keys().isdisjoint({"target", "rollback_on_failure", "callback_url"}):
             callback_url = fields.get("callback_url", task.callback_url)
-            self.rules.target_of(TaskSpec(task.type, target=target, rollback=rollback, callback_url=callback_url))
+            self.rules.target_of(
+                TaskSpec(task.type, target=target, rollback_on_failure=rollback, callback_url=callback_url)
+            )
             if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:
-                raise FieldInvalid("rollback", "needs 'rollback' among the phases of the target")
+                raise FieldInvalid("rollback_on_failure", "needs 'rollback' among the phases of the target")
         if wanted.sets_due:
             due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), self.runtime.now())
 

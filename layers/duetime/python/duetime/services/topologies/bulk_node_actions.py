@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.tasks.states import LEASED
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.services.bulk.executor import Replaced
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.reconciler import TopologyReconciler, Work
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
-STOP_REQUESTS = {BulkKind.PAUSE: StopRequest.PAUSE, BulkKind.CANCEL: StopRequest.CANCEL, BulkKind.RESUME: None}
+STOP_REQUESTS = {BulkKind.PAUSE: RequestedAction.PAUSE, BulkKind.CANCEL: RequestedAction.CANCEL, BulkKind.RESUME: None}
 """What must be asked of the topology's task for an operation to be wanted."""
 
 
@@ -48,8 +48,8 @@ class TopologySteps:
         return replace(
             before,
             examined=len(topology_run.graph.nodes),
-            matched=before.changed + len(work),
-            changed=before.changed + done,
+            matched=before.affected + len(work),
+            affected=before.affected + done,
             is_complete=not work,
         )
 
@@ -68,6 +68,6 @@ class TopologySteps:
             return topology_run.run_state.ended and not topology_run.task.is_terminal
         if topology_run.task.state not in LEASED:
             return True
-        if topology_run.task.stop_request is not STOP_REQUESTS[operation.kind]:
+        if topology_run.task.requested_action is not STOP_REQUESTS[operation.kind]:
             raise Replaced
         return False

@@ -68,7 +68,7 @@ class NodeActions:
         if verdict is Verdict.READY:
             if (
                 topology_run.task.state is State.RUNNING
-                and topology_run.task.stop_request is None
+                and topology_run.task.requested_action is None
                 and not topology_run.run_state.stopped
             ):
                 self._release(topology_run, key)
@@ -99,8 +99,8 @@ class NodeActions:
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
-        sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "stop_request": None}
-        sets |= {"lease_ends_at": None, "attempt_history": reported_history(task)}
+        sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
+        sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
         now = self.clock.now()
         expiry = unless_referenced(now)
         with suppress(ContentExpired):

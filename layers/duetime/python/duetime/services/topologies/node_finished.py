@@ -102,4 +102,4 @@ def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
     if topology_run.task.state is not State.RUNNING:
         return False
     is_failure = status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE
-    return is_failure or topology_run.run_state.stopped or topology_run.task.stop_request is not None
+    return is_failure or topology_run.run_state.stopped or topology_run.task.requested_action is not None

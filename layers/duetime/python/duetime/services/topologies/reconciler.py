@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from duetime.domain.errors import RequestError
 from duetime.domain.limits import BULK_INLINE_NODES
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
 from duetime.domain.topologies.node_status import Reason, decided
@@ -139,7 +139,9 @@ class TopologyReconciler:
             # First of all: a stop must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
-        is_news = status.reason is not Reason.STOPPED and topology_run.task.stop_request is not StopRequest.PAUSE
+        is_news = (
+            status.reason is not Reason.STOPPED and topology_run.task.requested_action is not RequestedAction.PAUSE
+        )
         if is_news:
             self.bulk_operations.end_topology(topology_run.task.owner, topology_run.task.id)
 
@@ -165,8 +167,10 @@ class TopologyReconciler:
         statuses = self.topology_repository.statuses(topology_run, known)
         overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
         # What is left of a topology whose task has ended is taken back, whatever was asked of it.
-        stop_request = StopRequest.CANCEL if topology_run.task.is_terminal else topology_run.task.stop_request
-        return next_action(topology_run.graph, statuses, stop_request, overdue=overdue), statuses
+        requested_action = (
+            RequestedAction.CANCEL if topology_run.task.is_terminal else topology_run.task.requested_action
+        )
+        return next_action(topology_run.graph, statuses, requested_action, overdue=overdue), statuses
 
     def _do_or_hand_over(self, topology_run: TopologyRun, work: Work) -> None:
         if len(work) > BULK_INLINE_NODES:

@@ -11,7 +11,7 @@ from duetime.domain.limits import BULK_INLINE
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.view import View, shown_statuses
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
 
-_KINDS = {None: BulkKind.RESUME, StopRequest.PAUSE: BulkKind.PAUSE, StopRequest.CANCEL: BulkKind.CANCEL}
+_KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, RequestedAction.CANCEL: BulkKind.CANCEL}
 """What is done about the nodes, by what is requested of the topology's task."""
 
 
@@ -119,7 +119,7 @@ class TopologyService:
         if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
             return ControlResult(task)
         until = self.clock.now() + BULK_INLINE
-        kind = _KINDS[task.stop_request]
+        kind = _KINDS[task.requested_action]
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is not None and earlier.is_running:
             return ControlResult(task, earlier)

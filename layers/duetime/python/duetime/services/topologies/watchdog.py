@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RequestError
 from duetime.domain.tasks.attempt_results import Postponed
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import MINUTE
 from duetime.domain.topologies.watchdog_times import reminders
 
@@ -54,7 +54,7 @@ class TopologyWatchdog:
             Unavailable: a store or the state machine did not answer; it is to be watched again.
         """
         now = self.runtime.now()
-        for at in reminders(task, task.lease_ends_at or now, now, self.enqueuer.look_ahead):
+        for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
         topology_run = self.topology_repository.read(task.id)
         # What a plan has not made yet nobody can steer; and only a execution goes on making it.
@@ -68,12 +68,12 @@ class TopologyWatchdog:
         else:
             # By its fence: rejected if the attempt has ended meanwhile, perhaps by that very execution.
             self.outcome_writer.postpone(task, Postponed(now, EXECUTION_LOST))
-            self.runtime.telemetry.count("topology_frames_lost")
+            self.runtime.telemetry.count("topology_executions_lost")
             self.runtime.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
     def _cancel(self, task: Task, *, is_planned: bool) -> None:
         """Cancel a topology whose execution a person has aborted: that is what they meant by it."""
-        if task.stop_request is not StopRequest.CANCEL:
+        if task.requested_action is not RequestedAction.CANCEL:
             self.runtime.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
             # What its nodes' ends ask for takes a moment; what still runs is for the ordinary checks.
             self.enqueuer.remind(task, self.runtime.now() + MINUTE)

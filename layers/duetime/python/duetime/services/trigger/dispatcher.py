@@ -117,7 +117,7 @@ class Dispatcher:
             self.runtime.telemetry.note("nothing was read", group=group, error=str(error))
             return
         if taken is None:
-            self.runtime.telemetry.count("groups_held_elsewhere")
+            self.runtime.telemetry.count("shard_groups_held")
             return
         reader = GroupReader(
             tasks=self.stores.tasks,
@@ -166,7 +166,7 @@ class Dispatcher:
                 return True
             stored = self.stores.cursors.join(reader.group, reader.cursors)
             if stored is None:
-                self.runtime.telemetry.count("groups_taken_over")
+                self.runtime.telemetry.count("shard_groups_taken_over")
                 return False
             reader.cursors = stored
         return False

@@ -59,7 +59,7 @@ class DueMessages:
             [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
         )
         if unsent:
-            self.runtime.telemetry.count("unsent", len(unsent))
+            self.runtime.telemetry.count("messages_unsent", len(unsent))
         sent = Counter(queue_of(message) for message in messages)
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 

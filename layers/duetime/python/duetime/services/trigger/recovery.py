@@ -55,7 +55,7 @@ class RecoveryScan:
         left = [each for each in left if queue_of(each) not in refused]
         if self.is_last:
             self.runtime.executor.map(self._set_timer, [each for each in overdue if is_open_past_due(each, now)])
-        self.runtime.telemetry.count("left_behind", len(left))
+        self.runtime.telemetry.count("timers_recovered", len(left))
         sent = self.due_messages.send([each.message(min(each.next_at, now)) for each in left])
         return Served(sent.sent, sent.refused | refused)
 
@@ -72,7 +72,7 @@ class RecoveryScan:
         examples = {queue_of(each): each for each in left}
         refused = {queue for queue, each in sorted(examples.items()) if self._is_long(each)}
         if refused:
-            self.runtime.telemetry.count("patrols_waiting", len(refused))
+            self.runtime.telemetry.count("recovery_scans_waiting", len(refused))
         return refused
 
     def _is_long(self, entry: Entry) -> bool:

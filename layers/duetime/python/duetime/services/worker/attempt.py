@@ -72,7 +72,7 @@ class AttemptRunner:
             )
             delivery_state.disposition = RedeliverMessage(self.runtime.now() + MAX_DELAY, str(error))
         except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
-            self.runtime.telemetry.count("worker_defects")
+            self.runtime.telemetry.count("worker_errors")
             self.runtime.telemetry.note(
                 "a delivery could not be worked on", error=repr(error), delivery=delivery_state.delivery.id
             )
@@ -120,7 +120,7 @@ class AttemptRunner:
         self, delivery_state: DeliveryState, task: Task | None, watch: Watch
     ) -> Applied | DeleteMessage | RedeliverMessage:
         """After a rejected claim: the rest of an attempt that another worker left, or what happens to the message."""
-        self.runtime.telemetry.count("refused")
+        self.runtime.telemetry.count("claims_rejected")
         retain_paused(self.stores.tasks, self.stores.contents, task)
         disposition = after_refusal(task, delivery_state.delivery.message, self.runtime.now())
         match disposition:
@@ -189,7 +189,7 @@ class AttemptRunner:
         """The message's disposition after the last write of an attempt."""
         if isinstance(end, Applied):
             return DeleteMessage("done")
-        self.runtime.telemetry.count("refused")
+        self.runtime.telemetry.count("claims_rejected")
         disposition = after_refusal(end.task, delivery_state.delivery.message, self.runtime.now())
         return (
             disposition

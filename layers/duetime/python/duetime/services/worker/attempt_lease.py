@@ -39,7 +39,7 @@ class AttemptLease:
         if delivery_state.task is None:
             # What follows the outcome goes on under the same lease, which is renewed when it was to be.
             delivery_state.renew_at = self.runtime.now() + self.duration // HEARTBEATS_PER_LEASE
-            delivery_state.leased_until = task.lease_ends_at or 0
+            delivery_state.leased_until = task.lease_expires_at or 0
         delivery_state.started_at = self.runtime.now() if task.is_terminal else None
         delivery_state.ended = False
         delivery_state.task = task
@@ -55,7 +55,7 @@ class AttemptLease:
             return None
         until = now + self.duration
         guard = Guard(fence=task.fence, leased_until_before=until)
-        write = Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, {"lease_ends_at": until})
+        write = Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, {"lease_expires_at": until})
         result = self.tasks.apply(write)
         if isinstance(result, ConditionFailed):
             return result
@@ -75,5 +75,7 @@ class AttemptLease:
 
     def give_up(self, task: Task) -> WriteResult:
         """End the lease while the task goes on: somebody else does what follows."""
-        write = Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), Guard(fence=task.fence), {"lease_ends_at": None})
+        write = Write(
+            task.id, Move.HEARTBEAT, self.runtime.nonce(), Guard(fence=task.fence), {"lease_expires_at": None}
+        )
         return self.tasks.apply(write)

@@ -47,7 +47,7 @@ class AttemptLocks:
         claims = {claim for claim in delivery_state.locks if claim.scope is scope}
         delivery_state.locks = tuple(claim for claim in delivery_state.locks if claim not in claims)
         # What has waited may have been let in to a lock that it did not come to.
-        may_wait = task.waits_for is not None or (isinstance(end, Applied) and end.task.waits_for is not None)
+        may_wait = task.waiting_for is not None or (isinstance(end, Applied) and end.task.waiting_for is not None)
         if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
             claims.update(self.lock_manager.claims(task, {scope}))
         for claim in sorted(claims, key=lambda claim: claim.name):

@@ -11,8 +11,9 @@ from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import LockScope, StopRequest
+from duetime.domain.tasks.task import LockScope, RequestedAction
 from duetime.domain.topologies.watchdog_times import deferred_until
+from duetime.services.outcomes import lost_attempts
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
@@ -51,7 +52,7 @@ class AttemptPhases:
         """Make one attempt at a task: prepare and run, and write down how it ended."""
         phases = self.caller.targets.phases(task)
         if task.attempt > task.retry.max_attempts:
-            return self.outcome_writer.give_up(task, phases)
+            return lost_attempts.fail_claimed(self.outcome_writer, task, phases)
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
         started = self.runtime.now()
@@ -72,7 +73,7 @@ class AttemptPhases:
             return self.rollback_writer.give_up(task)
         self.lease.begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.caller.targets.phases(task)
-        if not offers and task.rollback and has_unreported_error(task):
+        if not offers and task.rollback_on_failure and has_unreported_error(task):
             # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
             delivery_state.ended = True
             return self.rollback_writer.leave(task)
@@ -148,10 +149,10 @@ class AttemptPhases:
 
 def _requested(task: Task) -> Ending | None:
     """How an attempt ends whose user asks it to stop or to pause before its target is called."""
-    match task.stop_request:
-        case StopRequest.CANCEL:
+    match task.requested_action:
+        case RequestedAction.CANCEL:
             return Stopped()
-        case StopRequest.PAUSE:
+        case RequestedAction.PAUSE:
             return Yielded(None)
         case None:
             return None

@@ -6,37 +6,29 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
 from duetime.domain.dispatch.acknowledgement import RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import (
     HEARTBEATS_PER_LEASE,
-    LEASE_RETURN_MARGIN,
-    MAX_HOLD,
     OVERDUE_GRACE,
     PROCESS_END_TIME,
     WORKER_FUNCTION_SECONDS,
 )
-from duetime.domain.tasks.states import Move
 from duetime.domain.times import SECOND, Millis
 from duetime.services.worker.delivery_state import DeliveryState, Watch
+from duetime.services.worker.lease_renewal import LeaseRenewal
+from duetime.services.worker.message_visibility import MessageVisibility
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.queues import Delivery, WorkQueues
     from duetime.ports.runtime import Job, Process, Runtime
     from duetime.ports.tasks import TaskStore
     from duetime.services.worker.attempt import AttemptRunner
 
-_MAX_VISIBILITY = 43_200
-"""Seconds; Source: SQS quotas."""
 _LOOK_INTERVAL = SECOND
 """How often a batch checks for leases to renew and for targets that do not end."""
-_BEAT_AGAIN: Millis = 2 * SECOND
-"""After a heartbeat that the store did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +75,21 @@ class _Batch:
         self.delivery_states = delivery_states
         self.holder = holder
         self.ends_at = inside.runtime.now() + WORKER_FUNCTION_SECONDS * SECOND
-        self.given_back: set[int] = set()
+        self.visibility = MessageVisibility(inside.queues, inside.runtime, inside.lease, delivery_states)
+        self.renewal = LeaseRenewal(inside.tasks, inside.attempt_runner.phases.locks, inside.runtime, inside.lease)
         self.doomed_until: Millis | None = None
         self.errands: dict[object, Job] = {}
 
     def run(self) -> None:
         inside = self.inside
-        self._stay_invisible()
+        self.visibility.extend()
         jobs = [
             inside.runtime.executor.start(partial(self._attempt, delivery_state))
             for delivery_state in self.delivery_states
         ]
         while open_jobs := [job for job in jobs if not job.done]:
             inside.runtime.executor.wait(open_jobs, inside.runtime.now() + _LOOK_INTERVAL)
-            self._run_errand("give back", self._give_back)
+            self._run_errand("give back", self.visibility.give_back)
             self._renew_leases()
             self._look_for_overdue()
             self._look_for_cut_off()
@@ -105,7 +98,7 @@ class _Batch:
                 return
         while under_way := [job for job in self.errands.values() if not job.done]:
             inside.runtime.executor.wait(under_way, inside.runtime.now() + _LOOK_INTERVAL)
-        self._give_back()
+        self.visibility.give_back()
 
     def _run_errand(self, key: object, errand: Callable[[], None]) -> None:
         """Do something beside the watch, which no call that hangs may hold up; not while the same is under way."""
@@ -118,19 +111,6 @@ class _Batch:
         )
         self.inside.attempt_runner.attempt(delivery_state, watch)
 
-    def _stay_invisible(self) -> None:
-        """Keep the batch's messages from being delivered again before a lease that begins now is over.
-
-        The queue's own visibility must be at least the function's timeout: far too long to wait for after a crash.
-        """
-        undecided = [
-            delivery_state.delivery
-            for index, delivery_state in enumerate(self.delivery_states)
-            if index not in self.given_back
-        ]
-        seconds = -(-(MAX_HOLD + self.inside.lease + LEASE_RETURN_MARGIN) // SECOND)
-        self._come_back(undecided, [seconds] * len(undecided))
-
     def _renew_leases(self) -> None:
         now = self.inside.runtime.now()
         due = [
@@ -139,7 +119,7 @@ class _Batch:
             if delivery_state.task and delivery_state.renew_at <= now and not self._is_overdue(delivery_state)
         ]
         if due:
-            self._run_errand("stay invisible", self._stay_invisible)
+            self._run_errand("stay invisible", self.visibility.extend)
         for delivery_state in due:
             self._run_errand(id(delivery_state), partial(self._beat, delivery_state))
 
@@ -148,33 +128,8 @@ class _Batch:
         task = delivery_state.task
         if task is None or delivery_state.ended:
             return
-        if self._is_lost(task, delivery_state) and not delivery_state.ended:
+        if self.renewal.finds_it_lost(task, delivery_state) and not delivery_state.ended:
             self._doom(self.inside.runtime.now(), "a lease was lost", delivery_state)
-
-    def _is_lost(self, task: Task, delivery_state: DeliveryState) -> bool:
-        inside = self.inside
-        progress, delivery_state.progress = delivery_state.progress, None
-        delivery_state.renew_at = inside.runtime.now() + inside.lease // HEARTBEATS_PER_LEASE
-        until = inside.runtime.now() + inside.lease
-        sets: TaskChanges = {"lease_ends_at": until}
-        if progress is not None:
-            sets["progress"] = progress
-        try:
-            # One that comes late must not take back what a later one has given.
-            guard = Guard(fence=task.fence, leased_until_before=until)
-            result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.runtime.nonce(), guard, sets))
-            has_locks = inside.attempt_runner.phases.locks.renew(delivery_state, task, until)
-        except Unavailable as error:
-            inside.runtime.telemetry.note(
-                "a lease was not renewed", error=str(error), delivery=delivery_state.delivery.id
-            )
-            delivery_state.renew_at = inside.runtime.now() + _BEAT_AGAIN
-            return False
-        if isinstance(result, Applied):
-            delivery_state.leased_until = until
-            delivery_state.stop_request = result.task.stop_request
-        is_taken = isinstance(result, ConditionFailed) and (result.task is None or result.task.fence != task.fence)
-        return is_taken or not has_locks
 
     def _is_overdue(self, delivery_state: DeliveryState) -> bool:
         end = delivery_state.overdue_at()
@@ -236,7 +191,7 @@ class _Batch:
         for delivery_state in self.delivery_states:
             if delivery_state.disposition is None and delivery_state.task is None:
                 delivery_state.disposition = RedeliverMessage(inside.runtime.now(), "the worker is ending")
-        jobs = [inside.runtime.executor.start(self._give_back)]
+        jobs = [inside.runtime.executor.start(self.visibility.give_back)]
         jobs += [
             inside.runtime.executor.start(partial(self._finish_overdue, delivery_state, until))
             for delivery_state in overdue
@@ -254,30 +209,4 @@ class _Batch:
             return
         if isinstance(disposition := delivery_state.disposition, RedeliverMessage):
             seconds = -(-(disposition.at - self.inside.runtime.now()) // SECOND)
-            self._come_back([delivery_state.delivery], [max(0, seconds)])
-
-    def _give_back(self) -> None:
-        """Set when those messages come back whose disposition is to come back."""
-        now = self.inside.runtime.now()
-        dispositions = {
-            index: delivery_state.disposition
-            for index, delivery_state in enumerate(self.delivery_states)
-            if index not in self.given_back
-        }
-        back = {
-            index: disposition
-            for index, disposition in dispositions.items()
-            if isinstance(disposition, RedeliverMessage)
-        }
-        seconds = [max(0, min(-(-(disposition.at - now) // SECOND), _MAX_VISIBILITY)) for disposition in back.values()]
-        self._come_back([self.delivery_states[index].delivery for index in back], seconds)
-        self.given_back |= back.keys()
-
-    def _come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        if not deliveries:
-            return
-        try:
-            self.inside.queues.come_back(deliveries, seconds)
-        except Unavailable as error:
-            # They come back at the visibility they have: later than wished, but not lost.
-            self.inside.runtime.telemetry.note("visibility was not changed", error=str(error))
+            self.visibility.change([delivery_state.delivery], [max(0, seconds)])

@@ -173,4 +173,4 @@ class CircuitBreakers:
 
 def _reason(ending: TargetEnding) -> str:
     """The kind of error: its message may hold what is not for everybody."""
-    return ending.error.kind if isinstance(ending, Failed) else ""
+    return ending.error.type if isinstance(ending, Failed) else ""

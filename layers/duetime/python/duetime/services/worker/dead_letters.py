@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
-from duetime.domain.tasks.states import LEASED, WAITING, Move, State
+from duetime.domain.tasks.states import LEASED, STARTABLE, Move, State
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
+from duetime.services.outcomes.lost_attempts import fail_unwatched
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.timers import Message
@@ -54,8 +55,8 @@ class DeadLetterService:
             return task.finished_at is not None or self._sent_after(task, self._lease_over_at(task))
         if task.state in LEASED:
             return self._leased(task)
-        if task.state in WAITING:
-            self.runtime.telemetry.count("placed_again")
+        if task.state in STARTABLE:
+            self.runtime.telemetry.count("dead_letters_sent_again")
             guard = Guard(version=task.version)
             return isinstance(self.enqueuer.move(task, Move.REPLACE, task.next_at, guard, {}), Applied)
         return True
@@ -64,21 +65,21 @@ class DeadLetterService:
         now = self.runtime.now()
         over_at = self._lease_over_at(task)
         spent = not task.retry.allows_after(task.attempt)
-        if over_at <= now and spent and not task.rollback and task.state is not State.ROLLING_BACK:
+        if over_at <= now and spent and not task.rollback_on_failure and task.state is not State.ROLLING_BACK:
             return self._give_up(task)
         # A fresh message, with its receive count at nothing, takes the task over after the lease. What may have to
         # be undone is left to a worker too: it knows what the target offers.
         return self._sent_after(task, over_at + LEASE_RETURN_MARGIN)
 
     def _lease_over_at(self, task: Task) -> Millis:
-        return (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
+        return (task.lease_expires_at or 0) + MAX_CLOCK_DIFFERENCE
 
     def _sent_after(self, task: Task, at: Millis) -> bool:
         delay = max(0, min(at - self.runtime.now(), MAX_DELAY)) // SECOND
         return not self.queues.send([Outgoing(message_for(task), delay)])
 
     def _give_up(self, task: Task) -> bool:
-        end = self.outcome_writer.bury(task)
+        end = fail_unwatched(self.outcome_writer, task)
         if isinstance(end, Applied) and end.task.finished_at is None:
             self.completion.close(end.task)
         return isinstance(end, Applied)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         RedeliverMessage,
     )
     from duetime.domain.locks import LockClaim
-    from duetime.domain.tasks.task import Progress, StopRequest, Task
+    from duetime.domain.tasks.task import Progress, RequestedAction, Task
     from duetime.ports.queues import Delivery
 
 
@@ -34,7 +34,7 @@ class DeliveryState:
         started_at: when the target was called first in this attempt: its time is for all phases. What follows the
             outcome has a time of its own.
         ended: the target has returned; its end is being written down.
-        stop_request: what the user asks of the attempt, as of the last heartbeat.
+        requested_action: what the user asks of the attempt, as of the last heartbeat.
         progress: what the target told last, written with the next heartbeat.
         renew_at: when its lease must be renewed.
         leased_until: when its lease is over, as far as its own writes were answered.
@@ -46,7 +46,7 @@ class DeliveryState:
     task: Task | None = None
     started_at: Millis | None = None
     ended: bool = False
-    stop_request: StopRequest | None = None
+    requested_action: RequestedAction | None = None
     progress: Progress | None = None
     renew_at: Millis = 0
     leased_until: Millis = 0

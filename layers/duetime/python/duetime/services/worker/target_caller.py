@@ -69,7 +69,7 @@ class TargetCaller:
                 deadline=deadline,
                 seconds=(deadline - now) / SECOND,
                 report=report,
-                stop_request=lambda: delivery_state.stop_request,
+                requested_action=lambda: delivery_state.requested_action,
                 inputs=inputs,
             )
         )

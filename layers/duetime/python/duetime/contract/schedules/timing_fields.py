@@ -1,0 +1,140 @@
+"""The fields by which a request says when work is due, and how that is read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from duetime.contract.http.timestamps import instant_of
+from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once
+from duetime.domain.limits import (
+    MAX_CALENDARS,
+    MAX_DATES,
+    MAX_EXPRESSION_LENGTH,
+    MAX_JITTER_SECONDS,
+    MAX_PERIOD_DAYS,
+    MAX_ZONE_LENGTH,
+)
+from duetime.domain.schedules.definition import OnExcluded
+from duetime.domain.schedules.time_zones import Fold, Gap
+from duetime.domain.schedules.timings import Dialect
+from duetime.domain.times import DAY, SECOND, Millis
+
+TIMINGS = ("cron", "rate", "interval", "dates", "permanent")
+"""A schedule has exactly one of these."""
+MAX_RUNS = 1_000_000_000
+
+
+def _instant_or_none(value: object) -> Millis | None:
+    return None if value is None else instant_of(value)
+
+
+Expression = Annotated[str, Field(min_length=1, max_length=MAX_EXPRESSION_LENGTH)]
+Timezone = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_ZONE_LENGTH,
+        description="IANA name of the zone whose clock the timing goes by.",
+        examples=["Europe/London"],
+    ),
+]
+Bound = Annotated[
+    Millis | None,
+    BeforeValidator(_instant_or_none),
+    WithJsonSchema({"anyOf": [TIME_SCHEMA, {"type": "null"}]}),
+]
+_Name = Annotated[str, Field(pattern=SCHEDULE_NAME_PATTERN)]
+_Date = Annotated[str, Field(max_length=MAX_EXPRESSION_LENGTH)]
+_Dates = Annotated[list[_Date], Field(min_length=1, max_length=MAX_DATES)]
+
+
+class PermanentTiming(Body):
+    """Again and again: each run starts a time after the one before has ended."""
+
+    gap_seconds: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_PERIOD_DAYS * DAY // SECOND,
+            description="Seconds from the end of one run to the start of the next; 0 where it is left out.",
+            examples=[60],
+        ),
+    ] = 0
+
+
+class TimingFields(Body):
+    """When work is due; exactly one of the first five says so. Null is the same as leaving a field out."""
+
+    cron: Annotated[
+        Expression | None,
+        Field(
+            description="Five fields (minute, hour, day, month, weekday), or six with seconds first; names, ranges, "
+            "steps, `L`, `W`, `#`, `?`, and `@daily` and its like.",
+            examples=["30 1 * * *"],
+        ),
+    ] = None
+    rate: Annotated[
+        Expression | None,
+        Field(description="Evenly from `start_at`, or from its creation, on.", examples=["5 minutes", "4h30m"]),
+    ] = None
+    interval: Annotated[
+        Expression | None,
+        Field(
+            description="An ISO 8601 repeating interval or duration.", examples=["PT1H", "R5/2026-01-31T09:00:00Z/P1M"]
+        ),
+    ] = None
+    dates: Annotated[
+        _Dates | None,
+        Field(
+            description="Date-times, each with an offset, or in the time zone.",
+            examples=[["2026-12-24T09:00:00"]],
+        ),
+    ] = None
+    permanent: Annotated[
+        PermanentTiming | None,
+        Field(description="Again and again, with a gap between runs.", examples=[{"gap_seconds": 60}]),
+    ] = None
+    dialect: Annotated[
+        Dialect,
+        Field(
+            strict=False,
+            description="How `cron` is written; `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
+        ),
+    ] = Dialect.CRON
+    timezone: Timezone = "UTC"
+    dst_gap: Annotated[
+        Gap, Field(strict=False, description="What becomes of a local time that the clock jumps over.")
+    ] = Gap.SKIP
+    dst_fold: Annotated[
+        Fold, Field(strict=False, description="Whether a fixed local time that the clock shows twice counts twice.")
+    ] = Fold.FIRST
+    calendars: Annotated[
+        list[_Name],
+        Field(
+            max_length=MAX_CALENDARS,
+            description="Names of calendars at whose times it does not run.",
+            examples=[["uk-holidays"]],
+            json_schema_extra={"uniqueItems": True},
+        ),
+        AfterValidator(each_once),
+    ] = Field(default_factory=list)
+    on_excluded: Annotated[
+        OnExcluded,
+        Field(strict=False, description="What a calendar excludes is skipped, or moved to the next working moment."),
+    ] = OnExcluded.SKIP
+    jitter_seconds: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_JITTER_SECONDS,
+            description="Each occurrence is delayed by up to so much, always by the same, never past the next one.",
+        ),
+    ] = 0
+    start_at: Annotated[Bound, Field(description="Nothing comes before it.")] = None
+    end_at: Annotated[Bound, Field(description="Nothing comes after it.")] = None
+    remaining_runs: Annotated[
+        int | None, Field(ge=1, le=MAX_RUNS, description="How many may still run; null for any number.")
+    ] = None

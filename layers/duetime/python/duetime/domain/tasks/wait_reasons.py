@@ -1,0 +1,73 @@
+"""Why the last check of a task began no attempt, as a code that programs can tell apart.
+
+A record has the reason in words. The code is derived from them, so that records of any age have one.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class WaitReason(StrEnum):
+    """What a task waits for besides its time. Values may be added.
+
+    Attributes:
+        LOCK: the lock that it names.
+        CONCURRENCY_LIMIT: a place among the tasks of its type, or of its owner, that may run at once.
+        SWITCH: its type, its owner or everything is stopped.
+        CIRCUIT: the host that it calls fails again and again, and is left in peace for a while.
+        OVERLAP: an earlier run of its schedule goes on.
+        HANDLERS: the handlers cannot be imported.
+        WORKER: a worker that has time for it.
+        TARGET: its target took no more calls.
+        TOPOLOGY: the state machine of a topology, or nodes of its run before.
+        OTHER: something else; the text says what.
+    """
+
+    LOCK = "lock"
+    CONCURRENCY_LIMIT = "concurrency_limit"
+    SWITCH = "switch"
+    CIRCUIT = "circuit"
+    OVERLAP = "overlap"
+    HANDLERS = "handlers"
+    WORKER = "worker"
+    TARGET = "target"
+    TOPOLOGY = "topology"
+    OTHER = "other"
+
+
+_BEGINNINGS = (
+    ("lock ", WaitReason.LOCK),
+    ("a lock that it lost", WaitReason.LOCK),
+    ("the switches could not be read", WaitReason.SWITCH),
+    ("the circuit of ", WaitReason.CIRCUIT),
+    ("the run of ", WaitReason.OVERLAP),
+    ("HandlersUnavailable: ", WaitReason.HANDLERS),
+    ("pull workers of ", WaitReason.WORKER),
+    ("a worker: ", WaitReason.WORKER),
+    ("a function with time left", WaitReason.WORKER),
+    ("the state machine could not be started", WaitReason.TOPOLOGY),
+    ("its state machine's execution was lost", WaitReason.TOPOLOGY),
+    ("nodes of its last run have not ended", WaitReason.TOPOLOGY),
+)
+"""How the reasons begin that are given with `Postponed`; records hold them, so older ones stay here."""
+
+
+def wait_reason(text: str) -> WaitReason:
+    """The code of a reason in words; `OTHER` for words of an unknown version."""
+    if _is_of_a_switch(text):
+        return WaitReason.SWITCH
+    found = next((reason for beginning, reason in _BEGINNINGS if text.startswith(beginning)), None)
+    if found is WaitReason.LOCK and "/" in text:
+        # The keys of tasks' locks have no slash; those that keep a limit of a switch have one.
+        return WaitReason.CONCURRENCY_LIMIT
+    if found is not None:
+        return found
+    word, colon, _ = text.partition(": ")
+    return WaitReason.TARGET if colon and word.isidentifier() else WaitReason.OTHER
+
+
+def _is_of_a_switch(text: str) -> bool:
+    """Whether a switch has stopped the task: `type report is stopped: an incident`."""
+    subject = text.partition(" is stopped")[0]
+    return subject != text and (subject in {"everything", "all"} or subject.startswith(("type ", "owner ")))

@@ -1,0 +1,51 @@
+"""Attempts that end without an outcome: paused, or accepted by a target that notifies later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Guard, Write
+from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.payload_expiry import unless_referenced
+from duetime.domain.tasks.states import Move
+from duetime.domain.topologies.watchdog_times import deferred_until, reminders
+from duetime.services.content_retention import replace_content
+
+if TYPE_CHECKING:
+    from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.tasks.attempt_outcomes import Run
+    from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.enqueue import Enqueuer
+
+
+def write_deferral(stores: Stores, enqueuer: Enqueuer, runtime: Runtime, run: Run) -> WriteResult:
+    """Wait for the target's notification until its deadline: the reminders first, then the long lease."""
+    task = run.task
+    deadline = deferred_until(task, run.started_at)
+    for at in reminders(task, deadline, runtime.now(), enqueuer.look_ahead):
+        enqueuer.remind(task, at)
+    sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
+    return stores.tasks.apply(Write(task.id, Move.DEFER, runtime.nonce(), Guard(fence=task.fence), sets))
+
+
+def write_pause(stores: Stores, runtime: Runtime, run: Run, checkpoint: bytes | None) -> WriteResult:
+    """Pause: the attempt counts for nothing, and its checkpoint takes the place of an earlier one.
+
+    A task whose user has asked for its cancellation is not paused: the write is rejected.
+    """
+    task = run.task
+    sets: TaskChanges = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_expires_at": None}
+    guard = Guard(fence=task.fence, not_cancelled=True)
+    write = Write(task.id, Move.YIELD, runtime.nonce(), guard, sets)
+    if checkpoint is None:
+        return stores.tasks.apply(write)
+    expiry = unless_referenced(max(run.ended_at, task.due_at))
+    kept = stores.contents.keep(task.id, f"checkpoint.{runtime.nonce()}", checkpoint, expiry)
+    write = replace(write, sets={**write.sets, "checkpoint": kept})
+    return replace_content(
+        (stores.tasks, stores.contents), task, task.checkpoint, kept, expiry, partial(stores.tasks.apply, write)
+    )

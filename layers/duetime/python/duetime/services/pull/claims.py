@@ -1,0 +1,151 @@
+"""Claiming a task for a pull worker, and what becomes of one that must not begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied
+from duetime.domain.dispatch.acknowledgement import (
+    CheckTopology,
+    DeleteMessage,
+    FollowUp,
+    RedeliverMessage,
+    Undo,
+    after_refusal,
+)
+from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.tasks.attempt_outcomes import Claimant, Run
+from duetime.domain.tasks.attempt_results import Postponed, Skipped, Stopped, Yielded, failure
+from duetime.domain.tasks.pull_leases import LeaseKey
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.inputs import InputsTooLarge
+from duetime.ports.queues import Outgoing
+from duetime.services.content_retention import retain_paused
+from duetime.services.enqueue import message_for
+from duetime.services.outcomes import lost_attempts
+from duetime.services.pull.messages import ClaimedDelivery, Leased
+
+if TYPE_CHECKING:
+    from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.pull_leases import LeaseRequest
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.attempts import InputReader
+    from duetime.ports.queues import Delivery, PullQueues
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.pull.locks import PullLocks
+
+RUN_ONLY = frozenset({Phase.RUN})
+"""What pull workers offer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseClaims:
+    """Claims tasks by the same conditional write that the worker functions make."""
+
+    stores: Stores
+    queues: PullQueues
+    outcome_writer: OutcomeWriter
+    pull_locks: PullLocks
+    input_reader: InputReader
+    runtime: Runtime
+
+    def claim(self, wanted: LeaseRequest, delivery: Delivery) -> ClaimedDelivery:
+        """Claim one task. Never raises: one defect must not take the other leases with it."""
+        try:
+            return ClaimedDelivery(delivery, self._claimed(wanted, delivery))
+        except Unavailable as error:
+            return ClaimedDelivery(delivery, self._later(str(error)))
+        except Exception as error:  # noqa: BLE001 - see above
+            self.runtime.telemetry.count("worker_errors")
+            self.runtime.telemetry.note("a task could not be leased", error=repr(error), delivery=delivery.id)
+            return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.length, repr(error)))
+
+    def put_back(self, task: Task, reason: str) -> DeleteMessage | RedeliverMessage:
+        """Take back a claim that was not handed out; the task waits for what the reason says.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        return self._ended(self._postpone(task, Postponed(self.runtime.now(), reason)))
+
+    def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
+        claimant = Claimant(wanted.worker, self.runtime.now(), wanted.length)
+        result = self.stores.tasks.apply(claimant.claim(delivery.message, self.runtime.nonce()))
+        if not isinstance(result, Applied):
+            return self._refused(result.task, delivery)
+        task = result.task
+        try:
+            return self._begun(task, wanted, delivery)
+        except Unavailable as error:
+            # It has begun nothing: another try costs it no attempt.
+            return self._ended(self._postpone(task, Postponed(self.runtime.now() + SECOND, str(error))))
+
+    def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
+        """Hand a claimed task out, unless it must not begin."""
+        now = self.runtime.now()
+        if not task.pull_queue:
+            # The timer of a change that was rejected, or made undone, brought its message here.
+            return self._ended(self._postpone(task, Postponed(now, "its own target")))
+        if task.attempt > task.retry.max_attempts:
+            end = lost_attempts.fail_claimed(self.outcome_writer, task, RUN_ONLY)
+            self.pull_locks.lock_manager.release_reservation(task)
+            return self._ended(end)
+        if task.requested_action is not None:
+            ending = Stopped() if task.requested_action is RequestedAction.CANCEL else Yielded(None)
+            end = self.outcome_writer.finish(Run(task, now, now), ending, RUN_ONLY)
+            self.pull_locks.lock_manager.release_reservation(task)
+            return self._ended(end)
+        if held := self.pull_locks.take(task, task.lease_expires_at or now):
+            return self._ended(self._postpone(task, held))
+        try:
+            inputs = self.input_reader.inputs_of(task)
+            payload = replace(task.payload, data=self._bytes(task, task.payload))
+            checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
+        except (InputsTooLarge, ContentExpired) as error:
+            failed = failure(type(error).__name__, str(error), retriable=False)
+            end = self.outcome_writer.finish(Run(task, now, now), failed, RUN_ONLY)
+            self.pull_locks.give_back(task)
+            return self._ended(end)
+        self.runtime.telemetry.measure("lateness", max(0, now - task.next_at))
+        key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
+        return Leased(key, replace(task, payload=payload), checkpoint, inputs)
+
+    def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
+        """What happens to a message whose claim was rejected; what follows an outcome is the worker functions'."""
+        self.runtime.telemetry.count("claims_rejected")
+        retain_paused(self.stores.tasks, self.stores.contents, task)
+        match after_refusal(task, delivery.message, self.runtime.now()):
+            case FollowUp(left) | Undo(left) | CheckTopology(left):
+                unsent = self.queues.send([Outgoing(message_for(left), 0)])
+                return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")
+            case disposition:
+                return disposition
+
+    def _ended(self, end: WriteResult) -> DeleteMessage | RedeliverMessage:
+        """The disposition of a message whose task was not handed out."""
+        if not isinstance(end, Applied):
+            return self._later("somebody else took it over")
+        if end.task.is_terminal and end.task.finished_at is None:
+            self.outcome_writer.completion.close(end.task)
+        return DeleteMessage("done")
+
+    def _postpone(self, task: Task, held: Postponed | Skipped) -> WriteResult:
+        end = (
+            self.outcome_writer.skip(task, held)
+            if isinstance(held, Skipped)
+            else self.outcome_writer.postpone(task, held)
+        )
+        self.pull_locks.give_back(task)
+        return end
+
+    def _later(self, reason: str) -> RedeliverMessage:
+        return RedeliverMessage(self.runtime.now() + SECOND, reason)
+
+    def _bytes(self, task: Task, content: Content) -> bytes:
+        return self.stores.contents.fetch(task.id, content) if content.data is None else content.data

@@ -1,0 +1,233 @@
+"""What is said of a field that cannot be accepted: in plain words, with what was probably meant."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import pytest
+from pydantic import Field
+
+from duetime.contract.http.json_paths import shown
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.suggestions import suggestion
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.tasks.bodies import Body, Retry, TaskCreate
+from duetime.contract.tasks.queries import TaskListQuery, no_query, read_query
+
+TASK_FIELDS = ("type", "payload", "due_at", "delay_seconds", "target", "retry", "timeout_seconds", "tags", "name")
+LIST_PARAMETERS = ("state", "type", "name", "tag", "order", "limit", "next_token", "ids")
+
+
+class Nested(Body):
+    """A model in a model."""
+
+    READ_ONLY: ClassVar[frozenset[str]] = frozenset({"made_at"})
+
+    max_attempts: int = 5
+
+
+class Example(Body):
+    """A model with every kind of field."""
+
+    READ_ONLY: ClassVar[frozenset[str]] = frozenset({"id", "state"})
+    FIXED: ClassVar[frozenset[str]] = frozenset({"kind_of"})
+
+    text: str = ""
+    whole: Annotated[int, Field(ge=1, le=9)] = 1
+    number: float = 1.0
+    flag: bool = False
+    items: Annotated[list[int], Field(max_length=2, default_factory=list)]
+    entry: Nested | None = None
+    entries: Annotated[list[Nested], Field(default_factory=list)]
+    mapping: Annotated[dict[str, int], Field(default_factory=dict)]
+
+
+def faults(value: object, model: type[Body] = Example) -> list[tuple[str, str, FaultCode]]:
+    """The faults of a value."""
+    with pytest.raises(FieldsInvalid) as refused:
+        validated(model, value)
+    return [(fault.field, fault.reason, fault.code) for fault in refused.value.faults]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("text", 5, "should be text, not a number"),
+        ("text", None, "should be text, not null"),
+        ("text", True, "should be text, not true or false"),
+        ("whole", "5", "should be a whole number, not text"),
+        ("whole", 1.5, "should be a whole number"),
+        ("whole", True, "should be a whole number, not true or false"),
+        ("number", "5", "should be a number, not text"),
+        ("number", [], "should be a number, not a list"),
+        ("flag", "true", "should be true or false, not text"),
+        ("flag", 1, "should be true or false, not a number"),
+        ("items", {}, "should be a list, not an object"),
+        ("mapping", [], "should be an object, not a list"),
+        ("entry", "x", "should be an object, not text"),
+    ],
+)
+def test_a_value_of_another_type_is_told_which_one_is_wanted(field: str, value: object, reason: str) -> None:
+    """The type that is wanted and the one that was given, as JSON calls them."""
+    assert faults({field: value}) == [(field, reason, FaultCode.WRONG_TYPE)]
+
+
+def test_the_body_as_a_whole_is_told_too() -> None:
+    """A list in the place of a body is called one."""
+    assert faults([]) == [("body", "should be an object, not a list", FaultCode.WRONG_TYPE)]
+
+
+def test_limits_are_said_without_the_validators_words() -> None:
+    """How many items may be there, and how large a number may be."""
+    assert faults({"items": [1, 2, 3]}) == [("items", "should have at most 2 items, not 3", FaultCode.TOO_LONG)]
+    ((_, reason, code),) = faults({"whole": 10})
+    assert (reason, code) == ("should be less than or equal to 9", FaultCode.OUT_OF_RANGE)
+
+
+@pytest.mark.parametrize("place", ["whole", "items", "entry", "entries", "mapping"])
+def test_a_whole_number_may_be_written_with_a_point(place: str) -> None:
+    """5.0 is the integer 5, as JSON Schema has it, wherever it stands; the body itself is not changed."""
+    value = {
+        "whole": 5.0,
+        "items": [1, 5.0],
+        "entry": {"max_attempts": 5.0},
+        "entries": [{}, {"max_attempts": 5.0}],
+        "mapping": {"a": 5.0},
+    }
+    body = {place: value[place]}
+    before = repr(body)
+    found = getattr(validated(Example, body), place)
+    assert "5" in repr(found)
+    assert "5.0" not in repr(found)
+    assert repr(body) == before
+
+
+def test_a_number_that_is_not_whole_stays_refused_beside_one_that_is() -> None:
+    """Only what is a whole number is taken for one, and other faults are told as ever."""
+    assert faults({"whole": 5.0, "items": [1.5, 2.0]}) == [
+        ("items[0]", "should be a whole number", FaultCode.WRONG_TYPE)
+    ]
+    assert faults({"whole": 5.0, "x": 1}) == [("x", "is not a known field", FaultCode.UNKNOWN_FIELD)]
+    assert faults({"whole": 50.0})[0][2] is FaultCode.OUT_OF_RANGE
+    assert faults({"whole": 1e300})[0][2] is FaultCode.WRONG_TYPE
+
+
+def test_what_only_answers_have_is_read_only() -> None:
+    """A field that a client knows from answers is not called unknown."""
+    assert faults({"id": "x", "kind_of": "y", "entry": {"made_at": 1}, "made_at": 1}) == [
+        ("entry.made_at", "is read-only: leave it out", FaultCode.READ_ONLY),
+        ("id", "is read-only: leave it out", FaultCode.READ_ONLY),
+        ("kind_of", "cannot be changed after creation: leave it out", FaultCode.CANNOT_CHANGE),
+        ("made_at", "is not a known field", FaultCode.UNKNOWN_FIELD),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("delaySeconds", "delay_seconds"),
+        ("delay-seconds", "delay_seconds"),
+        ("dealy_seconds", "delay_seconds"),
+        ("delay", "delay_seconds"),
+        ("countdown", "delay_seconds"),
+        ("run_at", "due_at"),
+        ("runAt", "due_at"),
+        ("at", "due_at"),
+        ("eta", "due_at"),
+        ("scheduled_for", "due_at"),
+        ("max_retries", "retry.max_attempts"),
+        ("maxRetries", "retry.max_attempts"),
+        ("url", "target.url"),
+        ("endpoint", "target.url"),
+        ("webhook", "target.url"),
+        ("labels", "tags"),
+        ("Tags", "tags"),
+        ("args", "payload"),
+        ("timeout", "timeout_seconds"),
+        ("colour", None),
+        ("x", None),
+        ("", None),
+        ("k" * 500, None),
+    ],
+)
+def test_the_field_that_was_meant_is_suggested(name: str, meant: str | None) -> None:
+    """Near names, other spellings, and what other schedulers call it; nothing where nothing is near."""
+    assert suggestion(name, TASK_FIELDS) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("status", "state"),
+        ("state[]", "state"),
+        ("ids[0]", "ids"),
+        ("tags", "tag"),
+        ("page", "next_token"),
+        ("cursor", "next_token"),
+        ("offset", "next_token"),
+        ("page_size", "limit"),
+        ("per_page", "limit"),
+        ("sort", "order"),
+        ("orderBy", "order"),
+        ("_", None),
+    ],
+)
+def test_the_parameter_that_was_meant_is_suggested(name: str, meant: str | None) -> None:
+    """Of a list, too: brackets are left out."""
+    assert suggestion(name, LIST_PARAMETERS) == meant
+
+
+def test_a_suggestion_stands_in_the_fault() -> None:
+    """Of a body, of a part of it, of a target's kind, and of a query."""
+    unknown = FaultCode.UNKNOWN_FIELD
+    assert faults({"type": "a", "delaySeconds": 5}, TaskCreate) == [
+        ("delaySeconds", "is not a known field; did you mean 'delay_seconds'?", unknown)
+    ]
+    assert faults({"type": "a", "retry": {"max_retries": 5}}, TaskCreate) == [
+        ("retry.max_retries", "is not a known field; did you mean 'max_attempts'?", unknown)
+    ]
+    target = {"kind": "http", "uri": "https://example.org", "url": "https://example.org", "arn": "x"}
+    assert faults({"type": "a", "target": target}, TaskCreate) == [
+        ("target.uri", "is not a known field; did you mean 'url'?", unknown),
+        ("target.arn", "is not a known field", unknown),
+    ]
+    with pytest.raises(ParametersInvalid) as refused:
+        read_query(TaskListQuery, "status=failed")
+    assert refused.value.faults == (Fault("status", "is not a known parameter; did you mean 'state'?", unknown),)
+
+
+def test_a_name_is_suggested_of_its_own_place_only() -> None:
+    """A field of a task is no suggestion for one of its retry policy."""
+    assert suggestion("delay", Retry.model_fields) is None
+
+
+def test_a_plus_that_became_a_space_is_explained() -> None:
+    """In a query, an offset's + means a space: the refusal says how to write it."""
+    with pytest.raises(ParametersInvalid) as refused:
+        read_query(TaskListQuery, "due_after=2026-12-01T00:00:00+09:00")
+    (fault,) = refused.value.faults
+    assert "%2B" in fault.reason
+
+
+def test_a_parameter_that_is_repeated_is_told_that_it_takes_one_value() -> None:
+    """Not only that it is there twice."""
+    with pytest.raises(ParametersInvalid) as refused:
+        read_query(TaskListQuery, "limit=5&limit=6")
+    assert refused.value.faults == (
+        Fault("limit", "is given more than once, and takes one value", FaultCode.DUPLICATE),
+    )
+
+
+def test_a_query_where_there_is_none_says_so() -> None:
+    """An operation without parameters has nothing to suggest."""
+    with pytest.raises(ParametersInvalid) as refused:
+        no_query("wait=5")
+    assert refused.value.faults == (
+        Fault(shown("wait"), "is not a known parameter: there are none here", FaultCode.UNKNOWN_FIELD),
+    )
+
+
+def test_every_code_of_a_fault_is_a_word() -> None:
+    """Programs go by them: letters and underscores."""
+    values: list[Any] = [code.value for code in FaultCode]
+    assert all(value.replace("_", "").isalpha() and value.islower() for value in values)

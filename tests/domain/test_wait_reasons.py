@@ -1,0 +1,37 @@
+"""The code of what a task waits for, derived from the words in its record."""
+
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.tasks.wait_reasons import WaitReason, wait_reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("lock db-17", WaitReason.LOCK),
+        ("a lock that it lost", WaitReason.LOCK),
+        ("lock type/report", WaitReason.CONCURRENCY_LIMIT),
+        ("everything is stopped: an incident", WaitReason.SWITCH),
+        ("type report is stopped", WaitReason.SWITCH),
+        ("owner ann is stopped: lock db-17", WaitReason.SWITCH),
+        ("the switches could not be read yet", WaitReason.SWITCH),
+        ("the circuit of example.org is open", WaitReason.CIRCUIT),
+        ("the run of 2026-11-21T02:33:07.250Z", WaitReason.OVERLAP),
+        ("HandlersUnavailable: No module named 'handlers'", WaitReason.HANDLERS),
+        ("pull workers of resize", WaitReason.WORKER),
+        ("a worker: the last one gave it back", WaitReason.WORKER),
+        ("a function with time left", WaitReason.WORKER),
+        ("Invoke: TooManyRequestsException", WaitReason.TARGET),
+        ("the state machine could not be started: throttled", WaitReason.TOPOLOGY),
+        ("its state machine's execution was lost", WaitReason.TOPOLOGY),
+        ("nodes of its last run have not ended", WaitReason.TOPOLOGY),
+        ("its own target", WaitReason.OTHER),
+        ("words of a version that nobody knows", WaitReason.OTHER),
+        ("", WaitReason.OTHER),
+    ],
+)
+def test_a_reason_in_words_has_a_code(text: str, reason: WaitReason) -> None:
+    """Every reason that the code gives has its code; unknown words are `other`."""
+    assert wait_reason(text) is reason

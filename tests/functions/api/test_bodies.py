@@ -1,0 +1,210 @@
+"""How bodies come and go: their type, their encoding, and what is said of one that cannot be read."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.limits import MAX_BODY_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.functions.api.gateway import Answer, Gateway
+
+GOOD = {"type": "report", "delay_seconds": 60, "payload": {"rows": [1, 2, 3]}}
+GZIP = {"Content-Encoding": "gzip"}
+ACCEPTED = {"Accept-Encoding": "gzip, deflate, br"}
+
+
+def sent(api: Gateway, data: bytes, headers: Mapping[str, str] | None = None) -> Answer:
+    """Send bytes, which the gateway hands on in base 64."""
+    return api.send("POST", "/v1/tasks", raw=base64.b64encode(data).decode(), headers=headers, is_base64=True)
+
+
+def reason(answer: Answer, status: int, code: str, field: str = "body") -> str:
+    """What is said of the one fault of a refused request."""
+    assert (answer.status, answer.problem["code"], list(answer.faults)) == (status, code, [field]), answer.text
+    return answer.faults[field]
+
+
+def unpacked(answer: Answer) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON of a packed answer."""
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert answer.is_base64
+    return json.loads(gzip.decompress(base64.b64decode(answer.text)))
+
+
+def test_a_packed_body_is_read(api: Gateway) -> None:
+    """A body that is packed by gzip, under either of its names and in any case, is the body in it."""
+    for name in ("gzip", "GZIP", "x-gzip", " gzip "):
+        answer = sent(api, gzip.compress(json.dumps(GOOD).encode()), {"Content-Encoding": name})
+        assert (answer.status, answer.body["payload"]) == (201, GOOD["payload"])
+    assert api.send("POST", "/v1/tasks", GOOD, {"Content-Encoding": "identity"}).status == 201
+
+
+def test_an_encoding_that_is_not_supported_is_named(api: Gateway) -> None:
+    """Another encoding, or several, is a 415 that says which one is supported."""
+    for name in ("br", "deflate", "zstd", "gzip, gzip"):
+        answer = sent(api, b"{}", {"Content-Encoding": name})
+        assert repr(name) in reason(answer, 415, "encoding_unsupported", "Content-Encoding")
+        assert answer.headers["Accept-Encoding"] == "gzip"
+        assert answer.problem["errors"][0]["code"] == "unsupported"
+    assert api.send("POST", "/v1/tasks", GOOD, {"Content-Encoding": "br"}).status == 415
+
+
+def test_a_bomb_is_not_unpacked(api: Gateway) -> None:
+    """A small body that would become a large one is refused at the limit of a body."""
+    bomb = gzip.compress(b" " * (MAX_BODY_BYTES + 1))
+    assert len(bomb) < 10_000
+    assert "5242880" in reason(sent(api, bomb, GZIP), 413, "body_too_large")
+    payload = b'{"type":"report","payload":"' + b"x" * 1_000_000 + b'"}'
+    assert sent(api, gzip.compress(payload), GZIP).status == 201
+
+
+def test_a_body_that_is_not_packed_as_it_says_is_refused(api: Gateway) -> None:
+    """No gzip, half of it, or something behind it: each is refused in words."""
+    whole = gzip.compress(json.dumps(GOOD).encode())
+    assert "is not packed by gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
+    for data in (whole[:-5], whole + b"more"):
+        assert "one whole gzip stream" in reason(sent(api, data, GZIP), 400, "body_unreadable")
+    # A gateway that takes the body for text has spoilt it.
+    spoilt = whole.decode("utf-8", "replace")
+    said = reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=GZIP), 400, "body_unreadable")
+    assert "without 'Content-Type'" in said
+
+
+def test_a_packed_body_that_does_not_say_so_is_recognised(api: Gateway) -> None:
+    """Without `Content-Encoding`, a packed body is told what it lacks."""
+    whole = gzip.compress(json.dumps(GOOD).encode())
+    for answer in (sent(api, whole), api.send("POST", "/v1/tasks", raw=whole.decode("utf-8", "replace"))):
+        assert "'Content-Encoding: gzip'" in reason(answer, 400, "body_unreadable")
+
+
+def test_text_that_is_not_utf_8_is_said_to_be_what_it_is(api: Gateway) -> None:
+    """A byte order mark, UTF-16 and bytes that are no character are each refused in plain words."""
+    text = json.dumps(GOOD)
+    for answer in (api.send("POST", "/v1/tasks", raw="\ufeff" + text), sent(api, b"\xef\xbb\xbf" + text.encode())):
+        assert "byte order mark" in reason(answer, 400, "body_unreadable")
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        assert "send UTF-8" in reason(sent(api, text.encode(encoding)), 400, "body_unreadable")
+    assert "is not UTF-8 at byte" in reason(sent(api, b'{"type": "\xe9"}'), 400, "body_unreadable")
+
+
+def test_characters_that_were_lost_on_the_way_are_noticed(api: Gateway) -> None:
+    """A body in which the gateway has replaced bytes is not as long as it was sent: it is refused, not kept."""
+    data = b'{"type": "report", "name": "caf\xe9"}'
+    spoilt = data.decode("utf-8", "replace")
+    length = {"Content-Length": str(len(data))}
+    assert "is not UTF-8" in reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=length), 400, "body_unreadable")
+    # One who means this character is taken at his word.
+    meant = {"Content-Length": str(len(spoilt.encode()))}
+    assert api.send("POST", "/v1/tasks", raw=spoilt, headers=meant).body["name"] == "caf\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "said"),
+    [
+        ("application/json; charset=iso-8859-1", "'charset=iso-8859-1'"),
+        ("application/json;odata.metadata=minimal", "'odata.metadata=minimal'"),
+        ("application/json; charset=utf-8; version=1", "'version=1'"),
+        ("application/vnd.api+json", "'application/vnd.api+json'"),
+        ("application/problem+json", "'application/problem+json'"),
+        ("application/merge-patch+json", "'application/merge-patch+json'"),
+        ("text/plain", "'text/plain'"),
+        ("json", "is not a media type"),
+        ("", "is not a media type"),
+    ],
+)
+def test_what_is_wrong_with_a_media_type_is_said(api: Gateway, media_type: str, said: str) -> None:
+    """The type or the parameter that cannot be accepted is named, beside the one that can."""
+    answer = api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type})
+    text = reason(answer, 415, "media_type_unsupported", "Content-Type")
+    assert said in text
+    assert "application/json" in text
+    assert api.listed() == []
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "application/json",
+        "APPLICATION/JSON",
+        "application/json; charset=utf-8",
+        'application/json;charset="UTF-8"',
+        "application/json ; charset = utf8",
+        "application/json;",
+    ],
+)
+def test_json_in_utf_8_is_taken_however_it_is_written(api: Gateway, media_type: str) -> None:
+    """Case, spaces, quotes and a `charset` of UTF-8 make no difference; nor does a missing type."""
+    assert api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type}).status == 201
+
+
+def test_a_change_may_be_a_merge_patch(api: Gateway) -> None:
+    """PATCH takes both types of a merge patch, and says so to whoever sends JSON Patch."""
+    path = f"/v1/tasks/{api.create(GOOD)['id']}"
+    for media_type in ("application/json", "application/merge-patch+json; charset=utf-8"):
+        assert api.send("PATCH", path, {"name": media_type[:20]}, {"Content-Type": media_type}).status == 200
+    answer = api.send("PATCH", path, raw="[]", headers={"Content-Type": "application/json-patch+json"})
+    assert "JSON Patch" in reason(answer, 415, "media_type_unsupported", "Content-Type")
+    assert answer.headers["Accept-Patch"] == "application/json, application/merge-patch+json"
+
+
+def test_a_body_that_nobody_reads_is_refused(api: Gateway) -> None:
+    """A DELETE with fields in its body is refused by their names, not carried out without them."""
+    path = f"/v1/tasks/{api.create(GOOD)['id']}"
+    answer = api.send("DELETE", path, {"reason": "why"})
+    assert (answer.status, list(answer.faults)) == (422, ["reason"])
+    assert api.send("GET", path).body["state"] == "scheduled"
+    assert api.send("DELETE", path, {}).status == 200
+
+
+def test_a_long_answer_is_packed_for_whoever_accepts_it(api: Gateway) -> None:
+    """An answer above 1 KB is packed by gzip if that is accepted, and says that it depends on that."""
+    plain, packed = api.send("GET", "/v1/openapi.json"), api.send("GET", "/v1/openapi.json", headers=ACCEPTED)
+    assert unpacked(packed) == plain.body
+    assert len(packed.text) < len(plain.text) / 4
+    assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding"
+    assert plain.headers["ETag"] == packed.headers["ETag"]
+    long = {"type": "report", "payload": "é" * 2_000}
+    assert unpacked(api.send("POST", "/v1/tasks", long, ACCEPTED))["payload"] == long["payload"]
+
+
+def test_a_short_answer_is_not_packed(api: Gateway) -> None:
+    """Below 1 KB, packing would cost more than it saves."""
+    answer = api.send("GET", "/v1/health", headers=ACCEPTED)
+    assert not answer.is_base64
+    assert "Content-Encoding" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_packed"),
+    [
+        ("gzip", True),
+        ("br;q=1.0, gzip;q=0.8, *;q=0.1", True),
+        ("*", True),
+        ("GZIP", True),
+        ("gzip;q=0", False),
+        ("gzip;q=0.000, br", False),
+        ("br, deflate", False),
+        ("identity", False),
+        ("gzipped", False),
+        ("", False),
+    ],
+)
+def test_only_who_accepts_gzip_gets_it(api: Gateway, accepted: str, is_packed: bool) -> None:  # noqa: FBT001 - a case
+    """`Accept-Encoding` is read with its weights."""
+    answer = api.send("GET", "/v1/openapi.json", headers={"Accept-Encoding": accepted})
+    assert ("Content-Encoding" in answer.headers) == is_packed == answer.is_base64
+
+
+def test_a_packed_problem_is_a_problem(api: Gateway) -> None:
+    """Long problems are packed as other answers are, and keep their type."""
+    answer = api.send("POST", "/v1/tasks", {f"field_{n}": n for n in range(50)}, ACCEPTED)
+    assert (answer.status, answer.headers["Content-Type"]) == (422, "application/problem+json")
+    assert len(unpacked(answer)["errors"]) == 20

@@ -1,0 +1,85 @@
+"""ETags and preconditions of calendars: no update of another client is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.functions.api.test_schedules import ICS
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+
+UK = "/v1/calendars/uk"
+SUNDAYS = {"weekdays": ["sun"]}
+
+
+def test_a_calendar_that_is_new_is_created(api: Gateway) -> None:
+    """201 with its path the first time, 200 when it is replaced, each with another ETag."""
+    new = api.send("PUT", UK, SUNDAYS)
+    assert (new.status, new.headers["Location"]) == (201, UK)
+    again = api.send("PUT", UK, SUNDAYS)
+    assert (again.status, "Location" in again.headers) == (200, False)
+    assert new.headers["ETag"] != again.headers["ETag"] == api.send("GET", UK).headers["ETag"]
+
+
+def test_a_calendar_is_not_read_twice(api: Gateway) -> None:
+    """304 for the ETag that is, the calendar for any other."""
+    tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
+    unchanged = api.send("GET", UK, headers={"if-none-match": tag})
+    assert (unchanged.status, unchanged.text, unchanged.headers["ETag"]) == (304, "", tag)
+    api.send("PUT", UK, {})
+    assert api.send("GET", UK, headers={"if-none-match": tag}).body["weekdays"] == []
+
+
+@pytest.mark.parametrize("is_file", [False, True], ids=["json", "icalendar"])
+def test_an_update_of_another_is_not_lost(api: Gateway, *, is_file: bool) -> None:
+    """`If-Match` with an ETag of before is 412, of JSON and of files, and nothing changes."""
+    tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
+    newer = api.send("PUT", UK, {"weekdays": ["sat"]}, {"if-match": tag})
+    assert newer.status == 200
+    if is_file:
+        late = api.send("PUT", UK, raw=ICS, headers={"if-match": tag, "content-type": "text/calendar"})
+    else:
+        late = api.send("PUT", UK, SUNDAYS, {"if-match": tag})
+    assert (late.status, late.problem["code"], "If-Match" in late.faults) == (412, "version_differs", True)
+    assert api.send("DELETE", UK, headers={"if-match": tag}).status == 412
+    assert api.send("GET", UK).body["weekdays"] == ["sat"]
+    assert api.send("DELETE", UK, headers={"if-match": newer.headers["ETag"]}).status == 200
+
+
+def test_a_calendar_is_created_only_where_there_is_none(api: Gateway) -> None:
+    """`If-None-Match: *` never replaces; another value of it is refused, for it would mean nothing."""
+    only_new = {"if-none-match": "*"}
+    assert api.send("PUT", UK, SUNDAYS, only_new).status == 201
+    taken = api.send("PUT", UK, {}, only_new)
+    assert (taken.status, taken.problem["code"], "If-None-Match" in taken.faults) == (412, "calendar_exists", True)
+    assert api.send("GET", UK).body["weekdays"] == ["sun"]
+    assert api.send("PUT", UK, {}, {"if-none-match": '"2"'}).status == 400
+    assert api.send("DELETE", UK).status == 200
+    assert api.send("PUT", UK, {}, only_new).status == 201
+
+
+def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
+    """What was deleted and created again is another calendar, and none at all has no version."""
+    tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
+    api.send("DELETE", UK)
+    assert api.send("PUT", UK, {}, {"if-match": tag}).status == 412
+    assert api.send("PUT", UK, {}).headers["ETag"] != tag
+    assert api.send("PUT", UK, SUNDAYS, {"if-match": tag}).status == 412
+
+
+def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
+    """Its name is taken if it is that of the path; another one is refused."""
+    shown = api.send("PUT", UK, SUNDAYS).body
+    assert api.send("PUT", UK, shown).body == shown
+    other = api.send("PUT", "/v1/calendars/de", shown)
+    assert (other.status, other.faults) == (422, {"name": "should be 'de', as in the path, or be left out"})
+
+
+@pytest.mark.parametrize("query", ["mode=includes", "timezone=UTC"])
+def test_parameters_of_a_file_are_refused_with_json(api: Gateway, query: str) -> None:
+    """400 which says where they belong."""
+    answer = api.send("PUT", UK, {}, query=query)
+    assert (answer.status, "in its body" in answer.faults[query.partition("=")[0]]) == (400, True)

@@ -1,0 +1,191 @@
+"""HTTP as integrators expect it: methods, paths, headers, and preconditions that are never ignored."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.contract.http.operation import IF_MATCH, KEY
+from duetime.contract.http.routes import OPERATIONS
+from duetime.domain.tasks.attempt_results import Succeeded
+from tests.functions.api.world import closed_by_a_worker, ended_by_a_worker
+
+if TYPE_CHECKING:
+    from duetime.contract.http.operation import Operation
+    from tests.clocks import StandingClock
+    from tests.functions.api.gateway import Gateway
+
+GOOD = {"type": "report", "delay_seconds": 60}
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+VALUES = {
+    "task_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
+    "topology_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
+    "operation_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
+    "backfill_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
+    "lease_id": "lease",
+    "key": "key",
+    "name": "name",
+    "scope": "type",
+}
+
+
+def changing(header: str) -> list[Operation]:
+    """The operations that change something and do not take a header."""
+    return [
+        one
+        for one in OPERATIONS
+        if one.method != "GET" and not one.is_safe and header not in [taken.name for taken in one.headers]
+    ]
+
+
+def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
+    """HEAD is taken wherever GET is: the same status and headers, and no body."""
+    task = api.create(GOOD)
+    for path in ("/v1", "/v1/health", "/v1/openapi.json", "/v1/tasks", f"/v1/tasks/{task['id']}"):
+        got, head = api.send("GET", path), api.send("HEAD", path)
+        assert (head.status, head.text) == (200, "")
+        assert head.headers.keys() == got.headers.keys()
+        assert head.headers.get("ETag") == got.headers.get("ETag")
+    missing = api.send("HEAD", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX")
+    assert (missing.status, missing.text) == (404, "")
+
+
+def test_head_is_refused_where_there_is_no_get(api: Gateway) -> None:
+    """A path that takes POST only answers HEAD with a 405."""
+    answer = api.send("HEAD", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/pause")
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+
+
+def test_a_wrong_method_is_told_the_right_ones_in_words(api: Gateway) -> None:
+    """The methods are listed as a sentence lists them."""
+    answer = api.send("PUT", "/v1/schedules/nightly")
+    assert answer.problem["detail"] == "this path takes GET, PATCH and DELETE"
+    assert answer.headers["Allow"] == "GET, HEAD, PATCH, DELETE"
+
+
+def test_a_trailing_slash_is_taken(api: Gateway) -> None:
+    """A path with a slash at its end is the path without it."""
+    created = api.send("POST", "/v1/tasks/", GOOD)
+    assert created.status == 201
+    assert api.send("GET", f"/v1/tasks/{created.body['id']}/").body == created.body
+    assert api.send("GET", "/v1/tasks//").status == 404
+
+
+def test_the_version_leads_on(api: Gateway) -> None:
+    """`GET /v1` says where the description and the health of the API are."""
+    for path in ("/v1", "/v1/"):
+        answer = api.send("GET", path)
+        assert answer.status == 200
+        for link in (answer.body["links"]["openapi"], answer.body["links"]["health"]):
+            assert api.send("GET", link).status == 200
+        assert answer.body["documentation"].startswith("docs/reference/api.md")
+
+
+def test_an_unknown_path_is_told_where_to_begin(api: Gateway) -> None:
+    """Whoever asks for a path that is not there is led to `GET /v1`."""
+    assert "GET /v1" in api.send("GET", "/v1/nothing").problem["detail"]
+
+
+def test_an_id_may_be_written_in_lower_case(api: Gateway) -> None:
+    """The letters of a ULID have no case in a path."""
+    task = api.create(GOOD)
+    path = f"/v1/tasks/{task['id'].lower()}"
+    assert api.send("GET", path).body == task
+    assert api.send("POST", f"{path}/pause").body["state"] == "paused"
+
+
+@pytest.mark.parametrize("name", ["If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key"])
+def test_a_condition_that_is_not_honoured_is_refused(api: Gateway, name: str) -> None:
+    """Every operation that changes something refuses the preconditions and keys that it does not honour, by name."""
+    for operation in changing(name):
+        path = operation.path.format(**VALUES)
+        answer = api.send(operation.method, path, {}, {name: '"7"'})
+        assert (answer.status, list(answer.faults)) == (400, [name]), operation.id
+        assert "not" in answer.faults[name]
+
+
+def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
+    """A GET is not refused for a precondition that it has no use for."""
+    assert api.send("GET", "/v1/tasks", headers={"If-Match": '"7"', "Idempotency-Key": "k"}).status == 200
+
+
+def test_honoured_headers_are_declared() -> None:
+    """There are operations that honour each: the test above does not hold for want of others."""
+    assert any(IF_MATCH in one.headers for one in OPERATIONS)
+    assert any(KEY in one.headers for one in OPERATIONS)
+
+
+def test_a_replayed_creation_says_so(api: Gateway) -> None:
+    """Only the answer to a repeated request says that the task was there already."""
+    key = {"Idempotency-Key": "order-4711"}
+    first, again = api.send("POST", "/v1/tasks", GOOD, key), api.send("POST", "/v1/tasks", GOOD, key)
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert "Idempotent-Replayed" not in api.send("POST", "/v1/tasks", GOOD).headers
+
+
+def test_a_replayed_batch_says_so(api: Gateway) -> None:
+    """A batch is a replay if every one of its tasks was there already; one that creates a missing task is not."""
+    key = {"Idempotency-Key": "order-4711"}
+    sent = [
+        api.send("POST", "/v1/tasks/batch", {"tasks": tasks}, key)
+        for tasks in ([GOOD], [GOOD], [GOOD, GOOD], [GOOD, GOOD], [{"type": 5}])
+    ]
+    assert ["Idempotent-Replayed" in answer.headers for answer in sent] == [False, True, False, True, False]
+
+
+def test_every_answer_names_its_request(api: Gateway) -> None:
+    """`Request-Id` is on answers and on problems, where it is what `instance` ends in."""
+    good, bad = api.send("GET", "/v1/health"), api.send("GET", "/v1/nothing")
+    assert good.headers["Request-Id"].startswith("request-")
+    assert bad.problem["instance"] == f"urn:duetime:request:{bad.headers['Request-Id']}"
+    assert good.headers["Request-Id"] != bad.headers["Request-Id"]
+
+
+def test_a_trace_is_given_back(api: Gateway) -> None:
+    """A well-formed `traceparent` is echoed, anything else is left out."""
+    assert api.send("GET", "/v1/health", headers={"traceparent": TRACE}).headers["traceparent"] == TRACE
+    for value in ("", "00-abc", TRACE + "\r\nSet-Cookie: a=b", TRACE.upper()):
+        assert "traceparent" not in api.send("GET", "/v1/health", headers={"traceparent": value}).headers
+
+
+def test_an_accepted_request_says_when_to_ask_again(api: Gateway) -> None:
+    """A 202 has `Retry-After`."""
+    answer = api.send("POST", "/v1/tasks", GOOD, query="wait=1")
+    assert (answer.status, answer.headers["Retry-After"]) == (202, "2")
+    assert "Retry-After" not in api.send("POST", "/v1/tasks", GOOD).headers
+
+
+def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: StandingClock) -> None:
+    """A cache may keep an ended task, but asks by its ETag each time: a read after a retry is never stale."""
+    task = api.create({"type": "report"})
+    closed_by_a_worker(ended_by_a_worker(task["id"], clock, Succeeded(b"1")), clock)
+    path = f"/v1/tasks/{task['id']}"
+    read = api.send("GET", path)
+    assert read.headers["Cache-Control"] == "private, no-cache"
+    again = api.send("GET", path, headers={"If-None-Match": read.headers["ETag"]})
+    assert (again.status, again.text, again.headers["Cache-Control"]) == (304, "", "private, no-cache")
+
+
+def test_the_document_is_fetched_once(api: Gateway) -> None:
+    """Whoever has the OpenAPI document already is answered 304."""
+    read = api.send("GET", "/v1/openapi.json")
+    etag = read.headers["ETag"]
+    for known in (etag, f'"x", {etag}', f"W/{etag}", "*"):
+        again = api.send("GET", "/v1/openapi.json", headers={"If-None-Match": known})
+        assert (again.status, again.text, again.headers["ETag"]) == (304, "", etag)
+    assert api.send("GET", "/v1/openapi.json", headers={"If-None-Match": '"x"'}).status == 200
+    malformed = api.send("GET", "/v1/openapi.json", headers={"If-None-Match": "x"})
+    assert (malformed.status, list(malformed.faults)) == (400, ["If-None-Match"])
+
+
+def test_problems_have_no_other_form(api: Gateway) -> None:
+    """Every fault of a problem has a field, a reason and a code."""
+    answer = api.send("POST", "/v1/tasks", {"delay_seconds": "5", "colour": 1})
+    assert json.loads(answer.text)["errors"] == [
+        {"field": "delay_seconds", "reason": "should be a number, not text", "code": "wrong_type"},
+        {"field": "type", "reason": "is required", "code": "required"},
+        {"field": "colour", "reason": "is not a known field", "code": "unknown_field"},
+    ]
