@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ARN = "arn:aws:sts::123456789012:assumed-role/Reports/i-0abc"
-CALLERS = {"none": {}, "iam": {"iam": {"userArn": ARN}}, "jwt": {"jwt": {"claims": {"sub": "ann"}}}}
+CALLERS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "iam": {"iam": {"userArn": ARN}},
+    "jwt": {"jwt": {"claims": {"sub": "ann"}}},
+}
 
 
 @pytest.mark.parametrize(
