@@ -112,8 +112,8 @@ def _report(account: Recorder) -> None:
     fence = account.record(task).fence
     account.do(task, "heartbeat", {"fence": fence})
     account.do(task, "progress", {"fence": fence, "percent": 40, "message": "17 of 42 tables"})
-    account.ask("GET", f"/v1/tasks/{task}/target", query="action=progress")
-    account.ask("GET", f"/v1/tasks/{task}/target", query="action=summary")
+    account.do(task, "query", {"action": "progress"})
+    account.do(task, "query", {"action": "summary"})
     account.do(task, "notify", {"fence": fence + 1, "outcome": "succeeded"})
     account.do(task, "notify", {"fence": fence, "outcome": "succeeded", "result": {"rows": 17}})
     account.do(task, "notify", {"fence": fence, "outcome": "failed", "error": {"type": "NoSpace"}})
@@ -125,7 +125,7 @@ def _actions_by_filter(account: Recorder) -> None:
     for _ in range(4):
         account.create(DAY, tags={"batch": "7"})
     wanted = {"filter": {"type": PLAIN, "tags": {"batch": "7"}}}
-    for verb, more in (("change", {"change": {"priority": "low"}}), ("cancel", {})):
+    for verb, more in (("update", {"update": {"priority": "low"}}), ("cancel", {})):
         account.ask("POST", f"/v1/tasks/{verb}", {**wanted, **more, "dry_run": True})
         account.ask("POST", f"/v1/tasks/{verb}", {**wanted, **more, "per_second": 0.1})
     operations = account.ask("GET", "/v1/bulk-operations").body["operations"]
@@ -141,9 +141,8 @@ def _dead_letters(account: Recorder) -> None:
         account.create(retry={"max_attempts": 1}, tags={"team": "dba"})
     account.run(MINUTE)
     wanted = {"filter": {"tags": {"team": "dba"}}}
-    account.ask("GET", "/v1/dead-letters", query="limit=1")
-    account.ask("POST", "/v1/dead-letters/redrive", {**wanted, "dry_run": True})
-    account.ask("POST", "/v1/dead-letters/redrive", {**wanted, "per_second": 0.1})
+    account.ask("POST", "/v1/tasks/retry", {**wanted, "dry_run": True})
+    account.ask("POST", "/v1/tasks/retry", {**wanted, "per_second": 0.1})
     account.run(MINUTE)
     account.target = lambda _phase, _context: "done"
 
@@ -168,7 +167,7 @@ def _locks_and_leases(account: Recorder) -> None:
     account.ask("POST", f"/v1/leases/{ids[1]}/complete", {"result": {"frames": 42}})
     account.ask("POST", f"/v1/leases/{ids[2]}/fail", {"error": {"type": "NoSpace", "message": "disk full"}})
     account.ask("POST", f"/v1/leases/{ids[3]}/release")
-    account.ask("DELETE", f"/v1/tasks/{leases[5]['task']['id']}", query="force=true")
+    account.ask("POST", f"/v1/tasks/{leases[5]['task']['id']}/cancel", {"force": True})
     account.ask("POST", f"/v1/leases/{ids[5]}/cancel")
     account.ask("POST", f"/v1/tasks/{leases[4]['task']['id']}/pause")
     account.ask("POST", f"/v1/leases/{ids[4]}/pause", {"checkpoint": {"frame": 17}})
@@ -191,6 +190,7 @@ def _schedules(account: Recorder) -> None:
     account.ask("PUT", f"{calendars}/uk-holidays", holidays)
     account.ask("PUT", f"{calendars}/uk-holidays", holidays)
     account.ask("PUT", f"{calendars}/de-holidays", ICALENDAR, headers={"content-type": "text/calendar"})
+    account.ask("PUT", f"{calendars}/uk-holidays", holidays, headers={"if-none-match": "*"})
     account.ask("GET", calendars)
     account.ask("GET", f"{calendars}/uk-holidays")
     account.ask("GET", f"{calendars}/fr-holidays")
@@ -234,7 +234,8 @@ def _topologies(account: Recorder) -> None:
     account.run(5 * MINUTE)
     account.ask("GET", f"{topologies}/{first}")
     account.target = lambda _phase, _context: "done"
-    account.ask("POST", f"{topologies}/{first}/rerun")
+    account.ask("GET", topologies)
+    account.ask("POST", f"{topologies}/{first}/retry")
     account.run(5 * MINUTE)
     account.ask("POST", f"{topologies}/{first}/cancel")
     waiting = account.ask("POST", topologies, {"nodes": nodes, "delay_seconds": 3600}).body["id"]
@@ -260,6 +261,7 @@ def _refusals(account: Recorder) -> None:
     account.ask("GET", "/v1/tasks", query="limit=1000")
     account.ask("GET", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX")
     account.ask("GET", "/v1/nothing")
+    account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"content-encoding": "br"})
     account.ask("PUT", "/v1/tasks")
     account.ask("GET", "/v1/bulk-operations/01M7XZ8CGJ0013P2ZBN3YDT3DX")
     account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"content-type": "text/plain"})

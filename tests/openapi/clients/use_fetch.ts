@@ -8,10 +8,10 @@ const url = process.argv[2];
 const client = createClient<paths>({ baseUrl: url, headers: { "X-Duetime-Owner": "ann" } });
 
 // Creating with tags, at a time, and with nothing but a type.
-const tagged = await client.POST("/v1/tasks", { body: { type: "echo", tags: { team: "dba" }, at: SOON } });
+const tagged = await client.POST("/v1/tasks", { body: { type: "echo", tags: { team: "dba" }, due_at: SOON } });
 assert.deepEqual(tagged.data?.tags, { team: "dba" });
 assert.equal(tagged.data?.due_at, SOON);
-const key = { query: { wait: 1 }, header: { "Idempotency-Key": "one" } };
+const key = { query: { wait_seconds: 1 }, header: { "Idempotency-Key": "one" } };
 const plain = await client.POST("/v1/tasks", { body: { type: "echo" }, params: key });
 const again = await client.POST("/v1/tasks", { body: { type: "echo" }, params: key });
 assert.ok(plain.data && again.data?.id === plain.data.id && tagged.data);
@@ -44,7 +44,7 @@ const read = await client.GET("/v1/schedules/{name}", { params: { path: { name: 
 assert.equal(read.data?.task.type, "echo");
 
 // A filtered cancel concerns what the filter names, and nothing else.
-const other = await client.POST("/v1/tasks", { body: { type: "echo", tags: { team: "web" }, at: SOON } });
+const other = await client.POST("/v1/tasks", { body: { type: "echo", tags: { team: "web" }, due_at: SOON } });
 const filter: components["schemas"]["OpenTaskFilter"] = { type: "echo", tags: { team: "dba" } };
 const counted = await client.POST("/v1/tasks/cancel", { body: { filter, dry_run: true } });
 assert.equal(counted.data?.matched, 1);

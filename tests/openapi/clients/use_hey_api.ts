@@ -18,10 +18,10 @@ const baseUrl = process.argv[2];
 const client = createClient({ baseUrl, headers: { "X-Duetime-Owner": "ann" } });
 
 // Creating with tags, at a time, and with nothing but a type.
-const tagged = await createTask({ client, body: { type: "echo", tags: { team: "dba" }, at: SOON } });
+const tagged = await createTask({ client, body: { type: "echo", tags: { team: "dba" }, due_at: SOON } });
 assert.deepEqual(tagged.data?.tags, { team: "dba" });
 assert.equal(tagged.data?.due_at, SOON);
-const once = { client, body: { type: "echo" }, headers: { "Idempotency-Key": "one" }, query: { wait: 1 } };
+const once = { client, body: { type: "echo" }, headers: { "Idempotency-Key": "one" }, query: { wait_seconds: 1 } };
 const plain = await createTask(once);
 const again = await createTask(once);
 assert.ok(plain.data && again.data?.id === plain.data.id && tagged.data);
@@ -50,7 +50,7 @@ assert.equal(schedule.data?.cron, timing.cron);
 assert.equal((await getSchedule({ client, path: { name: "n" } })).data?.task.type, "echo");
 
 // A filtered cancel concerns what the filter names, and nothing else.
-const other = await createTask({ client, body: { type: "echo", tags: { team: "web" }, at: SOON } });
+const other = await createTask({ client, body: { type: "echo", tags: { team: "web" }, due_at: SOON } });
 const filter = { type: "echo", tags: { team: "dba" } };
 const counted = await cancelTasks({ client, body: { filter, dry_run: true } });
 assert.ok(counted.data && "matched" in counted.data);

@@ -32,10 +32,10 @@ def tags(**values: str) -> TaskCreateTags:
 
 
 # Creating with tags, at a time, and with nothing but a type.
-tagged = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="dba"), at=SOON))
+tagged = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="dba"), due_at=SOON))
 assert tagged.tags.to_dict() == {"team": "dba"}, tagged
 assert tagged.due_at == SOON, tagged
-plain = create_task.sync(client=client, body=TaskCreate(type_="echo"), idempotency_key="one", wait=1)
+plain = create_task.sync(client=client, body=TaskCreate(type_="echo"), idempotency_key="one", wait_seconds=1)
 again = create_task.sync(client=client, body=TaskCreate(type_="echo"), idempotency_key="one")
 assert again.id == plain.id, again
 
@@ -61,7 +61,7 @@ assert schedule.cron == timing["cron"], schedule
 assert get_schedule.sync("n", client=client).task.type_ == "echo"
 
 # A filtered cancel concerns what the filter names, and nothing else.
-other = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="web"), at=SOON))
+other = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="web"), due_at=SOON))
 wanted = OpenTaskFilter(type_="echo", tags=OpenTaskFilterTags.from_dict({"team": "dba"}))
 counted = cancel_tasks.sync(client=client, body=CancelMany(filter_=wanted, dry_run=True))
 assert counted.matched == 1, counted
