@@ -132,8 +132,8 @@ MUTANTS = (
     Mutant(
         "a pause costs an attempt",
         "services/outcomes/outcome.py",
-        '"attempt": task.attempt - 1, "lease_expires_at": None}\n        guard',
-        '"attempt": task.attempt, "lease_expires_at": None}\n        guard',
+        '"attempt": task.attempt - 1,\n            "lease_expires_at": None,\n        }\n        guard',
+        '"attempt": task.attempt,\n            "lease_expires_at": None,\n        }\n        guard',
     ),
     Mutant(
         "an attempt that does not end in time is let go on",
