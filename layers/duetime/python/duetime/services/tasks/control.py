@@ -122,7 +122,7 @@ class TaskControl:
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id, version)
-            if task.state in GOING_ON and task.attempt_history:
+            if task.state in GOING_ON and task.attempt_history and not isinstance(task.target, TopologyTarget):
                 return task
             sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task)}
             if isinstance(task.target, TopologyTarget):
