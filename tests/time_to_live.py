@@ -103,6 +103,7 @@ DECIDERS: dict[str, Rule] = {
     "services/tasks/update.py:TaskUpdater.cancel": RECORD,
     "services/outcomes/completion_steps.py:InlineCompletion._finish": CONTENT,
     "services/tasks/create.py:TaskCreator._remember": KEY,
+    "services/repeated_requests.py:RepeatedRequests.remember": KEY,
     "services/tasks/create.py:_Accepted.expiry": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter._succeed": CONTENT,
     "services/outcomes/suspended_attempts.py:write_pause": CONTENT,

@@ -48,7 +48,7 @@ class RepeatedRequests:
         Raises:
             KeyReused: it came with another request before.
         """
-        wanted = RememberedKey(made, now, now, key.body_hash, now + IDEMPOTENCY_KEY_LIFE, edition)
+        wanted = RememberedKey(made, now, now, key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE, edition=edition)
         known = self.keys.remember(owner, key.text, wanted, now)
         return None if known.task_id == made else _same(known, key)
 

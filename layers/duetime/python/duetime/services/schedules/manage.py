@@ -207,6 +207,8 @@ class ScheduleManager:
         def paused(stored: StoredSchedule) -> StoredSchedule:
             if stored.state is ScheduleState.ENDED:
                 raise ScheduleStateConflict(name, stored.state, "paused")
+            if stored.state is ScheduleState.PAUSED and stored.paused_reason == reason:
+                return stored
             if stored.state is ScheduleState.PAUSED:
                 return replace(stored, paused_reason=reason, version=stored.version + 1)
             return stored.paused(self.runtime.now(), reason, self.writer.expander.planner.known_calendars_of(stored))
