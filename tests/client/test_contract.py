@@ -80,6 +80,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology"}
 """Methods that send nothing, or do it through the others."""
 NAMED_OTHERWISE = {
+    "listTasks": {"list_tasks", "list_dead_letters"},
     "notifyTask": {"notify_success", "notify_failure"},
     "heartbeatTask": {"send_heartbeat"},
     "putCalendar": {"put_calendar", "put_icalendar"},

@@ -66,6 +66,7 @@ BODIES: Mapping[str, Any] = {
     "retryTasks": {**SWEEP, "filter": {"error_type": "Boom"}},
     "notifyTask": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "heartbeatTask": {"fence": 1},
+    "queryTask": {"action": "status"},
     "tellProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "leaseTasks": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30},
     "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},

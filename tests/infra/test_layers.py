@@ -88,10 +88,10 @@ def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
 
 
 def test_tests_and_caches_stay_outside(built: Layers) -> None:
-    """The layer of the package holds its modules, their bytecode and nothing else."""
+    """The layer of the package holds its modules, their bytecode, the document's examples and nothing else."""
     root = built.duetime.folder / "python"
     assert [path.name for path in root.iterdir()] == ["duetime"]
-    assert {path.suffix for path in root.rglob("*") if path.is_file()} <= {".py", ".pyc", ".typed"}
+    assert {path.suffix for path in root.rglob("*") if path.is_file()} <= {".py", ".pyc", ".typed", ".json"}
 
 
 def test_a_second_build_finds_the_first(package: Path) -> None:

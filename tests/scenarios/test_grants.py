@@ -192,7 +192,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
     def states() -> list[str]:
         return sorted(str(task.state) for task in scenario.watching.tasks() if task.node_ref)
 
-    assert scenario.run_until(lambda: states() == ["waiting", "waiting", "running"])
+    assert scenario.run_until(lambda: states() == ["running", "waiting", "waiting"])
     scenario.run(15 * SECOND)
     scenario.receiving = False
     assert scenario.run_until(lambda: "succeeded" in states(), MINUTE)

@@ -191,7 +191,7 @@ def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
 
 STEERED = {
     "succeeded": [],
-    "cancelled": [("DELETE", "")],
+    "cancelled": [("POST", "/cancel")],
     "failed, and tried again": [("POST", "/retry")],
     "succeeded, and rolled back": [("POST", "/rollback")],
 }
