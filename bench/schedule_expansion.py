@@ -28,13 +28,13 @@ from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer
 from duetime.services.repeated_requests import RepeatedRequests
+from duetime.services.schedules.create import ScheduleCreator
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
-from duetime.services.schedules.manage import ScheduleManager
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.schedule_writer import ScheduleWriter
 from duetime.services.shards import Shards
-from duetime.services.tasks.create import CreationRules
+from duetime.services.tasks.creation_rules import CreationRules
 from tests.adapters.tables import new_table
 from tests.fakes.dynamodb import FakeDynamoDB
 from tests.fakes.s3 import FakeS3
@@ -112,7 +112,7 @@ def _expansion() -> Callable[[], object]:
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, around, CreationRules(TargetRules(), read_graph))
     expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
     shards = Shards(DynamoShardStore(fake, table), around, 16)
-    scheduling = ScheduleManager(
+    scheduling = ScheduleCreator(
         ScheduleWriter(stores, enqueuer, expander, runtime, _LOOK_AHEAD, MINUTE),
         stores,
         runtime,

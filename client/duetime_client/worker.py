@@ -25,7 +25,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime_client.attempt_context import (
@@ -39,9 +38,11 @@ from duetime_client.attempt_context import (
 )
 from duetime_client.errors import ClientError
 from duetime_client.stop_signals import stopped_by_signals
+from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 
 if TYPE_CHECKING:
     from duetime_client.leases import LeasedTask, Leases
+
 
 __all__ = [
     "AttemptCancelled",
@@ -54,7 +55,6 @@ __all__ = [
     "WorkerEvent",
     "WorkerIdle",
 ]
-
 Handler = Callable[[Context, Any], Any]
 H = TypeVar("H", bound=Handler)
 MOST_AT_ONCE = 10
@@ -64,35 +64,6 @@ _LONGEST_PAUSE = 30.0
 _UNWAITED_PAUSE = 2.0
 """Between two requests for which the API did not wait."""
 _NAME_LENGTH = 40
-
-
-class DuplicateHandler(ValueError):
-    """Two handlers were registered for one task type."""
-
-    def __init__(self, task_type: str) -> None:
-        super().__init__(f"two handlers are registered for the task type {task_type!r}")
-
-
-class WorkerIdle(ClientError, ValueError):
-    """A worker was started without handlers or without a client."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerEvent:
-    """Something that a worker did, for its `on_event` callback.
-
-    Attributes:
-        what: `leased`, how an attempt ended, `released`, `stopping`, or `unreachable` (the API does not respond).
-        seconds: how long the attempt took, or how long it waits.
-        why: the reason; never a payload or a result.
-    """
-
-    what: str
-    task_id: str = ""
-    type: str = ""
-    attempt: int = 0
-    seconds: float = 0.0
-    why: str = ""
 
 
 def _name() -> str:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def create_schedule(request: Request) -> Response:
     """Create a schedule."""
     document = request.document()
-    made = composed().schedule_manager.create(
+    made = composed().schedule_creator.create(
         request.owner, decoding.schedule_spec(document), _key(request, document.value)
     )
     location = {"Location": operations.READ.url(name=made.stored.name)}

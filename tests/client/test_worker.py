@@ -25,7 +25,8 @@ from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.attempt_context import Attempt
 from duetime_client.commands.app import app
-from duetime_client.worker import Context, DuplicateHandler, Unretriable, Worker, WorkerEvent, WorkerIdle
+from duetime_client.worker import Context, Unretriable, Worker
+from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from tests.adapters.tables import new_table
 from tests.client.api_server import ApiServer
 from tests.fakes.session import FakeSession

@@ -13,7 +13,8 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.worker import Worker, WorkerEvent
+from duetime_client.worker import Worker
+from duetime_client.worker_events import WorkerEvent
 
 app = CommandGroup(help="Run a pull worker on this machine.", no_args_is_help=True)
 

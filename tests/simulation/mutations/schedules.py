@@ -85,7 +85,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new schedule has no timer until it is stored",
-        "services/schedules/manage.py",
+        "services/schedules/create.py",
         "        self.writer.write_timer(made)\n        if not",
         "        if not",
     ),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.services.pull.lease import LeaseService
     from duetime.services.pull.report import LeaseReports
     from duetime.services.schedules.calendars import CalendarManager
+    from duetime.services.schedules.create import ScheduleCreator
     from duetime.services.schedules.manage import ScheduleManager
     from duetime.services.schedules.manual_runs import ManualRuns
     from duetime.services.schedules.preview import SchedulePreview
@@ -123,8 +124,13 @@ class ApiServices(Part):
         return self.part(ScheduleServices).manual_runs
 
     @property
+    def schedule_creator(self) -> ScheduleCreator:
+        """Creates schedules."""
+        return self.part(ScheduleServices).creator
+
+    @property
     def schedule_manager(self) -> ScheduleManager:
-        """Creates and controls schedules."""
+        """Updates and controls schedules."""
         return self.part(ScheduleServices).manager
 
     @property

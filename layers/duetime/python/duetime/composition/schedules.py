@@ -9,6 +9,7 @@ from duetime.composition.deferred_imports import calendar_from_ics, read_graph
 from duetime.composition.root import Part
 from duetime.services.repeated_requests import RepeatedRequests
 from duetime.services.schedules.calendars import CalendarManager
+from duetime.services.schedules.create import ScheduleCreator
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.manage import ScheduleManager
@@ -17,17 +18,22 @@ from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.overlap import OverlapControl
 from duetime.services.schedules.preview import SchedulePreview
 from duetime.services.schedules.schedule_writer import ScheduleWriter
-from duetime.services.tasks.create import CreationRules
+from duetime.services.tasks.creation_rules import CreationRules
 
 
 class ScheduleServices(Part):
     """Managing schedules and calendars, and making their occurrences."""
 
     @cached_property
-    def manager(self) -> ScheduleManager:
-        """Creates and controls schedules."""
+    def creator(self) -> ScheduleCreator:
+        """Creates schedules."""
         core = self.part(CoreServices)
-        return ScheduleManager(self._writer, core.stores, self.runtime, core.shards, RepeatedRequests(core.stores.keys))
+        return ScheduleCreator(self._writer, core.stores, self.runtime, core.shards, RepeatedRequests(core.stores.keys))
+
+    @cached_property
+    def manager(self) -> ScheduleManager:
+        """Updates and controls schedules."""
+        return ScheduleManager(self._writer, self.part(CoreServices).stores, self.runtime)
 
     @cached_property
     def manual_runs(self) -> ManualRuns:

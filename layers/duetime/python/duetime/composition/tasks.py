@@ -12,7 +12,8 @@ from duetime.composition.root import Part
 from duetime.services.long_poll_limit import LongPolls
 from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl
-from duetime.services.tasks.create import CreationRules, TaskCreator
+from duetime.services.tasks.create import TaskCreator
+from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.tasks.read import TaskReader
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter

@@ -9,7 +9,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.payload_expiry import unless_referenced
-from duetime.services.tasks.create import PAYLOAD
+from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
     from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.tasks.create import CreationRules
+    from duetime.services.tasks.creation_rules import CreationRules
 
 
 @dataclass(frozen=True, slots=True)

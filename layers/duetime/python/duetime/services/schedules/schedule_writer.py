@@ -19,7 +19,7 @@ from duetime.domain.schedules.schedule import check
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.times import SECOND
-from duetime.services.tasks.create import PAYLOAD
+from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, Unavailable
+from duetime.domain.errors import KeyReused, RequestError, Unavailable
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import RememberedKey
 from duetime.domain.tasks.payload_expiry import unless_referenced
-from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
+from duetime.services.tasks.creation_rules import PAYLOAD, CreationRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,18 +20,15 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import Origin
     from duetime.domain.tasks.payload_expiry import Expiry
-    from duetime.domain.tasks.target_rules import TargetRules
-    from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.ports.topologies import GraphReader
     from duetime.services.enqueue import Enqueuer
     from duetime.services.shards import Shards
 
-PAYLOAD = "payload"
+
 _TAIL_BITS = 64
 
 
@@ -83,57 +80,6 @@ class _Accepted:
     def expiry(self) -> Expiry:
         """Of its payload, until the record refers to it."""
         return unless_referenced(max(self.due_at, self.created_at))
-
-
-@dataclass(frozen=True, slots=True)
-class CreationRules:
-    """Accepts tasks that are asked for now; of a topology, the tasks of its nodes too.
-
-    Attributes:
-        targets: what the settings let tasks call.
-        read_graph: makes a graph of a topology's payload.
-    """
-
-    targets: TargetRules
-    read_graph: GraphReader
-
-    def accept(self, spec: TaskSpec, graph: Graph | None = None) -> Target:
-        """What a task calls that is asked for now.
-
-        Args:
-            spec: the task.
-            graph: a topology's, if its user gave it as fields of its own, not as a payload.
-
-        Raises:
-            FieldInvalid: its target may not be called, or no handler is known for its type; so for each node.
-        """
-        target = self.targets.accept(spec)
-        if graph is not None:
-            self._accept_nodes(graph)
-        elif isinstance(target, TopologyTarget):
-            self.graph_of(spec.payload)
-        return target
-
-    def graph_of(self, payload: bytes) -> Graph:
-        """The graph of a payload that becomes a topology's.
-
-        Raises:
-            FieldInvalid: it is none, or one of its nodes cannot be accepted.
-        """
-        try:
-            graph = self.read_graph(payload)
-            self._accept_nodes(graph)
-        except FieldInvalid as refusal:
-            field = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
-            raise FieldInvalid(field, refusal.reason) from None
-        return graph
-
-    def _accept_nodes(self, graph: Graph) -> None:
-        for node in graph.nodes:
-            try:
-                self.targets.accept(node.spec)
-            except FieldInvalid as refusal:
-                raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
 
 
 @dataclass(frozen=True, slots=True)

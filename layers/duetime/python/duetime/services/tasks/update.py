@@ -14,7 +14,7 @@ from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task import TaskSpec
 from duetime.services.content_retention import let_expire, replace_content
-from duetime.services.tasks.create import PAYLOAD
+from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
-    from duetime.services.tasks.create import CreationRules
+    from duetime.services.tasks.creation_rules import CreationRules
 
 _TRIES = 5
 """How often a change is made again when somebody else's write comes between its read and its write."""

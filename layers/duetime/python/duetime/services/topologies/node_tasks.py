@@ -11,7 +11,7 @@ from duetime.domain.tasks.parents import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.topologies.planning import creation_order
-from duetime.services.tasks.create import PAYLOAD
+from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:

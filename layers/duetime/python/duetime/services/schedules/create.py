@@ -1,0 +1,143 @@
+"""Creating schedules: once for each request, however often that is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import ScheduleExists, ScheduleNotFound
+from duetime.domain.ids import TaskId
+from duetime.domain.schedules.schedule_record import StoredSchedule
+from duetime.domain.schedules.time_zones import tzdata_version
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.services.schedules.schedule_writer import busy
+from duetime.services.tasks.creation_rules import PAYLOAD
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.definition import ScheduleSpec
+    from duetime.domain.tasks.idempotency_keys import RememberedKey
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.repeated_requests import RepeatedRequests
+    from duetime.services.schedules.schedule_writer import ScheduleWriter
+    from duetime.services.shards import Shards
+    from duetime.services.tasks.create import IdempotencyKey
+
+_NOTHING = Content(ContentPlace.RECORD, PAYLOAD, b"")
+_TAIL_BITS, _NAME_LENGTH = 64, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """What a creation answers.
+
+    Attributes:
+        is_replay: an earlier request with the same idempotency key made it.
+    """
+
+    stored: StoredSchedule
+    is_replay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleCreator:
+    """Creates schedules.
+
+    Attributes:
+        shards: how many shards ids are spread over.
+        repeats: knows repeated requests by their idempotency keys.
+    """
+
+    writer: ScheduleWriter
+    stores: Stores
+    runtime: Runtime
+    shards: Shards
+    repeats: RepeatedRequests
+
+    def create(self, owner: str, spec: ScheduleSpec, key: IdempotencyKey | None = None) -> Created:
+        """Make a schedule, and place what is due soon; a request that is repeated by its key makes no other.
+
+        Raises:
+            FieldInvalid: a field cannot be accepted, or its time never comes.
+            KeyReused: its idempotency key came with another body before.
+            ScheduleExists: there is one of its name.
+            ScheduleNotFound: the key's schedule has been deleted.
+        """
+        now = self.runtime.now()
+        known = self.repeats.known(owner, key, now)
+        if known is not None:
+            return self._made_before(owner, spec, known)
+        self.writer.expander.planner.occurrence_tasks.accept(spec.task)
+        uid = TaskId.of(
+            now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
+        )
+        name = spec.name or _generated_name(uid)
+        # Its first instant may be this very one: that of a rate is.
+        # Read first and named by the write: should that arrive late, it must not undo what has come since.
+        vacancy = self.stores.schedules.vacancy(owner, name)
+        if vacancy is None:
+            raise ScheduleExists(name)
+        made = self._made(owner, uid, replace(spec, name=name), vacancy)
+        if key is not None and (other := self.repeats.remember(owner, key, uid, now, vacancy)):
+            return self._made_before(owner, spec, other)
+        return Created(self._save(made, spec))
+
+    def _made_before(self, owner: str, spec: ScheduleSpec, known: RememberedKey) -> Created:
+        """What a request made that is repeated; if it came to an end before its write, what it would have made.
+
+        Raises:
+            ScheduleExists: another one has its name.
+            ScheduleNotFound: it was made, and is gone.
+        """
+        name = spec.name or _generated_name(known.task_id)
+        stored, _ = self.stores.schedules.read(owner, name)
+        if stored is not None and stored.uid == known.task_id:
+            return Created(self.writer.with_payload(stored), is_replay=True)
+        if stored is not None:
+            raise ScheduleExists(name)
+        if self.stores.schedules.vacancy(owner, name) != known.edition:
+            raise ScheduleNotFound(name)
+        return Created(self._save(self._made(owner, known.task_id, replace(spec, name=name), known.edition), spec))
+
+    def _save(self, made: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
+        """Store a new schedule with the payload of its tasks, and place what is due soon."""
+        made = replace(made, payload=self.writer.store_payload(made.uid, spec.task.payload))
+        self.writer.write_timer(made)
+        if not self.stores.schedules.save(made, self.runtime.nonce()):
+            self.writer.expire_payload(made.uid, made.payload)
+            found, _ = self.stores.schedules.read(made.owner, made.name)
+            if found is None:
+                raise busy(made.name)
+            if found.uid != made.uid:
+                raise ScheduleExists(made.name)
+            # The same request was sent twice at once, and the other one was first.
+            return self.writer.with_payload(found)
+        self.writer.retain_payload(made)
+        return self.writer.expand(replace(made, incarnation=made.incarnation + 1))
+
+    def _made(self, owner: str, uid: TaskId, spec: ScheduleSpec, vacancy: int) -> StoredSchedule:
+        """A new schedule that may be; its payload is still to be stored."""
+        now = self.runtime.now()
+        made = StoredSchedule(
+            owner=owner,
+            uid=uid,
+            shards=self.shards.count(),
+            spec=replace(spec, task=replace(spec.task, payload=b"")),
+            payload=_NOTHING,
+            created_at=now,
+            updated_at=now,
+            done=now - 1,
+            tzdata=tzdata_version(),
+            remaining_runs=spec.remaining_runs,
+            incarnation=vacancy,
+            # Versions go on where those of an earlier schedule of the name ended, so that no tag of its matches.
+            version=vacancy + 1,
+        )
+        self.writer.check(made)
+        return made
+
+
+def _generated_name(uid: TaskId) -> str:
+    """The name of a schedule that was given none: the same for each repeat of its request."""
+    return f"schedule-{sha256(uid.text.encode()).hexdigest()[:_NAME_LENGTH]}"
