@@ -114,7 +114,7 @@ def _outcome_at(client: Client, task_id: str) -> float:
 
 def _attempt_end(client: Client, task_id: str) -> float:
     """When the last attempt at a task ended; what followed, the start of its children included, came after that."""
-    *_, last = client.list_attempts(task_id)
+    *_, last = client.list_task_attempts(task_id)
     began = math.nan if last.started_at is None else last.started_at.timestamp()
     return began + (last.duration_ms or 0) / 1000
 

@@ -81,7 +81,9 @@ class Demo:
         others = [task for index, task in enumerate(planned) if index % ONE_IS_SINGLE_OF]
         created = [
             *(client.create_task(TYPE, **_fields(task, start_ms, counter, run_id)) for task in singles),
-            *client.create_tasks(NewTask(type=TYPE, **_fields(task, start_ms, counter, run_id)) for task in others),
+            *client.create_task_batch(
+                NewTask(type=TYPE, **_fields(task, start_ms, counter, run_id)) for task in others
+            ),
         ]
         refused = [result for result in created if not isinstance(result, Task)]
         if refused:

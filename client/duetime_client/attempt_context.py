@@ -153,9 +153,9 @@ class Attempt:
             result = handler(self.context, self.leased.task.payload)
         except AttemptPaused as pause:
             checkpoint = pause.checkpoint
-            return lambda: client.pause_lease(lease, checkpoint)
+            return lambda: client.acknowledge_lease_pause(lease, checkpoint)
         except AttemptCancelled:
-            return lambda: client.cancel_lease(lease)
+            return lambda: client.acknowledge_lease_cancel(lease)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
             kind, message = type(error).__name__[:64], str(error)
             retriable = not isinstance(error, Unretriable)

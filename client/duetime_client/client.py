@@ -93,7 +93,9 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
         )
         return task_of(response)
 
-    def create_tasks(self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None) -> list[Task | ApiError]:
+    def create_task_batch(
+        self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None
+    ) -> list[Task | ApiError]:
         """Create many tasks, in requests as large as the API accepts; each has its own result, in the given order.
 
         If a later request fails, the tasks of the earlier ones exist. Calling again with the same key and the

@@ -33,10 +33,10 @@ class DeadLetters(FilterActions):
             if token is None:
                 return
 
-    def retry_tasks(
+    def retry_tasks_by_filter(
         self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
     ) -> Iterator[FilterActionResult]:
-        """Run every failed task that matches a filter again; works like `cancel_tasks`.
+        """Run every failed task that matches a filter again; works like `cancel_tasks_by_filter`.
 
         For a single task, use `retry_task`.
         """

@@ -46,7 +46,7 @@ class FilterActions(BulkOperations):
 
     _transport: Transport
 
-    def cancel_tasks(
+    def cancel_tasks_by_filter(
         self,
         wanted: BulkFilter,
         *,
@@ -62,7 +62,7 @@ class FilterActions(BulkOperations):
         """
         return self._change_many(f"{TASKS}/cancel", {**filter_action_body(wanted, options), "force": force}, next_token)
 
-    def update_tasks(
+    def update_tasks_by_filter(
         self,
         wanted: BulkFilter,
         changes: TaskFields,
@@ -70,7 +70,7 @@ class FilterActions(BulkOperations):
         next_token: str | None = None,
         **options: Unpack[BulkOptions],
     ) -> Iterator[FilterActionResult]:
-        """Update every task that a filter means and that has not started, as `cancel_tasks` goes."""
+        """Update every task that a filter means and that has not started, as `cancel_tasks_by_filter` goes."""
         return self._change_many(
             f"{TASKS}/update", {**filter_action_body(wanted, options), "update": body_of(changes)}, next_token
         )

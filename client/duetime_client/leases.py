@@ -58,7 +58,7 @@ class Leases:
 
     _transport: Transport
 
-    def lease_tasks(
+    def acquire_leases(
         self,
         types: Iterable[str],
         *,
@@ -102,11 +102,11 @@ class Leases:
         """Release a task immediately; this does not count as an attempt."""
         return self._tell_lease(lease, "release")
 
-    def pause_lease(self, lease: str, checkpoint: object = None) -> LeaseState:
+    def acknowledge_lease_pause(self, lease: str, checkpoint: object = None) -> LeaseState:
         """Stop working on a task whose pause was requested, with a checkpoint for the attempt that continues."""
         return self._tell_lease(lease, "pause", {} if checkpoint is None else {"checkpoint": checkpoint})
 
-    def cancel_lease(self, lease: str) -> LeaseState:
+    def acknowledge_lease_cancel(self, lease: str) -> LeaseState:
         """Stop working on a task whose cancellation was requested."""
         return self._tell_lease(lease, "cancel")
 

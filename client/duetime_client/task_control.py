@@ -35,11 +35,11 @@ class TaskControl:
         """Run a failed task again, from its first attempt."""
         return self._act(task_id, "retry")
 
-    def roll_back_task(self, task_id: str) -> Task:
+    def rollback_task(self, task_id: str) -> Task:
         """Have the target undo a task that has ended."""
         return self._act(task_id, "rollback")
 
-    def list_attempts(self, task_id: str) -> list[Attempt]:
+    def list_task_attempts(self, task_id: str) -> list[Attempt]:
         """The attempts of a task that have ended, oldest first."""
         return attempts_of(self._transport.request("GET", f"{path_of(task_id)}/attempts"))
 
@@ -60,11 +60,11 @@ class TaskControl:
         body = {"fence": fence, "outcome": "failed", "error": error, "retriable": retriable}
         return self._tell(task_id, "notify", body)
 
-    def send_heartbeat(self, task_id: str, fence: int) -> Task:
+    def report_heartbeat(self, task_id: str, fence: int) -> Task:
         """Send a heartbeat of an attempt; `asked` of the response is what was requested meanwhile."""
         return self._tell(task_id, "heartbeat", {"fence": fence})
 
-    def tell_progress(self, task_id: str, fence: int, percent: int, message: str = "") -> Task:
+    def report_progress(self, task_id: str, fence: int, percent: int, message: str = "") -> Task:
         """Report the progress of an attempt; this is a heartbeat, too."""
         return self._tell(task_id, "progress", {"fence": fence, "percent": percent, "message": message})
 

@@ -189,7 +189,7 @@ class Worker:
         leases: list[LeasedTask] = []
         try:
             if free and not self._stopping.is_set():
-                leases = client.lease_tasks(
+                leases = client.acquire_leases(
                     self.types,
                     max_tasks=free,
                     wait_seconds=self.wait_seconds,

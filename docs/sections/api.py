@@ -46,7 +46,7 @@ def schedule_answer_table() -> str:
     """The fields of a schedule's answer that no request has."""
     schemas = document()["components"]["schemas"]
     asked = schemas["ScheduleCreate"]["properties"]
-    told = schemas["ScheduleResponse"]["properties"]
+    told = schemas["Schedule"]["properties"]
     rows = [(code(name), *_form(field, schemas)) for name, field in told.items() if name not in asked]
     return table(("field", "form", "meaning"), rows)
 
@@ -54,13 +54,13 @@ def schedule_answer_table() -> str:
 def calendar_table() -> str:
     """The fields of a calendar."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["CalendarFields"], schemas)
+    return _field_table(schemas["CalendarPut"], schemas)
 
 
 def retry_table() -> str:
     """The fields of a retry policy."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["Retry"], schemas)
+    return _field_table(schemas["RetryPolicyInput"], schemas)
 
 
 def answer_table() -> str:
@@ -68,7 +68,7 @@ def answer_table() -> str:
     schemas = document()["components"]["schemas"]
     asked = schemas["TaskCreate"]["properties"]
     rows = []
-    for name, field in schemas["TaskResponse"]["properties"].items():
+    for name, field in schemas["Task"]["properties"].items():
         form, meaning = _form(field, schemas)
         meaning = _PLAIN_MEANINGS.get(name) or meaning or default_in(_form(asked.get(name, {}), schemas)[1])[0]
         rows.append((code(name), form, meaning))

@@ -9,9 +9,9 @@ from duetime.composition.api import composed
 from duetime.contract.bulk import operations
 from duetime.contract.bulk.bodies import (
     UPDATE,
-    CancelTasks,
-    RetryTasks,
-    UpdateTasks,
+    BulkCancel,
+    BulkRetry,
+    BulkUpdate,
     is_piece,
     read_filter_action,
     request_of,
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 
 @route(operations.CANCEL_MANY)
-def cancel_tasks(request: Request) -> Response:
+def cancel_tasks_by_filter(request: Request) -> Response:
     """Cancel what a filter means."""
-    return take(request, CancelTasks)
+    return take(request, BulkCancel)
 
 
 @route(operations.RETRY_MANY)
-def retry_tasks(request: Request) -> Response:
+def retry_tasks_by_filter(request: Request) -> Response:
     """Have what a filter means tried again."""
-    return take(request, RetryTasks)
+    return take(request, BulkRetry)
 
 
 @route(operations.UPDATE_MANY)
-def update_tasks(request: Request) -> Response:
+def update_tasks_by_filter(request: Request) -> Response:
     """Update what a filter means."""
     try:
-        return take(request, UpdateTasks)
+        return take(request, BulkUpdate)
     except FieldInvalid as refusal:
         raise FieldsInvalid([Fault(f"{UPDATE}.{refusal.field}", refusal.reason)]) from None
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @route(operations.LEASE)
-def lease_tasks(request: Request) -> Response:
+def acquire_leases(request: Request) -> Response:
     """Lease due tasks."""
     wanted = lease_decoding.lease_request(request.document(), request.owner)
     leased = composed().lease_service.lease(request.owner, wanted)
@@ -50,13 +50,13 @@ def fail_lease(request: Request) -> Response:
 
 
 @route(operations.PAUSE)
-def pause_lease(request: Request) -> Response:
+def acknowledge_lease_pause(request: Request) -> Response:
     """Take a pause that was requested."""
     return _ended(request, lease_decoding.lease_pause(request.document()))
 
 
 @route(operations.CANCEL)
-def cancel_lease(request: Request) -> Response:
+def acknowledge_lease_cancel(request: Request) -> Response:
     """Take a cancel that was requested."""
     return _ended(request, Stopped())
 

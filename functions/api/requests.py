@@ -16,7 +16,7 @@ from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
 from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCode, ParametersInvalid
 from duetime.contract.tasks.queries import no_query, read_query
-from duetime.contract.tasks.report_bodies import NoFields
+from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.contract.tasks.report_decoding import reject_fields
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
@@ -157,7 +157,7 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     if declared.IF_MATCH in operation.headers:
         version = version_wanted(header_of(event, declared.IF_MATCH.name))
     request = Request(event, operation, _with_capitals(parameters), owner, query, version, key)
-    if operation.body is NoFields or (operation.body is None and operation.method != "GET"):
+    if operation.body is EmptyRequest or (operation.body is None and operation.method != "GET"):
         request.reject_body()
     return request
 

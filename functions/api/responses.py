@@ -94,7 +94,7 @@ def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str,
 
 def page_response(tasks: Sequence[Task], token: str | None) -> Response:
     """Some of the tasks of a list, and the token of the next."""
-    return answer(json_text(responses.PageResponse(tasks=[entry(task) for task in tasks], next_token=token)))
+    return answer(json_text(responses.TaskPage(tasks=[entry(task) for task in tasks], next_token=token)))
 
 
 def not_modified(task: Task) -> Response:

@@ -17,7 +17,7 @@ from duetime.contract.schedules.encoding import (
     schedule_entry,
     schedule_response,
 )
-from duetime.contract.schedules.responses import BackfillPage, OccurrencesResponse, PreviewResponse, SchedulePage
+from duetime.contract.schedules.responses import BackfillPage, OccurrencePage, PreviewResponse, SchedulePage
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
 from duetime.services.schedules.manual_runs import Period
@@ -170,7 +170,7 @@ def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
     start, end = request.query.bounds(inside.runtime.clock.now())
     seen = inside.schedule_preview.occurrences(request.owner, _name(request), start, end, request.query.limit)
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
-    return answer(json_text(OccurrencesResponse(occurrences=occurrences)))
+    return answer(json_text(OccurrencePage(occurrences=occurrences)))
 
 
 def _name(request: Request) -> str:

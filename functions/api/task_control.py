@@ -48,7 +48,7 @@ def retry_task(request: Request) -> Response:
 
 
 @route(operations.ROLL_BACK)
-def roll_back_task(request: Request) -> Response:
+def rollback_task(request: Request) -> Response:
     """Have an ended task undone."""
     return _response(request, composed().task_control.roll_back(request.owner, request.task_id, request.version))
 
@@ -68,13 +68,13 @@ def heartbeat_task(request: Request) -> Response:
 
 
 @route(operations.PROGRESS)
-def tell_progress(request: Request) -> Response:
+def report_progress(request: Request) -> Response:
     """Hear how far an attempt has come."""
     return _reported(request, report_decoding.progress(request.document()))
 
 
 @route(operations.LIST_ATTEMPTS)
-def list_attempts(request: Request) -> Response:
+def list_task_attempts(request: Request) -> Response:
     """Read the attempt history of a task."""
     task = composed().task_reader.record(request.owner, request.task_id)
     return answer(json_text(attempt_history.attempts(task, composed().contents.attempts_of(task.id))))

@@ -47,7 +47,7 @@ def create_task(request: Request[CreationQuery]) -> Response:
 
 
 @route(operations.CREATE_MANY)
-def create_tasks(request: Request) -> Response:
+def create_task_batch(request: Request) -> Response:
     """Create many tasks, each with its own result."""
     items = batch_items(request.document())
     orders = [
@@ -61,7 +61,7 @@ def create_tasks(request: Request) -> Response:
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]
     creations = [end for end in ends if isinstance(end, Creation)]
     headers = replayed({}, is_replay=bool(creations) and all(each.is_replay for each in creations))
-    return answer(json_text(responses.BatchResponse(results=results)), headers=headers)
+    return answer(json_text(responses.TaskBatchResult(results=results)), headers=headers)
 
 
 @route(operations.READ)
@@ -111,9 +111,11 @@ def _key(text: str | None, value: object) -> IdempotencyKey | None:
     return IdempotencyKey(text, body_hash(value)) if text else None
 
 
-def _result(index: int, end: Creation | Exception, instance: str) -> responses.BatchAccepted | responses.BatchRejected:
+def _result(
+    index: int, end: Creation | Exception, instance: str
+) -> responses.TaskBatchAccepted | responses.TaskBatchRejected:
     if isinstance(end, Creation):
-        return responses.BatchAccepted(status=201, task=entry(end.task))
+        return responses.TaskBatchAccepted(status=201, task=entry(end.task))
     if isinstance(end, FieldInvalid):
         end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason)])
-    return responses.BatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))
+    return responses.TaskBatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))

@@ -71,14 +71,14 @@ def test_a_chosen_key_creates_one_task(client: Client) -> None:
 
 def test_a_batch_answers_each_task_in_its_place(client: Client) -> None:
     """A refused task of a batch is an error in its own place, and the others are created."""
-    results = client.create_tasks([{"type": "report"}, {"type": "refused"}, {"type": "report"}])
+    results = client.create_task_batch([{"type": "report"}, {"type": "refused"}, {"type": "report"}])
     assert [type(result) for result in results] == [Task, InvalidRequest, Task]
 
 
 def test_a_long_batch_is_sent_in_parts_of_a_hundred(client: Client, deployment: Deployment) -> None:
     """More tasks than one request takes go out in several, each under a key that depends on its place."""
     tasks: list[NewTask] = [{"type": "report", "name": str(number)} for number in range(250)]
-    results = client.create_tasks(tasks, idempotency_key="load")
+    results = client.create_task_batch(tasks, idempotency_key="load")
     assert [task.name for task in results if isinstance(task, Task)] == [str(number) for number in range(250)]
     assert [len(request.document["tasks"]) for request in deployment.received] == [100, 100, 50]
     assert [request.headers["Idempotency-Key"] for request in deployment.received] == ["load-0", "load-100", "load-200"]
@@ -88,7 +88,7 @@ def test_a_batch_answer_of_another_length_is_not_believed(client: Client, deploy
     """Results that cannot be matched to the tasks are an error, not a guess."""
     deployment.scripted.append(Answer(200, {"results": []}))
     with pytest.raises(UnexpectedResponse):
-        client.create_tasks([{"type": "report"}])
+        client.create_task_batch([{"type": "report"}])
 
 
 def test_get_reads_a_task_with_its_version(client: Client) -> None:

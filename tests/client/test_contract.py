@@ -12,7 +12,7 @@ from duetime.contract.http.request_json import read
 from duetime.contract.http.routes import OPERATIONS, operation_at
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.queries import no_query, read_query
-from duetime.contract.tasks.report_bodies import NoFields
+from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime_client import ApiError, Client
 from tests.client.deployment import problem
 
@@ -32,20 +32,20 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "query_task": (("a", "status"), {}),
     "cancel_backfill": (("a", "b"), {}),
     "cancel_task": (_ANYTHING, {"force": True}),
-    "cancel_tasks": (_FILTER, {"force": True, **_BULK}),
+    "cancel_tasks_by_filter": (_FILTER, {"force": True, **_BULK}),
     "update_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
-    "update_tasks": ((*_FILTER, {"name": "n"}), _BULK),
+    "update_tasks_by_filter": ((*_FILTER, {"name": "n"}), _BULK),
     "create_backfill": (_STRETCH, {"per_minute": 5}),
     "get_backfill": (("a", "b"), {}),
     "complete_lease": (("a", {"rows": 17}), {}),
     "create_schedule": (_ANYTHING, {"task": {"type": "mail"}, **_TIMED}),
     "create_task": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "delay_seconds": 1, "tags": {"a": "b"}}),
-    "create_tasks": (([{"type": "mail"}],), {"idempotency_key": "k"}),
+    "create_task_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "create_topology": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k"}),
     "delete_switch": (("type", "mail"), {}),
     "fail_lease": (("a", "Boom", "no such row"), {"retriable": False}),
     "get_switch": (("type", "mail"), {}),
-    "lease_tasks": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
+    "acquire_leases": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
     "list_dead_letters": ((), {"error_type": "Boom", **_LISTED}),
     "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "list_schedules": ((), {"state": "paused", "page_size": 5}),
@@ -53,23 +53,29 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "list_tasks": ((), {"state": "failed", **_LISTED}),
     "notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
     "notify_success": (("a", 1, {"rows": 17}), {}),
-    "pause_lease": (("a", {"row": 17}), {}),
+    "acknowledge_lease_pause": (("a", {"row": 17}), {}),
     "pause_schedule": (("a", "why"), {}),
     "preview_schedule": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
     "put_calendar": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
     "put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),
     "put_switch": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
-    "retry_tasks": (({"error_type": "Boom"},), _BULK),
+    "retry_tasks_by_filter": (({"error_type": "Boom"},), _BULK),
     "renew_lease": (("a", 5, "on"), {}),
-    "send_heartbeat": (_TOLD, {}),
-    "tell_progress": (("a", 1, 40, "on"), {}),
+    "report_heartbeat": (_TOLD, {}),
+    "report_progress": (("a", 1, 40, "on"), {}),
     "update_schedule": (_ANYTHING, {"if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
     **dict.fromkeys(
         (
-            *("cancel_bulk_operation", "cancel_lease", "cancel_topology", "delete_calendar", "delete_schedule"),
+            *(
+                "cancel_bulk_operation",
+                "acknowledge_lease_cancel",
+                "cancel_topology",
+                "delete_calendar",
+                "delete_schedule",
+            ),
             *("release_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
-            *("get_topology", "list_attempts", "pause_task", "pause_topology", "release_lease", "retry_topology"),
-            *("resume_schedule", "resume_task", "resume_topology", "retry_task", "roll_back_task", "run_task"),
+            *("get_topology", "list_task_attempts", "pause_task", "pause_topology", "release_lease", "retry_topology"),
+            *("resume_schedule", "resume_task", "resume_topology", "retry_task", "rollback_task", "run_task"),
             *("list_backfills", "run_schedule"),
         ),
         (_ANYTHING, {}),
@@ -81,12 +87,11 @@ COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology"}
 """Methods that send nothing, or do it through the others."""
 NAMED_OTHERWISE = {
     "listTasks": {"list_tasks", "list_dead_letters"},
-    "notifyTask": {"notify_success", "notify_failure"},
-    "heartbeatTask": {"send_heartbeat"},
+    "reportOutcome": {"notify_success", "notify_failure"},
     "putCalendar": {"put_calendar", "put_icalendar"},
 }
 """Operations whose methods are not called as they are."""
-WITHOUT_METHOD = {"getHealth", "getIndex", "getOpenApi"}
+WITHOUT_METHOD = {"getHealth", "getApiIndex", "getOpenApiDocument"}
 """Operations for monitors and for generators of clients."""
 
 
@@ -133,7 +138,7 @@ def test_a_method_sends_what_its_operation_declares(client: Client, deployment: 
     takes = {header.name.lower() for header in operation.headers}
     conditions = {"if-match", "if-none-match", "idempotency-key"} & {name.lower() for name in received.headers}
     assert conditions <= takes
-    if operation.body is None or operation.body is NoFields:
+    if operation.body is None or operation.body is EmptyRequest:
         assert received.body == b""
     elif received.headers["Content-Type"] not in operation.body_types:
         document = read(received.body.decode(), depth=20)

@@ -63,7 +63,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
 def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
     """Each request carries the filter and the token of the answer before."""
     deployment.scripted += [piece(100, "one"), piece(1)]
-    assert [each.affected for each in client.retry_tasks({"error_type": "Boom"}, per_second=5)] == [100, 1]
+    assert [each.affected for each in client.retry_tasks_by_filter({"error_type": "Boom"}, per_second=5)] == [100, 1]
     body = {"filter": {"error_type": "Boom"}, "per_second": 5}
     assert bodies(deployment) == [body, {**body, "next_token": "one"}]
 

@@ -18,7 +18,7 @@ GATEWAY = Answer(503, {"message": "Service Unavailable"})
 CALLS: dict[str, Callable[[Client], object]] = {
     "get": lambda client: client.get_task("x"),
     "create": lambda client: client.create_task("report"),
-    "batch": lambda client: client.create_tasks([{"type": "report"}]),
+    "batch": lambda client: client.create_task_batch([{"type": "report"}]),
     "change": lambda client: client.update_task("x", name="n"),
     "cancel": lambda client: client.cancel_task("x"),
 }

@@ -25,7 +25,7 @@ ACTIONS: dict[str, Callable[[Client, str], Task]] = {
     "resume": Client.resume_task,
     "run": Client.run_task,
     "retry": Client.retry_task,
-    "rollback": Client.roll_back_task,
+    "rollback": Client.rollback_task,
 }
 REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
     (
@@ -38,10 +38,10 @@ REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
         lambda client, task_id: client.notify_failure(task_id, 1, "Boom", "no", retriable=False),
         {"fence": 1, "outcome": "failed", "error": {"type": "Boom", "message": "no"}, "retriable": False},
     ),
-    ("heartbeat", lambda client, task_id: client.send_heartbeat(task_id, 1), {"fence": 1}),
+    ("heartbeat", lambda client, task_id: client.report_heartbeat(task_id, 1), {"fence": 1}),
     (
         "progress",
-        lambda client, task_id: client.tell_progress(task_id, 1, 40, "half way"),
+        lambda client, task_id: client.report_progress(task_id, 1, 40, "half way"),
         {"fence": 1, "percent": 40, "message": "half way"},
     ),
 ]
@@ -127,13 +127,13 @@ def test_a_strange_fence_is_a_conflict_with_its_code(client: Client) -> None:
     """A caller can tell a fence that differs from a state that does not allow it."""
     task = client.create_task("report")
     with pytest.raises(Conflict) as refusal:
-        client.send_heartbeat(task.id, STRANGE_FENCE)
+        client.report_heartbeat(task.id, STRANGE_FENCE)
     assert refusal.value.code == "fence_differs"
 
 
 def test_attempts_are_read(client: Client) -> None:
     """What is known of each is there, and what nobody knows of a lost one is None."""
-    last, lost = client.list_attempts(client.create_task("report").id)
+    last, lost = client.list_task_attempts(client.create_task("report").id)
     assert (last.worker, last.outcome, last.duration_ms) == ("worker 1", "succeeded", 480)
     assert last.started_at == datetime.fromisoformat("2026-11-21T12:00:00Z")
     assert (lost.outcome, lost.started_at, lost.cost_dollars) == ("lost", None, None)
@@ -144,7 +144,7 @@ def test_an_answer_without_attempts_is_an_error(client: Client, deployment: Depl
     """Whatever stands where attempts should, the caller gets one error to catch."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
-        client.list_attempts("x")
+        client.list_task_attempts("x")
 
 
 def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, deployment: Deployment) -> None:
@@ -243,7 +243,7 @@ def test_the_error_of_each_attempt_is_shown(duetime: Run, client: Client, deploy
     """A column of its own, if any attempt failed; the client has class and message."""
     deployment.scripted += [Answer(200, {"attempts": [LOST, FAILED]})] * 2
     assert "Boom: no such row" in duetime("tasks", "attempts", "ID").stdout
-    lost, failed = client.list_attempts("ID")
+    lost, failed = client.list_task_attempts("ID")
     assert lost.error is None
     assert failed.error is not None
     assert (failed.error.type, failed.error.message) == ("Boom", "no such row")

@@ -119,7 +119,7 @@ def is_running(client: Client, task: Task) -> bool:
 def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
     """As they came with the lease; of a task that is no node there are none."""
     client.create_task(TYPE)
-    (leased,) = client.lease_tasks([TYPE])
+    (leased,) = client.acquire_leases([TYPE])
     assert Attempt(client, leased, 30).context.inputs is None
     of_a_node = leased.model_copy(update={"inputs": {"top": {"rows": 3}}})
     assert Attempt(client, of_a_node, 30).context.inputs == {"top": {"rows": 3}}
@@ -140,7 +140,7 @@ def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
         results = [ended(client, task).result for task in tasks]
     assert results == [{"twice": 2 * number, "fence": 1} for number in range(7)]
     assert sorted(done) == sorted(task.id for task in tasks)
-    assert client.list_attempts(tasks[0].id)[0].worker == "w1"
+    assert client.list_task_attempts(tasks[0].id)[0].worker == "w1"
 
 
 def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
@@ -292,7 +292,7 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
     task = client.create_task(TYPE)
-    leasing = client.lease_tasks
+    leasing = client.acquire_leases
 
     def stop_meanwhile(*types: Iterable[str], **options: Any) -> list[LeasedTask]:  # noqa: ANN401 - handed on
         leases = leasing(*types, **options)
@@ -300,7 +300,7 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
             running.worker.stop()
         return leases
 
-    client.lease_tasks = stop_meanwhile  # type: ignore[method-assign] # the moment a test cannot hit otherwise
+    client.acquire_leases = stop_meanwhile  # type: ignore[method-assign] # the moment a test cannot hit otherwise
     with running:
         assert until(lambda: "released" in running.did())
     seen = client.get_task(task.id)

@@ -7,7 +7,7 @@ from hypothesis import given
 from pydantic import TypeAdapter
 
 from duetime.contract.tasks.encoding import entry, json_text, task_text
-from duetime.contract.tasks.responses import TaskEntry, TaskResponse
+from duetime.contract.tasks.responses import TaskResponse, TaskSummary
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parents import Cause, ScheduleRef
@@ -39,8 +39,8 @@ def test_a_task_answers_what_is_documented() -> None:
     for each in (task(), DONE):
         assert TypeAdapter(TaskResponse).validate_python(json.loads(task_text(each)))
         assert set(json.loads(task_text(each))) == set(TaskResponse.__annotations__)
-        assert set(entry(each)) == set(TaskEntry.__annotations__)
-        assert TypeAdapter(TaskEntry).validate_json(json_text(entry(each)))
+        assert set(entry(each)) == set(TaskSummary.__annotations__)
+        assert TypeAdapter(TaskSummary).validate_json(json_text(entry(each)))
 
 
 def test_values_that_are_not_there_yet_are_null() -> None:

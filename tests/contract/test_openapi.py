@@ -13,7 +13,7 @@ from duetime.contract.http.routes import OPERATIONS as DECLARED
 from duetime.contract.openapi.document import document
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.queries import TaskListQuery
-from duetime.contract.tasks.responses import BatchResponse, PageResponse
+from duetime.contract.tasks.responses import TaskBatchResult, TaskPage
 from duetime.domain.errors import KeyReused
 from tests.contract.test_answers import DONE
 from tests.contract.test_decoding import BAD_FIELDS
@@ -29,8 +29,13 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 
 
-MODELS = {"notice": "Notification", "heartbeat": "Heartbeat", "progress": "ProgressReport", "reject_fields": "NoFields"}
-REPORTS = ("NoFields", "Notification", "NotifiedError", "Heartbeat", "ProgressReport")
+MODELS = {
+    "notice": "OutcomeReport",
+    "heartbeat": "HeartbeatReport",
+    "progress": "ProgressReport",
+    "reject_fields": "EmptyRequest",
+}
+REPORTS = ("EmptyRequest", "OutcomeReport", "ReportedError", "HeartbeatReport", "ProgressReport")
 # JSON Schema knows no control characters and no offsets, and Python's `$` forgives a line's end.
 CODE_ALONE_SEES = (
     "2026-12-01T09:00:00",
@@ -93,7 +98,7 @@ def test_every_method_of_every_path_is_described() -> None:
 
 def test_every_field_of_a_request_is_described() -> None:
     """Each field of a body and each parameter of a list has a type or a choice, and says what it is for."""
-    for model in ("TaskCreate", "TaskPatch", "Notification", "Heartbeat", "ProgressReport", "AttemptResponse"):
+    for model in ("TaskCreate", "TaskUpdate", "OutcomeReport", "HeartbeatReport", "ProgressReport", "Attempt"):
         for name, field in SCHEMAS[model]["properties"].items():
             assert field.get("description") or "$ref" in field, name
     (listing,) = [operation for operation in OPERATIONS if operation["operationId"] == "listTasks"]
@@ -104,13 +109,14 @@ def test_every_field_of_a_request_is_described() -> None:
 
 def test_unknown_fields_are_documented_to_be_refused() -> None:
     """Every object that a client sends is closed in the document, as it is in the code."""
-    for model in ("TaskCreate", "TaskPatch", "TaskBatch", "Retry", "HttpTarget", "HandlerTarget", *REPORTS):
+    parts = ("RetryPolicyInput", "HttpTargetInput", "HandlerTargetInput")
+    for model in ("TaskCreate", "TaskUpdate", "TaskBatchCreate", *parts, *REPORTS):
         assert SCHEMAS[model]["additionalProperties"] is False
 
 
 def test_a_change_has_no_defaults() -> None:
     """The document does not say that a change resets what it leaves out."""
-    assert not any("default" in field for field in SCHEMAS["TaskPatch"]["properties"].values())
+    assert not any("default" in field for field in SCHEMAS["TaskUpdate"]["properties"].values())
 
 
 def test_every_problem_is_described_somewhere() -> None:
@@ -130,13 +136,13 @@ def test_every_operation_says_how_it_is_refused() -> None:
         assert {"429", "500", "default"} | callers <= set(refusals)
         for status, answer in refusals.items():
             is_the_gateways = status in {"401", "403", "413", "429", "500", "503", "504", "default"}
-            model = "Refusal" if is_the_gateways else "Problem"
+            model = "ApiError" if is_the_gateways else "Problem"
             types = ["application/problem+json", *(["application/json"] if is_the_gateways else [])]
             assert list(answer["content"]) == types
             assert all(one["schema"]["$ref"].endswith(f"/{model}") for one in answer["content"].values())
-    assert fits("Refusal", {"message": "Forbidden"})
-    assert fits("Refusal", DOCUMENT["components"]["examples"]["caller_refused"]["value"])
-    assert not fits("Refusal", {"error": "Forbidden"})
+    assert fits("ApiError", {"message": "Forbidden"})
+    assert fits("ApiError", DOCUMENT["components"]["examples"]["caller_refused"]["value"])
+    assert not fits("ApiError", {"error": "Forbidden"})
 
 
 def test_clients_can_express_every_body() -> None:
@@ -146,7 +152,7 @@ def test_clients_can_express_every_body() -> None:
     for each in found:
         choices = [choice for name in ("oneOf", "anyOf") for choice in each.get(name, ())]
         assert all({"type", "$ref", "enum", "const", "items"} & set(choice) for choice in choices), each
-    for model in ("TaskCreate", "TaskPatch", "TopologyCreate", "OpenTaskFilter", "TaskTemplate"):
+    for model in ("TaskCreate", "TaskUpdate", "TopologyCreate", "OpenTaskFilter", "TaskTemplateInput"):
         tags = SCHEMAS[model]["properties"]["tags"]
         assert (tags["type"], tags["additionalProperties"]["type"]) == ("object", "string")
         assert tags["propertyNames"]["pattern"]
@@ -177,8 +183,8 @@ def test_descriptions_speak_to_users() -> None:
     """No docstring's sections are left in them, values are explained, and what may grow is said to."""
     told = json.dumps(DOCUMENT)
     assert not any(section in told for section in ("Attributes:", "Raises:", "Args:"))
-    assert "`skip`: it does not run." in SCHEMAS["Overlap"]["description"]
-    assert SCHEMAS["State"]["description"].endswith("Later versions may add values.")
+    assert "`skip`: it does not run." in SCHEMAS["OverlapPolicy"]["description"]
+    assert SCHEMAS["TaskState"]["description"].endswith("Later versions may add values.")
 
 
 def test_every_field_says_what_it_is() -> None:
@@ -236,15 +242,15 @@ def test_headers_are_described(operation_id: str, headers: set[str], answered: s
 def test_answers_are_as_described() -> None:
     """Tasks at any point of their life, pages, batches and problems are what the document says they are."""
     problem = problem_of(KeyReused(), "urn:duetime:request:abc")
-    batch = BatchResponse(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
-    page = PageResponse(tasks=[entry(task()), entry(DONE)], next_token=None)
-    assert fits("BatchResponse", json.loads(json_text(batch)))
-    assert fits("PageResponse", json.loads(json_text(page)))
+    batch = TaskBatchResult(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
+    page = TaskPage(tasks=[entry(task()), entry(DONE)], next_token=None)
+    assert fits("TaskBatchResult", json.loads(json_text(batch)))
+    assert fits("TaskPage", json.loads(json_text(page)))
     assert fits("Problem", problem)
     for each in (task(), DONE):
         answered = json.loads(task_text(each))
-        assert fits("TaskResponse", answered)
-        assert not fits("TaskResponse", answered | {"version": "7"})
+        assert fits("Task", answered)
+        assert not fits("Task", answered | {"version": "7"})
 
 
 def test_reports_are_refused_as_described() -> None:
@@ -264,7 +270,7 @@ def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
         ("createTask", "wait_seconds", {"201", "202"}),
         ("cancelTask", None, {"200", "202"}),
         ("pauseTask", None, {"200", "202"}),
-        ("rollBackTask", None, {"202"}),
+        ("rollbackTask", None, {"202"}),
     ):
         names = [one["name"] for one in found[id_]["parameters"] if one["in"] == "query"]
         assert names == ([parameter] if parameter else [])
@@ -295,9 +301,9 @@ def test_bodies_are_refused_as_described() -> None:
     }
     assert fits("TaskCreate", {"type": "report"})
     assert fits("TaskCreate", full)
-    assert fits("TaskBatch", {"tasks": [full]})
-    assert fits("TaskPatch", {"name": ""})
-    assert not fits("TaskPatch", {})
+    assert fits("TaskBatchCreate", {"tasks": [full]})
+    assert fits("TaskUpdate", {"name": ""})
+    assert not fits("TaskUpdate", {})
     assert "At most one of `due_at` and `delay_seconds` can be given." in SCHEMAS["TaskCreate"]["description"]
     wrongly_allowed = [
         (field, value)

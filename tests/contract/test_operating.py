@@ -47,30 +47,30 @@ def says_in_words(body: Any) -> bool:  # noqa: ANN401 - any JSON
 def test_answers_are_as_described() -> None:
     """A switch, all that is held back, and what a sweep came to."""
     circuits = [(Circuit("ann", "example.org").opened("Http503", NOW), CircuitState.OPEN)]
-    assert fits("SwitchResponse", json.loads(json_text(switch_response(STOPPED))))
-    assert fits("SwitchesResponse", json.loads(json_text(switches_response([STOPPED], circuits))))
+    assert fits("Switch", json.loads(json_text(switch_response(STOPPED))))
+    assert fits("SwitchPage", json.loads(json_text(switches_response([STOPPED], circuits))))
     swept = filter_action_response(FilterResult(5, 4, 3, {StateConflict: 1}, ID), "scope")
     assert swept["refused"] == {"move_refused": 1}
-    assert fits("FilterActionResponse", json.loads(json_text(swept)))
+    assert fits("FilterActionResult", json.loads(json_text(swept)))
 
 
 def test_switches_are_refused_as_described() -> None:
     """What the document allows is what the code accepts."""
     for good in (STOP, CAP, {**STOP, "scope": "type", "name": "report"}):
-        assert fits("SwitchFields", good), good
-    allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchFields", body)]
+        assert fits("SwitchPut", good), good
+    allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchPut", body)]
     strange = [body for body in allowed if not any(text in json.dumps(body) for text in CODE_ALONE_SEES)]
     assert [body for body in strange if not says_in_words(body)] == []
 
 
 def test_sweeps_are_refused_as_described() -> None:
     """So for the two bodies of sweeps, and every field of them says what it is for."""
-    assert fits("CancelTasks", {**REPORTS, "per_second": 0.5, "next_token": None})
-    assert fits("UpdateTasks", RENAME)
-    models = {True: "CancelTasks", False: "UpdateTasks"}
+    assert fits("BulkCancel", {**REPORTS, "per_second": 0.5, "next_token": None})
+    assert fits("BulkUpdate", RENAME)
+    models = {True: "BulkCancel", False: "BulkUpdate"}
     allowed = [body for path, body, _ in BAD_SWEEPS if fits(models[path == CANCEL], body)]
     strange = [body for body in allowed if not any(text in json.dumps(body) for text in CODE_ALONE_SEES)]
     assert [body for body in strange if body not in NEEDS_CODE] == []
-    for model in ("CancelTasks", "UpdateTasks", "OpenTaskFilter", "SwitchFields"):
+    for model in ("BulkCancel", "BulkUpdate", "OpenTaskFilter", "SwitchPut"):
         assert SCHEMAS[model]["additionalProperties"] is False
         assert all(field.get("description") or field.get("anyOf") for field in SCHEMAS[model]["properties"].values())

@@ -11,7 +11,7 @@ from duetime.contract.http.problems import KINDS
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
 from duetime.contract.http.routes import OPERATIONS, operation_at
 from duetime.contract.tasks import operations as tasks
-from duetime.contract.tasks.report_bodies import NoFields
+from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.domain import errors
 
 
@@ -68,7 +68,7 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
     mismatches = {errors.VersionMismatch, errors.ScheduleVersionMismatch, errors.CalendarVersionMismatch}
     assert IF_MATCH not in operation.headers or mismatches & set(declared)
     assert IF_NONE_MATCH not in operation.headers or "ETag" in operation.returns.headers
-    assert KEY not in operation.headers or operation.body is not NoFields
+    assert KEY not in operation.headers or operation.body is not EmptyRequest
     assert operation.accepted is None or operation.accepted.status == (201 if operation.method == "PUT" else 202)
     not_found = [error for error in declared if KINDS[error].status == 404]
     # What is put need not be there before.

@@ -407,12 +407,12 @@ def test_a_bad_query_of_occurrences_is_refused(raw: str, field: str) -> None:
 
 REQUESTS = (
     "ScheduleCreate",
-    "SchedulePatch",
-    "TaskTemplate",
+    "ScheduleUpdate",
+    "TaskTemplateInput",
     "TaskTemplateUpdate",
     "PreviewRequest",
-    "PauseRequest",
-    "BackfillRequest",
+    "SchedulePause",
+    "BackfillCreate",
 )
 
 
@@ -423,7 +423,7 @@ def fits(model: str, value: object) -> bool:
 
 def test_the_document_describes_every_field_of_a_request() -> None:
     """Each has a type or a choice and says what it is for; unknown ones are documented to be refused."""
-    for model in (*REQUESTS, "CalendarFields", "WindowFields", "SpanFields"):
+    for model in (*REQUESTS, "CalendarPut", "CalendarWindowInput", "CalendarSpanInput"):
         schema = DOCUMENT["components"]["schemas"][model]
         assert schema["additionalProperties"] is False
         for name, field in schema["properties"].items():
@@ -440,11 +440,11 @@ def test_the_document_takes_what_the_code_takes() -> None:
         assert fits("ScheduleCreate", {**timing, "task": TASK})
     assert fits("ScheduleCreate", {**GOOD, "rate": None, "permanent": None, "end_at": None})
     assert not fits("ScheduleCreate", {**GOOD, "task": {**TASK, "delay_seconds": 1}})
-    assert fits("SchedulePatch", {"end_at": None})
-    assert not fits("SchedulePatch", {})
-    assert fits("SchedulePatch", {"task": {"payload": 1}})
+    assert fits("ScheduleUpdate", {"end_at": None})
+    assert not fits("ScheduleUpdate", {})
+    assert fits("ScheduleUpdate", {"task": {"payload": 1}})
     assert not any(
-        "default" in field for field in DOCUMENT["components"]["schemas"]["SchedulePatch"]["properties"].values()
+        "default" in field for field in DOCUMENT["components"]["schemas"]["ScheduleUpdate"]["properties"].values()
     )
 
 
@@ -461,7 +461,7 @@ def test_a_schedule_is_answered_as_it_is_documented() -> None:
         shown = schedule_response(each, None, following(each.schedule(), NOW, 2))
         assert TypeAdapter(ScheduleResponse).validate_json(json_text(shown))
         assert set(shown) == set(ScheduleResponse.__annotations__)
-        assert fits("ScheduleResponse", json.loads(json_text(shown)))
+        assert fits("Schedule", json.loads(json_text(shown)))
     assert shown["skipped_runs"] == [{"recorded_at": to_iso(NOW), "local_time": None, "reason": "missed"}]
     assert (shown["task"]["payload"], shown["backfills"][0]["runs_started"]) == ({"a": 1}, 4)
 

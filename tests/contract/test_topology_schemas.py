@@ -7,7 +7,7 @@ from tests.contract.test_openapi import SCHEMAS, fits
 
 def test_the_document_offers_no_due_time_of_a_node() -> None:
     """It is always refused: a node is due when its parents let it."""
-    properties = SCHEMAS["TopologyNode"]["properties"]
+    properties = SCHEMAS["TopologyNodeInput"]["properties"]
     assert not {"at", "due_at"} & properties.keys()
     assert {"delay_seconds", "depends_on", "trigger_rule", "inputs", "expected_seconds"} <= properties.keys()
     assert fits("TopologyCreate", {"nodes": {"a": {"type": "x", "trigger_rule": "all_done"}}, "timeout_seconds": 60})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def span(client: Client, task: Task) -> tuple[datetime, float]:
     """When the attempt that counted began, and how many milliseconds it took."""
-    last = client.list_attempts(task.id)[-1]
+    last = client.list_task_attempts(task.id)[-1]
     assert last.started_at is not None
     assert last.duration_ms is not None
     return last.started_at, last.duration_ms

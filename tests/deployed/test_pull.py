@@ -87,7 +87,7 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
 
     assert (task.state, task.attempt, task.fence) == ("succeeded", 2, 2)
     assert task.result == {"by": "heir", "attempt": 2}
-    lost, second = client.list_attempts(task.id)
+    lost, second = client.list_task_attempts(task.id)
     assert (lost.outcome, second.outcome, second.worker) == ("lost", "succeeded", "heir")
     assert second.started_at is not None
     margin = timedelta(milliseconds=MAX_CLOCK_DIFFERENCE)

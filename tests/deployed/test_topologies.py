@@ -47,7 +47,7 @@ def assert_in_order(client: Client, topology: Topology) -> None:
     for key, node in topology.nodes.items():
         assert node.started_at is not None
         for parent in node.depends_on:
-            *_, last = client.list_attempts(str(topology.nodes[parent].task_id))
+            *_, last = client.list_task_attempts(str(topology.nodes[parent].task_id))
             assert last.started_at is not None
             ended_at = last.started_at + timedelta(milliseconds=last.duration_ms or 0)
             assert node.started_at >= ended_at, f"{key} began before {parent} had ended"

@@ -53,7 +53,7 @@ PULLED = "pulled"
 SWEEP: Mapping[str, Any] = {"filter": {"type": "mail", "tags": {"a": "b"}}, "limit": 5, "dry_run": True, "order": "asc"}
 BODIES: Mapping[str, Any] = {
     "createTask": TASK,
-    "createTasks": {"tasks": [TASK, {"type": "echo"}]},
+    "createTaskBatch": {"tasks": [TASK, {"type": "echo"}]},
     # A payload that any task may get: of a topology it is the graph.
     "updateTask": {
         "due_at": "2026-12-01T09:00:00Z",
@@ -61,14 +61,14 @@ BODIES: Mapping[str, Any] = {
         "tags": {"a": "b"},
         "lock": None,
     },
-    "cancelTasks": {**SWEEP, "force": False},
-    "updateTasks": {**SWEEP, "update": {"priority": "low"}},
-    "retryTasks": {**SWEEP, "filter": {"error_type": "Boom"}},
-    "notifyTask": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
-    "heartbeatTask": {"fence": 1},
-    "queryTask": {"action": "status"},
-    "tellProgress": {"fence": 1, "percent": 40, "message": "on the way"},
-    "leaseTasks": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30},
+    "cancelTasksByFilter": {**SWEEP, "force": False},
+    "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
+    "retryTasksByFilter": {**SWEEP, "filter": {"error_type": "Boom"}},
+    "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
+    "reportHeartbeat": {"fence": 1},
+    "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
+    "queryTask": {"action": "progress"},
+    "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30},
     "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},
     "createSchedule": SCHEDULE,
     "updateSchedule": {"cron": "0 2 * * *"},
@@ -88,7 +88,7 @@ BODIES: Mapping[str, Any] = {
     "renewLease": {"percent": 5, "message": "on"},
     "completeLease": {"result": {"x": 1}},
     "failLease": {"error": {"type": "Boom", "message": "no such row"}, "retriable": True},
-    "pauseLease": {"checkpoint": {"at": 17}},
+    "acknowledgeLeasePause": {"checkpoint": {"at": 17}},
     "createTopology": {
         "nodes": {
             "a": {"type": "echo"},

@@ -61,7 +61,7 @@ def _leases(api: Api) -> list[str]:
         _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "max_holders": 2}})
     leases: list[str] = []
     for _ in range(_TRIES):
-        wanted = {**BODIES["leaseTasks"], "max_tasks": 2, "lease_seconds": 600, "wait_seconds": 2}
+        wanted = {**BODIES["acquireLeases"], "max_tasks": 2, "lease_seconds": 600, "wait_seconds": 2}
         leases += [lease["id"] for lease in _made(api, "POST", "/v1/leases", wanted)["leases"]]
         if len(leases) == 2:
             break

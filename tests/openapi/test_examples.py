@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
-ITSELF = "getOpenApi"
+ITSELF = "getOpenApiDocument"
 RARE = {("resumeTopology", "202")}
 """Answers that only a topology of very many nodes brings about."""
 GATEWAYS = {"401", "403", "413", "429"}

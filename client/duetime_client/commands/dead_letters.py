@@ -76,7 +76,9 @@ def retry(
                 clock,
                 selection,
                 "retried",
-                lambda task_filter, options: client.retry_tasks(cast("DeadLetterFilter", task_filter), **options),
+                lambda task_filter, options: client.retry_tasks_by_filter(
+                    cast("DeadLetterFilter", task_filter), **options
+                ),
                 as_json=as_json,
             )
             return

@@ -41,7 +41,7 @@ action("pause", "Pause a task; a running task is requested to pause, and does so
 action("resume", "Resume a paused task: at its due time, or now if that is past.", Client.resume_task)
 action("run", "Start a task now, before its due time.", Client.run_task, "now, before its due time")
 action("retry", "Run a failed task again, from its first attempt.", Client.retry_task)
-action("rollback", "Have the target undo a task that has ended.", Client.roll_back_task)
+action("rollback", "Have the target undo a task that has ended.", Client.rollback_task)
 
 
 @app.command()
@@ -54,7 +54,7 @@ def attempts(
 ) -> None:
     """Show the finished attempts of a task: worker, times, outcome and cost; with --json, as one array."""
     with connected(context, deployment) as client:
-        found = client.list_attempts(task_id)
+        found = client.list_task_attempts(task_id)
     if as_json:
         show_json([attempt.document for attempt in found])
     else:
@@ -120,5 +120,5 @@ def progress(
 ) -> None:
     """Report the progress of an attempt; this is a heartbeat, too."""
     with connected(context, deployment) as client:
-        task = client.tell_progress(task_id, fence, percent, message)
+        task = client.report_progress(task_id, fence, percent, message)
     show(task, context.ensure_object(Clock), as_json=as_json)

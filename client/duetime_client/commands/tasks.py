@@ -153,7 +153,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
                 clock,
                 selection,
                 "updated",
-                lambda task_filter, options: client.update_tasks(task_filter, changes, **options),
+                lambda task_filter, options: client.update_tasks_by_filter(task_filter, changes, **options),
                 as_json=as_json,
             )
             return
@@ -186,7 +186,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
                 clock,
                 selection,
                 "cancelled",
-                lambda task_filter, options: client.cancel_tasks(task_filter, force=force, **options),
+                lambda task_filter, options: client.cancel_tasks_by_filter(task_filter, force=force, **options),
                 as_json=as_json,
             )
             return

@@ -37,7 +37,7 @@ class PulledTasks(Check):
         """Lease and complete them; tasks of others are released."""
         if not self.plan.pulled_type:
             return
-        leases = session.client.lease_tasks(
+        leases = session.client.acquire_leases(
             [self.plan.pulled_type],
             max_tasks=self.plan.pulled,
             lease_seconds=_PULL_LEASE_SECONDS,

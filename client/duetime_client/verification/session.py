@@ -79,7 +79,7 @@ class Session:
             ApiError: one was rejected.
         """
         made: list[Task] = []
-        for result in self.client.create_tasks(tasks):
+        for result in self.client.create_task_batch(tasks):
             if isinstance(result, ApiError):
                 raise result
             self.follow(result.id, millis(result.due_at), group, expected, attempts)
@@ -105,7 +105,7 @@ class Session:
         """Read every task again, with its attempts: a second run may come after the outcome."""
         for task_id in self.followed:
             self.seen[task_id] = self.client.get_task(task_id)
-            self.attempts[task_id] = self.client.list_attempts(task_id)
+            self.attempts[task_id] = self.client.list_task_attempts(task_id)
             yield task_id
 
     def executions(self, *groups: str) -> list[Execution]:
@@ -141,7 +141,7 @@ class Session:
             with _error_recorder(left, f"schedule {name}"):
                 self.client.delete_schedule(name)
         with _error_recorder(left, f"tasks with the tag {TAG}:{self.run_id}"):
-            for _ in self.client.cancel_tasks({"tags": self.tags}, force=True):
+            for _ in self.client.cancel_tasks_by_filter({"tags": self.tags}, force=True):
                 pass
         # The list of an owner's tasks is a moment behind, so tasks that were just created are cancelled by id.
         for task_id in self.open():

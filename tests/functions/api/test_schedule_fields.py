@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.schedules.bodies import ScheduleCreate, SchedulePatch
-from duetime.contract.schedules.responses import ScheduleEntry
+from duetime.contract.schedules.responses import ScheduleSummary
 from duetime.contract.schedules.timing_fields import TIMINGS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_the_example_says_all_there_is_to_say() -> None:
 
 def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
     """What a creation takes, responses tell, and a change may change, but for the name."""
-    assert set(ScheduleCreate.model_fields) <= set(ScheduleEntry.__annotations__)
+    assert set(ScheduleCreate.model_fields) <= set(ScheduleSummary.__annotations__)
     assert set(ScheduleCreate.model_fields) - {"name"} == set(SchedulePatch.model_fields)
 
 

@@ -1,7 +1,7 @@
 // Uses the client that @hey-api/openapi-ts makes, as its users would; the first fault ends it.
 import assert from "node:assert/strict";
 import {
-  cancelTasks,
+  cancelTasksByFilter,
   createSchedule,
   createTask,
   getCalendar,
@@ -52,10 +52,10 @@ assert.equal((await getSchedule({ client, path: { name: "n" } })).data?.task.typ
 // A filtered cancel concerns what the filter names, and nothing else.
 const other = await createTask({ client, body: { type: "echo", tags: { team: "web" }, due_at: SOON } });
 const filter = { type: "echo", tags: { team: "dba" } };
-const counted = await cancelTasks({ client, body: { filter, dry_run: true } });
+const counted = await cancelTasksByFilter({ client, body: { filter, dry_run: true } });
 assert.ok(counted.data && "matched" in counted.data);
 assert.equal(counted.data.matched, 1);
-await cancelTasks({ client, body: { filter } });
+await cancelTasksByFilter({ client, body: { filter } });
 const state = async (id: string) => (await getTask({ client, path: { task_id: id } })).data?.state;
 assert.ok(other.data);
 assert.equal(await state(tagged.data.id), "cancelled");

@@ -6,11 +6,11 @@ import sys
 from generated import Client
 from generated.api.calendars import get_calendar, put_calendar
 from generated.api.schedules import create_schedule, get_schedule, preview_schedule
-from generated.api.tasks import cancel_tasks, create_task, get_task, list_tasks
+from generated.api.tasks import cancel_tasks_by_filter, create_task, get_task, list_tasks
 from generated.models import (
-    CalendarFields,
-    CalendarFieldsWeekdaysItem,
-    CancelMany,
+    BulkCancel,
+    CalendarPut,
+    CalendarPutWeekdaysItem,
     GatewayMessage,
     OpenTaskFilter,
     OpenTaskFilterTags,
@@ -19,7 +19,7 @@ from generated.models import (
     ScheduleCreate,
     TaskCreate,
     TaskCreateTags,
-    TaskTemplate,
+    TaskTemplateInput,
 )
 
 SOON = dt.datetime(2030, 1, 1, 9, tzinfo=dt.UTC)
@@ -49,23 +49,24 @@ assert {task.id for task in page.tasks} == {tagged.id, plain.id}, page
 assert [task.id for task in list_tasks.sync(client=client, tag=["team:dba"]).tasks] == [tagged.id]
 
 # A schedule, its preview, a calendar.
-sundays = CalendarFields(timezone="Europe/London", weekdays=[CalendarFieldsWeekdaysItem.SUN])
+sundays = CalendarPut(timezone="Europe/London", weekdays=[CalendarPutWeekdaysItem.SUN])
 calendar = put_calendar.sync("holidays", client=client, body=sundays)
 assert calendar.timezone == "Europe/London", calendar
 assert get_calendar.sync("holidays", client=client).weekdays == ["sun"]
 timing = {"cron": "30 1 * * *", "timezone": "Europe/London", "calendars": ["holidays"]}
 preview = preview_schedule.sync(client=client, body=PreviewRequest(**timing, count=3))
 assert len(preview.occurrences) >= 3, preview
-schedule = create_schedule.sync(client=client, body=ScheduleCreate(name="n", task=TaskTemplate(type_="echo"), **timing))
+nightly = ScheduleCreate(name="n", task=TaskTemplateInput(type_="echo"), **timing)
+schedule = create_schedule.sync(client=client, body=nightly)
 assert schedule.cron == timing["cron"], schedule
 assert get_schedule.sync("n", client=client).task.type_ == "echo"
 
 # A filtered cancel concerns what the filter names, and nothing else.
 other = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="web"), due_at=SOON))
 wanted = OpenTaskFilter(type_="echo", tags=OpenTaskFilterTags.from_dict({"team": "dba"}))
-counted = cancel_tasks.sync(client=client, body=CancelMany(filter_=wanted, dry_run=True))
+counted = cancel_tasks_by_filter.sync(client=client, body=BulkCancel(filter_=wanted, dry_run=True))
 assert counted.matched == 1, counted
-cancel_tasks.sync(client=client, body=CancelMany(filter_=wanted))
+cancel_tasks_by_filter.sync(client=client, body=BulkCancel(filter_=wanted))
 assert get_task.sync(tagged.id, client=client).state == "cancelled"
 assert get_task.sync(other.id, client=client).state == "scheduled"
 

@@ -33,7 +33,7 @@ class ApiIndex(TypedDict):
 
 
 INDEX = Operation(
-    "getIndex",
+    "getApiIndex",
     "GET /v1",
     "Find the description of the API",
     Returns(ApiIndex, "Links to the OpenAPI document and the health check, and which page explains the API."),
@@ -47,7 +47,7 @@ HEALTH = Operation(
     is_public=True,
 )
 OPENAPI = Operation(
-    "getOpenApi",
+    "getOpenApiDocument",
     "GET /v1/openapi.json",
     "Describe the API",
     Returns(dict, "This document."),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _KEY = re.compile(LOCK_KEY_PATTERN)
 
 
-class HolderResponse(TypedDict):
+class LockHolderResponse(TypedDict):
     """A task that holds a lock."""
 
     task_id: str
@@ -33,30 +33,30 @@ class HolderResponse(TypedDict):
     expires_at: Annotated[Instant, Field(description="When the hold ends, unless a heartbeat renews it.")]
 
 
-class WaiterResponse(TypedDict):
+class LockWaiterResponse(TypedDict):
     """A task in a lock's line."""
 
     task_id: str
     due_at: Instant
 
 
-class LockEntry(TypedDict):
+class LockSummary(TypedDict):
     """A lock as lists show it."""
 
     key: str
-    holders: list[HolderResponse]
+    holders: list[LockHolderResponse]
 
 
-class LockResponse(LockEntry):
+class LockResponse(LockSummary):
     """A lock, with the first of its line, in the order in which they will be let in."""
 
-    waiters: list[WaiterResponse]
+    waiters: list[LockWaiterResponse]
 
 
 class LockPage(TypedDict):
     """Some of an owner's locks."""
 
-    locks: list[LockEntry]
+    locks: list[LockSummary]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
 
 
@@ -78,20 +78,20 @@ def lock_key(text: str) -> str:
     return text
 
 
-def lock_entry(lock: Lock) -> LockEntry:
+def lock_entry(lock: Lock) -> LockSummary:
     """A lock as lists show it."""
-    return LockEntry(key=lock.name.key, holders=[_holder(holder) for holder in lock.holders])
+    return LockSummary(key=lock.name.key, holders=[_holder(holder) for holder in lock.holders])
 
 
 def lock_response(lock: Lock, line: Sequence[Waiter]) -> LockResponse:
     """A lock with its line."""
-    waiters = [WaiterResponse(task_id=waiter.task_id.text, due_at=to_iso(waiter.due_at)) for waiter in line]
+    waiters = [LockWaiterResponse(task_id=waiter.task_id.text, due_at=to_iso(waiter.due_at)) for waiter in line]
     return LockResponse(**lock_entry(lock), waiters=waiters)
 
 
-def _holder(holder: Holder) -> HolderResponse:
+def _holder(holder: Holder) -> LockHolderResponse:
     fence = None if holder.fence == RESERVED else holder.fence
-    return HolderResponse(task_id=holder.task_id.text, fence=fence, expires_at=to_iso(holder.expires_at))
+    return LockHolderResponse(task_id=holder.task_id.text, fence=fence, expires_at=to_iso(holder.expires_at))
 
 
 LIST = Operation(
@@ -109,7 +109,7 @@ RELEASE = Operation(
     "releaseLock",
     "DELETE /v1/locks/{key}",
     "Release a lock by force",
-    Returns(LockEntry, "The lock, as it is now."),
+    Returns(LockSummary, "The lock, as it is now."),
     description="The first of its line is let in at once. Whoever held it learns of that with its next heartbeat "
     "and stops; until then two may believe that they hold it.",
 )

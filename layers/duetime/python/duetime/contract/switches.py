@@ -38,7 +38,7 @@ _KEPT_ESCAPE = "%25"
 """The gateway decodes all of a path but this (Source: what HTTP APIs hand on as `rawPath`)."""
 
 
-class SwitchFields(Body):
+class SwitchPut(Body):
     """A switch as it shall be; the one that was there is replaced as a whole."""
 
     scope: Annotated[
@@ -87,7 +87,7 @@ class CircuitResponse(TypedDict):
     open_until: Annotated[Instant, Field(description="When the host is called again, once.")]
 
 
-class SwitchesResponse(TypedDict):
+class SwitchPage(TypedDict):
     """What is held back."""
 
     switches: Sequence[SwitchResponse]
@@ -121,7 +121,7 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    body = read_body(SwitchFields, document)
+    body = read_body(SwitchPut, document)
     given = (("scope", body.scope, key.scope), ("name", body.name, key.name))
     faults = [Fault(field, f"is not the {field} in the path") for field, told, own in given if told not in (None, own)]
     if body.max_concurrent is not None and key.scope is SwitchScope.ALL:
@@ -145,9 +145,9 @@ def switch_response(switch: Switch) -> SwitchResponse:
     )
 
 
-def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchesResponse:
+def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchPage:
     """What is held back."""
-    return SwitchesResponse(
+    return SwitchPage(
         switches=[switch_response(switch) for switch in switches],
         circuits=[_circuit(circuit, state) for circuit, state in circuits],
     )
@@ -170,7 +170,7 @@ LIST = Operation(
     "listSwitches",
     "GET /v1/switches",
     "See what is stopped or capped, and which HTTP hosts are left alone",
-    Returns(SwitchesResponse, "All there is to see."),
+    Returns(SwitchPage, "All there is to see."),
     description="Operators see all; others see the switches that concern them.",
 )
 READ = Operation(
@@ -188,7 +188,7 @@ PUT = Operation(
     Returns(SwitchResponse, "The switch."),
     description="What is held back is `waiting`, and comes again by itself within 90 seconds after the switch "
     f"is deleted. A switch that neither stops nor caps is deleted. {_WHO}",
-    body=SwitchFields,
+    body=SwitchPut,
     errors=(errors.OperatorRequired, errors.SwitchesFull),
 )
 DELETE = Operation(

@@ -124,19 +124,19 @@ class OpenTasksActionBody(FilterActionBody):
     filter: Annotated[OpenTaskFilter, Field(description="Which tasks; an empty one needs `all`.")]
 
 
-class CancelTasks(OpenTasksActionBody):
+class BulkCancel(OpenTasksActionBody):
     """Tasks to be cancelled."""
 
     force: Annotated[bool, Field(description="Ask running tasks to stop as well, which they do when they can.")] = False
 
 
-class UpdateTasks(OpenTasksActionBody):
+class BulkUpdate(OpenTasksActionBody):
     """Tasks to be updated, and how."""
 
     update: Annotated[TaskPatch, Field(description="What to change of each, as in an update of one task.")]
 
 
-class RetryTasks(FilterActionBody):
+class BulkRetry(FilterActionBody):
     """Failed tasks to be tried again."""
 
     filter: Annotated[FailedTaskFilter, Field(description="Which failed tasks; an empty one needs `all`.")]
@@ -192,15 +192,15 @@ def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes) -> Bu
         is_dry=body.dry_run,
     )
     kind = next(kind for kind, model in _MODELS.items() if isinstance(body, model))
-    force = isinstance(body, CancelTasks) and body.force
-    change = change_of(body.update, (UPDATE,)) if isinstance(body, UpdateTasks) else None
+    force = isinstance(body, BulkCancel) and body.force
+    change = change_of(body.update, (UPDATE,)) if isinstance(body, BulkUpdate) else None
     return BulkRequest(kind, action, text, force, change)
 
 
 _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
-    BulkKind.CANCEL: CancelTasks,
-    BulkKind.UPDATE: UpdateTasks,
-    BulkKind.RETRY: RetryTasks,
+    BulkKind.CANCEL: BulkCancel,
+    BulkKind.UPDATE: BulkUpdate,
+    BulkKind.RETRY: BulkRetry,
 }
 
 

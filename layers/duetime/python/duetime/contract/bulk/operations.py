@@ -30,10 +30,10 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
         id_,
         route,
         summary,
-        Returns(responses.FilterActionResponse, "What was done."),
+        Returns(responses.FilterActionResult, "What was done."),
         description=description,
         accepted=Returns(
-            responses.BulkResponse,
+            responses.BulkOperationResponse,
             "There is more to do than fits into an answer: the operation goes on.",
             {"Location": "Path of the bulk operation."},
             status=202,
@@ -46,24 +46,24 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
 
 
 CANCEL_MANY = filter_action(
-    "cancelTasks", "POST /v1/tasks/cancel", "Cancel tasks by a filter", _OPEN_TASKS, bodies.CancelTasks
+    "cancelTasksByFilter", "POST /v1/tasks/cancel", "Cancel tasks by a filter", _OPEN_TASKS, bodies.BulkCancel
 )
 UPDATE_MANY = filter_action(
-    "updateTasks", "POST /v1/tasks/update", "Update tasks by a filter", _OPEN_TASKS, bodies.UpdateTasks
+    "updateTasksByFilter", "POST /v1/tasks/update", "Update tasks by a filter", _OPEN_TASKS, bodies.BulkUpdate
 )
 RETRY_MANY = filter_action(
-    "retryTasks",
+    "retryTasksByFilter",
     "POST /v1/tasks/retry",
     "Have failed tasks tried again by a filter",
     "Each as `retryTask` would: from its first attempt on, by its whole retry policy. One that gives up again has "
     f"failed again, and is meant again by a piece that is repeated. {PIECES}",
-    bodies.RetryTasks,
+    bodies.BulkRetry,
 )
 LIST = Operation(
     "listBulkOperations",
     "GET /v1/bulk-operations",
     "List one's bulk operations",
-    Returns(responses.BulkPage, "The operations."),
+    Returns(responses.BulkOperationPage, "The operations."),
     description=f"The latest {MAX_BULK_PAGE}, newest first. One that has ended can be read for "
     f"{BULK_RETENTION // DAY} days.",
 )
@@ -71,7 +71,7 @@ READ = Operation(
     "getBulkOperation",
     "GET /v1/bulk-operations/{operation_id}",
     "See how far a bulk operation is",
-    Returns(responses.BulkResponse, "The operation."),
+    Returns(responses.BulkOperationResponse, "The operation."),
     description="Counts are exact unless whoever carries it out crashes: tasks of the page that it was at may then "
     "be counted twice, or not.",
 )
@@ -79,9 +79,9 @@ CANCEL = Operation(
     "cancelBulkOperation",
     "POST /v1/bulk-operations/{operation_id}/cancel",
     "Stop a bulk operation",
-    Returns(responses.BulkResponse, "The operation as it was stopped."),
+    Returns(responses.BulkOperationResponse, "The operation as it was stopped."),
     description="What it has done stays done; tasks that it is at may still be changed for some seconds. Stopping "
     "it again changes nothing. One on a topology is stopped by asking the topology for something else.",
-    body=report_bodies.NoFields,
+    body=report_bodies.EmptyRequest,
     errors=(errors.BulkEnded, errors.BulkOfTopology),
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation
 
 
-class BulkResponse(TypedDict):
+class BulkOperationResponse(TypedDict):
     """A bulk operation, and how far it has come."""
 
     id: str
@@ -44,19 +44,19 @@ class BulkResponse(TypedDict):
     reason: Annotated[str | None, Field(description="Why it was cancelled, if not by a request to do so.")]
 
 
-class BulkPage(TypedDict):
+class BulkOperationPage(TypedDict):
     """The latest bulk operations of an owner."""
 
-    operations: Sequence[BulkResponse]
+    operations: Sequence[BulkOperationResponse]
 
 
-def bulk_response(operation: BulkOperation) -> BulkResponse:
+def bulk_response(operation: BulkOperation) -> BulkOperationResponse:
     """An operation as it stands."""
     progress = operation.progress
     refused: dict[str, int] = {}
     for name, count in progress.refused.items():
         refused[code_of(name)] = refused.get(code_of(name), 0) + count
-    return BulkResponse(
+    return BulkOperationResponse(
         id=operation.id.text,
         kind=operation.kind,
         state=operation.state,
@@ -72,7 +72,7 @@ def bulk_response(operation: BulkOperation) -> BulkResponse:
     )
 
 
-class FilterActionResponse(TypedDict):
+class FilterActionResult(TypedDict):
     """What one request came to."""
 
     examined: Annotated[int, Field(description="Tasks that were looked at.")]
@@ -86,9 +86,9 @@ class FilterActionResponse(TypedDict):
     next_token: Annotated[str | None, Field(description="Goes on where this request stopped; null at the end.")]
 
 
-def filter_action_response(swept: FilterResult, scope: str) -> FilterActionResponse:
+def filter_action_response(swept: FilterResult, scope: str) -> FilterActionResult:
     """What a piece came to, with the token of the next."""
-    return FilterActionResponse(
+    return FilterActionResult(
         examined=swept.examined,
         matched=swept.matched,
         affected=swept.affected,
@@ -97,10 +97,10 @@ def filter_action_response(swept: FilterResult, scope: str) -> FilterActionRespo
     )
 
 
-def done_response(operation: BulkOperation) -> FilterActionResponse:
+def done_response(operation: BulkOperation) -> FilterActionResult:
     """What an operation came to that has ended."""
     answer = bulk_response(operation)
-    return FilterActionResponse(
+    return FilterActionResult(
         examined=answer["examined"],
         matched=answer["matched"],
         affected=answer["affected"],

@@ -108,7 +108,7 @@ class Operation(Generic[Q]):
         returns: how it succeeds.
         accepted: how it succeeds with status 202, if it does that besides.
         query: model of its parameters; none are taken without it.
-        body: model of its request's body; `NoFields` for a body that may be left out and says nothing.
+        body: model of its request's body; `EmptyRequest` for a body that may be left out and says nothing.
         body_types: media types that its body may have besides JSON.
         nesting: levels that the body puts around a task.
         headers: that it takes besides the owner's.

@@ -25,7 +25,7 @@ _OF_THE_GATEWAY = {
     "503": "The API did not answer; the request can be repeated.",
     "504": "The API did not answer in time; what it was asked for may have been done.",
 }
-"""Statuses that the gateway answers by itself, too: see `Refusal`."""
+"""Statuses that the gateway answers by itself, too: see `ApiError`."""
 _OF_A_CALLER = ("401", "403")
 _OF_ITS_END = {
     "Deprecation": "Since when another operation should be used instead.",
@@ -106,8 +106,8 @@ def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool)
     first media type of the document, whatever the response says that it is.
     """
     examples = {code: {"$ref": f"#/components/examples/{code}"} for code in by_code}
-    problem: Schema = {"schema": reference("Refusal" if may_be_the_gateways else "Problem")}
+    problem: Schema = {"schema": reference("ApiError" if may_be_the_gateways else "Problem")}
     content: Schema = {problems.MEDIA_TYPE: problem | ({"examples": examples} if examples else {})}
     if may_be_the_gateways:
-        content["application/json"] = {"schema": reference("Refusal")}
+        content["application/json"] = {"schema": reference("ApiError")}
     return content

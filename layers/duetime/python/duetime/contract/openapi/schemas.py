@@ -13,6 +13,7 @@ from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.openapi import webhook_bodies
 from duetime.contract.openapi.descriptions import GROWS, described
 from duetime.contract.openapi.field_descriptions import describe_fields
+from duetime.contract.openapi.names import PREFIX, name_of, renamed
 from duetime.contract.openapi.portable import DEFAULT, portable, with_sentence
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 Mode = Literal["validation", "serialization"]
-REFERENCE = "#/components/schemas/{model}"
-_REFERENCES = re.compile(r'"#/components/schemas/(\w+)"')
+REFERENCE = f"{PREFIX}{{model}}"
+_REFERENCES = re.compile(rf'"{PREFIX}(\w+)"')
 _GATEWAY_MESSAGE: Schema = {
     "description": "What the gateway before the API answers by itself: without credentials that it accepts, beyond "
     "its rate limit, or when the API did not answer. It has no other form for this.",
@@ -37,7 +38,7 @@ _REFUSAL: Schema = {
 
 def reference(model: type | str) -> Schema:
     """Refers to a model's schema."""
-    return {"$ref": REFERENCE.format(model=model if isinstance(model, str) else model.__name__)}
+    return {"$ref": REFERENCE.format(model=name_of(model))}
 
 
 def schemas() -> dict[str, Schema]:
@@ -47,13 +48,13 @@ def schemas() -> dict[str, Schema]:
         (model.__name__, mode, TypeAdapter(model)) for model, mode in models
     ]
     _, together = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)
-    found = {name: described(portable(schema)) for name, schema in together["$defs"].items()}
+    found = renamed({name: described(portable(schema)) for name, schema in together["$defs"].items()})
     for schema in found.values():
         _describe_references(schema, found)
     _name_codes(found)
-    describe_fields(found, _reachable(found, {model.__name__ for model, mode in models if mode == "validation"}))
-    found |= {"GatewayMessage": _GATEWAY_MESSAGE, "Refusal": _REFUSAL}
-    for name in _reachable(found, {model.__name__ for model, mode in models if mode == "serialization"}):
+    describe_fields(found, _reachable(found, {name_of(model) for model, mode in models if mode == "validation"}))
+    found |= {"GatewayMessage": _GATEWAY_MESSAGE, "ApiError": _REFUSAL}
+    for name in _reachable(found, {name_of(model) for model, mode in models if mode == "serialization"}):
         if "enum" in found[name]:
             found[name] = with_sentence(found[name], GROWS)
     return dict(sorted(found.items()))

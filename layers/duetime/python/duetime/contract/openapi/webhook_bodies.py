@@ -11,7 +11,7 @@ from typing import (
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from duetime.contract.tasks.responses import Instant, TaskEntry  # noqa: TC001 - pydantic reads them at run time
+from duetime.contract.tasks.responses import Instant, TaskSummary  # noqa: TC001 - pydantic reads them at run time
 
 
 class TaskEvent(TypedDict):
@@ -25,7 +25,7 @@ class TaskEvent(TypedDict):
         ),
     ]
     timestamp: Annotated[Instant, Field(description="When it reached that state.")]
-    data: Annotated[TaskEntry, Field(description="The task as lists show it, without payload and result.")]
+    data: Annotated[TaskSummary, Field(description="The task as lists show it, without payload and result.")]
 
 
 class TargetRequest(TypedDict):

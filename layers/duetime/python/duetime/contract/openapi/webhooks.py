@@ -64,7 +64,7 @@ def _target_work() -> Schema:
         "requestBody": _body(TargetRequest),
         "responses": {
             "200": {"description": "Done; the body is the result, JSON or text.", "content": _RESULT},
-            "202": {"description": "Of `run`: accepted; the outcome comes by `notifyTask`."},
+            "202": {"description": "Of `run`: accepted; the outcome comes by `reportOutcome`."},
             "4XX": {"description": "The attempt has failed for good, unless the status is 408, 425 or 429."},
             "5XX": {"description": "The attempt has failed; another may be made, after `Retry-After` at the earliest."},
         },

@@ -8,7 +8,7 @@ from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.pull import leases
 from duetime.contract.pull.lease_tokens import token_of
-from duetime.contract.pull.leases import LeaseState
+from duetime.contract.pull.leases import LeaseStatus
 from duetime.contract.tasks.encoding import entry, json_of, json_text
 from duetime.contract.tasks.field_decoding import compact
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WORKER_NAME_LENGTH
@@ -51,7 +51,7 @@ def lease_progress(document: Document) -> Progress | None:
 
 def completion(document: Document) -> Ending:
     """The success that a body tells."""
-    result = compact(read_body(leases.Completion, document).result)
+    result = compact(read_body(leases.LeaseComplete, document).result)
     if len(result) > MAX_RESULT_BYTES:
         raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes")])
     return Succeeded(result)
@@ -59,7 +59,7 @@ def completion(document: Document) -> Ending:
 
 def lease_failure(document: Document) -> Ending:
     """The failure that a body tells."""
-    body = read_body(leases.LeaseFailure, document)
+    body = read_body(leases.LeaseFail, document)
     return failure(body.error.type, body.error.message, retriable=body.retriable)
 
 
@@ -83,7 +83,7 @@ def lease_state(task: Task) -> str:
     """What became of a lease, as JSON text."""
     is_live = task.state is State.RUNNING
     return json_text(
-        LeaseState(
+        LeaseStatus(
             task_id=task.id.text,
             state=task.state,
             requested_action=task.requested_action,

@@ -10,8 +10,8 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import Percent, ProgressMessage, TaskType, each_once, printable
-from duetime.contract.tasks.report_bodies import NotifiedError  # noqa: TC001 - same
-from duetime.contract.tasks.responses import Instant, TaskEntry
+from duetime.contract.tasks.report_bodies import ReportedError  # noqa: TC001 - same
+from duetime.contract.tasks.responses import Instant, TaskSummary
 from duetime.domain.limits import (
     LEASE_SECONDS,
     MAX_CHECKPOINT_BYTES,
@@ -66,7 +66,7 @@ class LeaseHeartbeat(Body):
     message: ProgressMessage = ""
 
 
-class Completion(Body):
+class LeaseComplete(Body):
     """The work is done."""
 
     result: Annotated[
@@ -74,10 +74,10 @@ class Completion(Body):
     ] = None
 
 
-class LeaseFailure(Body):
+class LeaseFail(Body):
     """The work failed."""
 
-    error: Annotated[NotifiedError, Field(description="Why.")]
+    error: Annotated[ReportedError, Field(description="Why.")]
     retriable: Annotated[bool, Field(description="Whether another attempt might help.")] = True
 
 
@@ -93,7 +93,7 @@ class LeasePause(Body):
     ] = None
 
 
-class LeasedTask(TaskEntry):
+class LeasedTask(TaskSummary):
     """A task that was leased."""
 
     payload: Any
@@ -111,13 +111,13 @@ class LeasedResponse(TypedDict):
     task: LeasedTask
 
 
-class LeasesResponse(TypedDict):
+class AcquiredLeases(TypedDict):
     """What was leased; nothing, if no task was due."""
 
     leases: Sequence[LeasedResponse]
 
 
-class LeaseState(TypedDict):
+class LeaseStatus(TypedDict):
     """What became of a lease, and of its task."""
 
     task_id: str

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.pull import leases
-from duetime.contract.tasks.report_bodies import NoFields
+from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.domain import errors
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ _OF_A_LEASE = (errors.TypeNotPulled, errors.FenceMismatch)
 _ENDING = (*_OF_A_LEASE, errors.NotifiedOtherwise)
 
 LEASE = Operation(
-    "leaseTasks",
+    "acquireLeases",
     "POST /v1/leases",
     "Lease due tasks of pulled types",
-    Returns(leases.LeasesResponse, "The leases."),
+    Returns(leases.AcquiredLeases, "The leases."),
     description="For workers anywhere. Tasks of all owners are handed out, none before its time, to callers that "
     "the deployment's settings name for the types. With `wait_seconds`, the answer comes with the first task, "
     "or at once if as many requests wait already as the settings let. An "
@@ -35,7 +35,7 @@ def _report(
     name: str,
     summary: str,
     description: str = "",
-    body: type[Body] = NoFields,
+    body: type[Body] = EmptyRequest,
     refusals: tuple[type[Exception], ...] = _ENDING,
 ) -> Operation:
     """What a worker says of a lease."""
@@ -43,7 +43,7 @@ def _report(
         id_,
         f"POST /v1/leases/{{lease_id}}/{name}",
         summary,
-        Returns(leases.LeaseState, "The state of the task."),
+        Returns(leases.LeaseStatus, "The state of the task."),
         description=description,
         body=body,
         errors=refusals,
@@ -65,14 +65,14 @@ COMPLETE = _report(
     "Tell that a leased task is done",
     "Telling the same again changes nothing and answers the same. It is taken even after the end of the lease, as long "
     "as nobody else has the task.",
-    leases.Completion,
+    leases.LeaseComplete,
 )
 FAIL = _report(
     "failLease",
     "fail",
     "Tell that a leased task has failed",
     "It is retried by its policy, unless the failure is not `retriable`.",
-    leases.LeaseFailure,
+    leases.LeaseFail,
 )
 RELEASE = _report(
     "releaseLease",
@@ -81,14 +81,14 @@ RELEASE = _report(
     "It counts as no attempt, and any worker may lease it.",
 )
 PAUSE = _report(
-    "pauseLease",
+    "acknowledgeLeasePause",
     "pause",
     "Leave a task that its user wants paused",
     body=leases.LeasePause,
     refusals=(*_ENDING, errors.StateConflict),
 )
 CANCEL = _report(
-    "cancelLease",
+    "acknowledgeLeaseCancel",
     "cancel",
     "Leave a task that its user wants cancelled",
     refusals=(*_ENDING, errors.StateConflict),

@@ -147,7 +147,7 @@ class PreviewRequest(TimingFields):
     count: Annotated[int, Field(ge=1, le=MAX_OCCURRENCES, description="How many occurrences.")] = PREVIEWED
 
 
-class PauseRequest(Body):
+class SchedulePause(Body):
     """Why a schedule is paused."""
 
     reason: Annotated[
@@ -155,7 +155,7 @@ class PauseRequest(Body):
     ] = ""
 
 
-class BackfillRequest(Body):
+class BackfillCreate(Body):
     """A past period whose occurrences are to run."""
 
     model_config = ConfigDict(

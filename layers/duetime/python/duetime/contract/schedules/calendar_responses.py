@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
 
 
-class WindowResponse(TypedDict):
+class CalendarWindowResponse(TypedDict):
     """A time of each day."""
 
     start: str
@@ -26,7 +26,7 @@ class WindowResponse(TypedDict):
     label: str
 
 
-class SpanResponse(TypedDict):
+class CalendarSpanResponse(TypedDict):
     """A stretch of time."""
 
     start: Instant
@@ -43,8 +43,8 @@ class CalendarResponse(TypedDict):
     dates: Mapping[str, str]
     except_dates: Sequence[str]
     weekdays: Sequence[Weekday]
-    windows: Sequence[WindowResponse]
-    spans: Sequence[SpanResponse]
+    windows: Sequence[CalendarWindowResponse]
+    spans: Sequence[CalendarSpanResponse]
 
 
 class CalendarPage(TypedDict):
@@ -64,13 +64,14 @@ def calendar_response(calendar: Calendar) -> CalendarResponse:
         except_dates=[str(day) for day in sorted(calendar.except_dates)],
         weekdays=_names(calendar.weekdays),
         windows=[
-            WindowResponse(
+            CalendarWindowResponse(
                 start=_clock(each.start), end=_clock(each.end), weekdays=_names(each.weekdays), label=each.label
             )
             for each in calendar.windows
         ],
         spans=[
-            SpanResponse(start=to_iso(each.start), end=to_iso(each.end), reason=each.reason) for each in calendar.spans
+            CalendarSpanResponse(start=to_iso(each.start), end=to_iso(each.end), reason=each.reason)
+            for each in calendar.spans
         ],
     )
 

@@ -61,7 +61,7 @@ def _labelled(value: object) -> object:
     return dict.fromkeys(value, "") if isinstance(value, list) and all(isinstance(x, str) for x in value) else value
 
 
-class WindowFields(Body):
+class CalendarWindowInput(Body):
     """A time of each day; one that ends before it starts goes over midnight."""
 
     start: Annotated[_Time, Field(description="When it begins, by the calendar's clock.", examples=["22:00"])]
@@ -72,7 +72,7 @@ class WindowFields(Body):
     label: _Label = ""
 
 
-class SpanFields(Body):
+class CalendarSpanInput(Body):
     """A stretch of time."""
 
     start: Annotated[_Moment, Field(description="Its first moment.")]
@@ -117,12 +117,12 @@ class CalendarFields(Body):
         default_factory=list
     )
     name: Annotated[str | None, Field(description="May be given: the same as in the path.")] = None
-    windows: Annotated[list[WindowFields], Field(max_length=MAX_CALENDAR_WINDOWS, description="Its times of day.")] = (
-        Field(default_factory=list)
-    )
-    spans: Annotated[list[SpanFields], Field(max_length=MAX_CALENDAR_DATES, description="Its stretches of time.")] = (
-        Field(default_factory=list)
-    )
+    windows: Annotated[
+        list[CalendarWindowInput], Field(max_length=MAX_CALENDAR_WINDOWS, description="Its times of day.")
+    ] = Field(default_factory=list)
+    spans: Annotated[
+        list[CalendarSpanInput], Field(max_length=MAX_CALENDAR_DATES, description="Its stretches of time.")
+    ] = Field(default_factory=list)
 
 
 class CalendarListQuery(Parameters):
@@ -199,7 +199,7 @@ def calendar_of(document: Document, name: str) -> Calendar:
     )
 
 
-def _reject_empty(spans: Sequence[SpanFields]) -> None:
+def _reject_empty(spans: Sequence[CalendarSpanInput]) -> None:
     faults = [
         Fault(path_of(("spans", index, "end")), "should be after start")
         for index, span in enumerate(spans)

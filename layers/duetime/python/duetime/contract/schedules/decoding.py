@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.bodies import (
-    BackfillRequest,
-    PauseRequest,
+    BackfillCreate,
     PreviewRequest,
     ScheduleCreate,
+    SchedulePause,
 )
 from duetime.contract.schedules.read_only import read_writable
 from duetime.contract.schedules.timing_fields import TIMINGS
@@ -128,16 +128,16 @@ def pause_reason(document: Document) -> str:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    return read_body(PauseRequest, document).reason
+    return read_body(SchedulePause, document).reason
 
 
-def backfill_request(document: Document) -> BackfillRequest:
+def backfill_request(document: Document) -> BackfillCreate:
     """The period and the pace of a backfill.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    return read_body(BackfillRequest, document)
+    return read_body(BackfillCreate, document)
 
 
 def written_of(body: TimingFields) -> Written:

@@ -10,11 +10,11 @@ from duetime.contract.schedules.responses import (
     LastRunResponse,
     OccurrenceResponse,
     PermanentResponse,
-    PreviewedResponse,
-    ScheduleEntry,
+    PreviewOccurrence,
     ScheduleResponse,
+    ScheduleSummary,
     SkippedRunResponse,
-    TemplateResponse,
+    TaskTemplateResponse,
 )
 from duetime.contract.tasks.encoding import instant, json_of, json_text, options_response, target_response
 from duetime.domain.times import to_iso
@@ -33,10 +33,10 @@ UPCOMING = 5
 """Occurrences that a schedule shows of what comes."""
 
 
-def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleEntry:
+def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSummary:
     """A schedule as lists show it."""
     spec, timing = stored.spec, stored.spec.written
-    return ScheduleEntry(
+    return ScheduleSummary(
         name=stored.name,
         state=stored.state,
         paused_reason=stored.paused_reason or None,
@@ -86,9 +86,9 @@ def schedule_response(
     )
 
 
-def previewed(occurrence: Occurrence) -> PreviewedResponse:
+def previewed(occurrence: Occurrence) -> PreviewOccurrence:
     """One time of a timing."""
-    return PreviewedResponse(
+    return PreviewOccurrence(
         scheduled_at=to_iso(occurrence.nominal),
         local_time=occurrence.key,
         runs=occurrence.runs,
@@ -138,9 +138,9 @@ def _last_run(last: LastRun | None) -> LastRunResponse | None:
     return None if last is None else LastRunResponse(task_id=str(last.task_id), scheduled_at=to_iso(last.nominal))
 
 
-def _template(stored: StoredSchedule) -> TemplateResponse:
+def _template(stored: StoredSchedule) -> TaskTemplateResponse:
     task = stored.spec.task
-    answer = TemplateResponse(
+    answer = TaskTemplateResponse(
         type=task.type,
         target=None if task.target is None else target_response(task.target),
         **options_response(task),  # type: ignore[typeddict-item] # no option is called `payload`

@@ -7,7 +7,7 @@ from dataclasses import replace
 from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Header, Operation, Returns
 from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses
 from duetime.contract.tasks.operations import NEW_TASK
-from duetime.contract.tasks.report_bodies import NoFields
+from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.domain import errors
 
 
@@ -91,7 +91,7 @@ PAUSE = Operation(
     "Pause a schedule",
     _SCHEDULE.but("The paused schedule."),
     description="What is queued of it does not run; what runs goes on.",
-    body=bodies.PauseRequest,
+    body=bodies.SchedulePause,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -101,7 +101,7 @@ RESUME = Operation(
     "Resume a paused schedule",
     _SCHEDULE,
     description="From now on; what the pause missed does not run. One that is active stays as it is.",
-    body=NoFields,
+    body=EmptyRequest,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -111,7 +111,7 @@ RUN = Operation(
     "Run a schedule's task now",
     repeatable(NEW_TASK),
     description="Once, whatever its timing, which does not change, and even if it is paused.",
-    body=NoFields,
+    body=EmptyRequest,
     headers=(KEY, IF_MATCH),
     errors=(errors.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused),
 )
@@ -121,7 +121,7 @@ CREATE_BACKFILL = Operation(
     "Run the occurrences of a past period",
     repeatable(_BACKFILL.created("Path of the backfill.")),
     description="Again, or for the first time, at a pace.",
-    body=bodies.BackfillRequest,
+    body=bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),
     errors=(*_CHANGED, errors.KeyReused),
 )
@@ -149,7 +149,7 @@ LIST_OCCURRENCES = Operation(
     "listOccurrences",
     "GET /v1/schedules/{name}/occurrences",
     "List the occurrences of a schedule",
-    Returns(responses.OccurrencesResponse, "The occurrences."),
+    Returns(responses.OccurrencePage, "The occurrences."),
     description="In order of time, past ones and those to come, each with its task when there is one, and why it "
     "does not run when it does not.",
     query=queries.OccurrencesQuery,

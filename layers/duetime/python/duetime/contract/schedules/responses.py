@@ -21,7 +21,7 @@ from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 
 
-class TemplateResponse(TaskOptionsResponse):
+class TaskTemplateResponse(TaskOptionsResponse):
     """What each occurrence runs."""
 
     type: str
@@ -37,7 +37,7 @@ class PermanentResponse(TypedDict):
     gap_seconds: Annotated[int, Field(description="Seconds from the end of one run to the start of the next.")]
 
 
-class PreviewedResponse(TypedDict):
+class PreviewOccurrence(TypedDict):
     """One time of a timing."""
 
     scheduled_at: Annotated[Instant, Field(description="The instant that the timing means.")]
@@ -52,17 +52,17 @@ class PreviewedResponse(TypedDict):
 class PreviewResponse(TypedDict):
     """What comes, in order of time."""
 
-    occurrences: Sequence[PreviewedResponse]
+    occurrences: Sequence[PreviewOccurrence]
 
 
-class OccurrenceResponse(PreviewedResponse):
+class OccurrenceResponse(PreviewOccurrence):
     """One time of a schedule, with its task."""
 
     task_id: Annotated[str | None, Field(description="Its task; null as long as there is none, or none was made.")]
     state: Annotated[State | None, Field(description="Of its task; null when that is no longer kept.")]
 
 
-class OccurrencesResponse(TypedDict):
+class OccurrencePage(TypedDict):
     """Times of a schedule, in order."""
 
     occurrences: Sequence[OccurrenceResponse]
@@ -103,7 +103,7 @@ class BackfillPage(TypedDict):
     backfills: Sequence[BackfillResponse]
 
 
-class ScheduleEntry(TypedDict):
+class ScheduleSummary(TypedDict):
     """A schedule as lists show it."""
 
     name: Annotated[str, Field(description="Unique among its owner's schedules.")]
@@ -127,7 +127,7 @@ class ScheduleEntry(TypedDict):
     overlap: Overlap
     catch_up_seconds: int
     pause_on_failure: bool
-    task: TemplateResponse
+    task: TaskTemplateResponse
     created_at: Instant
     updated_at: Annotated[Instant, Field(description="When it was last updated, paused or resumed.")]
     next_at: Annotated[Instant | None, Field(description="When it runs next; null if it does not.")]
@@ -140,10 +140,10 @@ class ScheduleEntry(TypedDict):
     version: Annotated[int, Field(description="Grows with every write; the ETag is made of it.")]
 
 
-class ScheduleResponse(ScheduleEntry):
+class ScheduleResponse(ScheduleSummary):
     """A schedule, with what comes next and what did not run lately."""
 
-    upcoming: Annotated[Sequence[PreviewedResponse], Field(description="The next five; none while it is paused.")]
+    upcoming: Annotated[Sequence[PreviewOccurrence], Field(description="The next five; none while it is paused.")]
     last_run: LastRunResponse | None
     skipped_runs: Annotated[
         Sequence[SkippedRunResponse], Field(description="Why occurrences did not run, the latest first.")
@@ -154,5 +154,5 @@ class ScheduleResponse(ScheduleEntry):
 class SchedulePage(TypedDict):
     """Some of an owner's schedules."""
 
-    schedules: Sequence[ScheduleEntry]
+    schedules: Sequence[ScheduleSummary]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]

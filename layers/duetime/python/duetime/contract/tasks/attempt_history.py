@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.contract.tasks.encoding import error_response
-from duetime.contract.tasks.responses import AttemptResponse, AttemptsResponse
+from duetime.contract.tasks.responses import AttemptPage, AttemptResponse
 from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.costs import dollars_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsResponse:
+def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptPage:
     """The attempts of a task that have ended, oldest first.
 
     Args:
@@ -36,7 +36,7 @@ def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsResponse:
         # The attempt history would tell it again, and cut.
         last = task.attempt_history[-1]
         lines[last.fence] = replace(last, error=task.error)
-    return AttemptsResponse(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
+    return AttemptPage(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
 
 
 def _attempt(line: AttemptRecord, task: Task) -> AttemptResponse:

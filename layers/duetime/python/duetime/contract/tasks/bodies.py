@@ -233,7 +233,7 @@ class BatchEnvelope(Body):
     tasks: Annotated[list[Any], Field(min_length=1, max_length=MAX_BATCH)]
 
 
-class TaskBatch(Body):
+class TaskBatchCreate(Body):
     """Tasks to be created, each with its own result."""
 
     tasks: Annotated[list[TaskCreate], Field(min_length=1, max_length=MAX_BATCH)]

@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING, Literal
 
 from duetime.contract.tasks.responses import (
-    ErrorResponse,
     LeaseResponse,
-    LockSpecResponse,
-    NodeRefResponse,
-    ProgressResponse,
     RetryResponse,
-    ScheduleRefResponse,
-    TaskEntry,
+    ScheduleReferenceResponse,
+    TaskErrorResponse,
+    TaskLockResponse,
     TaskOptionsResponse,
+    TaskProgressResponse,
+    TaskSummary,
+    TopologyReferenceResponse,
     WaitingForResponse,
 )
 from duetime.contract.tasks.target_responses import (
@@ -48,9 +48,9 @@ _OFFERED: tuple[Literal["prepare", "clean", "rollback"], ...] = ("prepare", "cle
 _ANSWERED: tuple[Literal["status", "progress", "summary"], ...] = ("status", "progress", "summary")
 
 
-def entry(task: Task) -> TaskEntry:
+def entry(task: Task) -> TaskSummary:
     """A task as lists show it."""
-    return TaskEntry(
+    return TaskSummary(
         id=str(task.id),
         state=task.state,
         type=task.type,
@@ -138,15 +138,15 @@ def _waiting_for(task: Task) -> WaitingForResponse | None:
     return WaitingForResponse(reason=wait_reason(task.waiting_for), text=task.waiting_for)
 
 
-def _lock(lock: domain.LockSpec | None) -> LockSpecResponse | None:
+def _lock(lock: domain.LockSpec | None) -> TaskLockResponse | None:
     """What a task needs for itself while it runs."""
-    return None if lock is None else LockSpecResponse(key=lock.key, max_holders=lock.max_holders, scope=lock.scope)
+    return None if lock is None else TaskLockResponse(key=lock.key, max_holders=lock.max_holders, scope=lock.scope)
 
 
-def _schedule_ref(schedule_ref: ScheduleRef | None) -> ScheduleRefResponse | None:
+def _schedule_ref(schedule_ref: ScheduleRef | None) -> ScheduleReferenceResponse | None:
     if schedule_ref is None:
         return None
-    return ScheduleRefResponse(
+    return ScheduleReferenceResponse(
         name=schedule_ref.schedule,
         revision=schedule_ref.revision,
         scheduled_at=to_iso(schedule_ref.nominal),
@@ -154,19 +154,21 @@ def _schedule_ref(schedule_ref: ScheduleRef | None) -> ScheduleRefResponse | Non
     )
 
 
-def _node_ref(node_ref: NodeRef | None) -> NodeRefResponse | None:
+def _node_ref(node_ref: NodeRef | None) -> TopologyReferenceResponse | None:
     if node_ref is None:
         return None
-    return NodeRefResponse(id=node_ref.topology.text, run=node_ref.run, node=node_ref.key, reason=node_ref.note or None)
+    return TopologyReferenceResponse(
+        id=node_ref.topology.text, run=node_ref.run, node=node_ref.key, reason=node_ref.note or None
+    )
 
 
-def _progress(progress: domain.Progress | None) -> ProgressResponse | None:
-    return None if progress is None else ProgressResponse(percent=progress.percent, message=progress.message)
+def _progress(progress: domain.Progress | None) -> TaskProgressResponse | None:
+    return None if progress is None else TaskProgressResponse(percent=progress.percent, message=progress.message)
 
 
-def error_response(error: TaskError | None) -> ErrorResponse | None:
+def error_response(error: TaskError | None) -> TaskErrorResponse | None:
     """Why an attempt failed."""
-    return None if error is None else ErrorResponse(type=error.type, message=error.message)
+    return None if error is None else TaskErrorResponse(type=error.type, message=error.message)
 
 
 def target_response(target: targets.Target) -> TargetResponse:

@@ -32,13 +32,13 @@ CREATE = Operation(
     errors=(errors.KeyReused,),
 )
 CREATE_MANY = Operation(
-    "createTasks",
+    "createTaskBatch",
     "POST /v1/tasks/batch",
     "Create many tasks",
-    Returns(responses.BatchResponse, "What became of each task, in the order they were given."),
+    Returns(responses.TaskBatchResult, "What became of each task, in the order they were given."),
     description=f"Up to {MAX_BATCH} at once, each with its own result: one that is refused stops no other. "
     "The idempotency key holds for each task together with its place in the list.",
-    body=bodies.TaskBatch,
+    body=bodies.TaskBatchCreate,
     # More than any good batch has: a task in it that is nested too deeply is refused by itself.
     nesting=2 * MAX_JSON_DEPTH,
     headers=(KEY,),
@@ -47,7 +47,7 @@ LIST = Operation(
     "listTasks",
     "GET /v1/tasks",
     "List one's tasks",
-    Returns(responses.PageResponse, "A page of the list."),
+    Returns(responses.TaskPage, "A page of the list."),
     description="In order of their due times. A page may be short, or empty, and still name a next one. Those that "
     "gave up are the list of `state=failed`.",
     query=queries.TaskListQuery,
@@ -101,7 +101,7 @@ def _action(
         returns,
         description=description,
         accepted=accepted,
-        body=report_bodies.NoFields,
+        body=report_bodies.EmptyRequest,
         headers=(IF_MATCH,),
         errors=(*CHANGED, *also),
     )
@@ -130,7 +130,7 @@ RETRY = _action(
     also=(errors.ContentExpired,),
 )
 ROLL_BACK = _action(
-    "rollBackTask",
+    "rollbackTask",
     "rollback",
     "Have an ended task undone by its target",
     "The target's `rollback` runs as a task does: under a lease, with retries and an outcome.",
@@ -140,46 +140,46 @@ ROLL_BACK = _action(
 
 
 NOTIFY = Operation(
-    "notifyTask",
+    "reportOutcome",
     "POST /v1/tasks/{task_id}/notify",
     "Tell how an attempt ended whose target had only accepted the work",
     TASK.but("The task after the end of the attempt."),
     description="Telling the same again changes nothing and answers the same. A failure is retried by the task's "
     "policy, unless it is not `retriable`.",
-    body=report_bodies.Notification,
+    body=report_bodies.OutcomeReport,
     errors=(errors.FenceMismatch, errors.NotifiedOtherwise),
 )
 HEARTBEAT = Operation(
-    "heartbeatTask",
+    "reportHeartbeat",
     "POST /v1/tasks/{task_id}/heartbeat",
     "Say that an attempt is alive",
     TASK,
     description="An attempt whose target had only accepted the work gets its whole deadline again. `asked` in the "
     "answer is what the attempt should heed.",
-    body=report_bodies.Heartbeat,
+    body=report_bodies.HeartbeatReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 PROGRESS = Operation(
-    "tellProgress",
+    "reportProgress",
     "POST /v1/tasks/{task_id}/progress",
     "Tell how far an attempt has come",
     TASK,
-    description="It is a sign of life as well: see `heartbeatTask`.",
+    description="It is a sign of life as well: see `reportHeartbeat`.",
     body=report_bodies.ProgressReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 LIST_ATTEMPTS = Operation(
-    "listAttempts",
+    "listTaskAttempts",
     "GET /v1/tasks/{task_id}/attempts",
     "List the attempts of a task",
-    Returns(responses.AttemptsResponse, "Who ran it and when, how it ended and what it cost."),
+    Returns(responses.AttemptPage, "Who ran it and when, how it ended and what it cost."),
     description="Those that have ended, oldest first. One whose worker was lost is entered with the next claim.",
 )
 QUERY = Operation(
     "queryTask",
     "POST /v1/tasks/{task_id}/query",
     "Ask the endpoint of a task how it stands with it",
-    Returns(responses.TargetReply, "What the endpoint answered."),
+    Returns(responses.TaskQueryResult, "What the endpoint answered."),
     description="Only of an HTTP target that lists the question in its `queries`. Whatever the endpoint answers is "
     f"passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes of it; it has {QUERY_TIMEOUT // SECOND} seconds.",
     body=report_bodies.TaskQueryBody,

@@ -28,7 +28,7 @@ def _as_notification(schema: dict[str, Any]) -> None:
     schema |= {"if": _FAILED, "then": _OF_A_FAILURE, "else": _OF_A_SUCCESS}
 
 
-class NoFields(Body):
+class EmptyRequest(Body):
     """Nothing: this request takes no fields, and no body at all will do."""
 
 
@@ -44,14 +44,14 @@ class TaskQueryBody(Body):
     action: Annotated[Literal["status", "progress", "summary"], Field(description="It must be among its `queries`.")]
 
 
-class NotifiedError(Body):
+class ReportedError(Body):
     """Why an attempt failed."""
 
     type: ErrorType
     message: ErrorMessage = ""
 
 
-class Notification(Body):
+class OutcomeReport(Body):
     """How an attempt ended whose target had only accepted the work."""
 
     model_config = ConfigDict(json_schema_extra=_as_notification)
@@ -61,11 +61,11 @@ class Notification(Body):
     result: Annotated[
         Any, Field(description=f"Of a success: any JSON, at most {MAX_RESULT_BYTES} bytes.", examples=[{"rows": 17}])
     ] = None
-    error: Annotated[NotifiedError | None, Field(description="Of a failure: why.")] = None
+    error: Annotated[ReportedError | None, Field(description="Of a failure: why.")] = None
     retriable: Annotated[bool, Field(description="Of a failure: whether another attempt might help.")] = True
 
 
-class Heartbeat(Body):
+class HeartbeatReport(Body):
     """A sign of life of a running attempt."""
 
     fence: Fence

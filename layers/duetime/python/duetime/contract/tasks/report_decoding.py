@@ -9,9 +9,9 @@ from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.field_decoding import compact
 from duetime.contract.tasks.report_bodies import (
-    Heartbeat,
-    NoFields,
-    Notification,
+    EmptyRequest,
+    HeartbeatReport,
+    OutcomeReport,
     ProgressReport,
     TaskCancel,
     TaskQueryBody,
@@ -59,7 +59,7 @@ def reject_fields(document: Document) -> None:
     Raises:
         FieldsInvalid: there is one, or the body is no object.
     """
-    read_body(NoFields, document)
+    read_body(EmptyRequest, document)
 
 
 def is_forced(document: Document) -> bool:
@@ -86,7 +86,7 @@ def heartbeat(document: Document) -> Report:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    return Report(read_body(Heartbeat, document).fence)
+    return Report(read_body(HeartbeatReport, document).fence)
 
 
 def progress(document: Document) -> Report:
@@ -105,11 +105,11 @@ def notice(document: Document) -> Notice:
     Raises:
         FieldsInvalid: some fields cannot be accepted, or do not belong to the outcome.
     """
-    body = read_body(Notification, document)
+    body = read_body(OutcomeReport, document)
     return Notice(body.fence, _success(body) if body.outcome == "succeeded" else _failure(body))
 
 
-def _success(body: Notification) -> Ending:
+def _success(body: OutcomeReport) -> Ending:
     if strange := [name for name in _OF_A_FAILURE if name in body.model_fields_set]:
         raise FieldsInvalid(Fault(name, "belongs to the outcome 'failed'") for name in strange)
     result = compact(body.result)
@@ -118,7 +118,7 @@ def _success(body: Notification) -> Ending:
     return Succeeded(result)
 
 
-def _failure(body: Notification) -> Ending:
+def _failure(body: OutcomeReport) -> Ending:
     if "result" in body.model_fields_set:
         raise FieldsInvalid([Fault("result", "belongs to the outcome 'succeeded'")])
     if body.error is None:

@@ -19,14 +19,14 @@ from duetime.domain.tasks.wait_reasons import WaitReason  # noqa: TC001 - same
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
-class ErrorResponse(TypedDict):
+class TaskErrorResponse(TypedDict):
     """Why the last attempt failed."""
 
     type: Annotated[str, Field(description="What kind of error it was.")]
     message: str
 
 
-class ProgressResponse(TypedDict):
+class TaskProgressResponse(TypedDict):
     """How far the running attempt says it has come."""
 
     percent: int
@@ -42,7 +42,7 @@ class RetryResponse(TypedDict):
     max_seconds: float
 
 
-class NodeRefResponse(TypedDict):
+class TopologyReferenceResponse(TypedDict):
     """The node of a topology that a task is."""
 
     id: Annotated[str, Field(description="Id of the topology's task.")]
@@ -65,7 +65,7 @@ class WaitingForResponse(TypedDict):
     text: Annotated[str, Field(description="The same in words: `lock db-17`.")]
 
 
-class LockSpecResponse(TypedDict):
+class TaskLockResponse(TypedDict):
     """A named resource that a task needs for itself, or shares with few, while it runs."""
 
     key: str
@@ -73,7 +73,7 @@ class LockSpecResponse(TypedDict):
     scope: LockScope
 
 
-class ScheduleRefResponse(TypedDict):
+class ScheduleReferenceResponse(TypedDict):
     """The occurrence of a schedule that a task is."""
 
     name: Annotated[str, Field(description="Of the schedule.")]
@@ -92,7 +92,7 @@ class TaskOptionsResponse(TypedDict):
     timeout_seconds: int
     notify_within_seconds: int
     rollback_on_failure: bool
-    lock: LockSpecResponse | None
+    lock: TaskLockResponse | None
     callback_url: Annotated[str | None, Field(description="Where its outcome is told.")]
 
 
@@ -102,7 +102,7 @@ class _Identity(TypedDict):
     type: str
 
 
-class TaskEntry(_Identity, TaskOptionsResponse):
+class TaskSummary(_Identity, TaskOptionsResponse):
     """A task as lists show it."""
 
     target: TargetResponse
@@ -126,19 +126,20 @@ class TaskEntry(_Identity, TaskOptionsResponse):
         Field(description="Why its last check began no attempt; null if it waits for nothing but its time."),
     ]
     schedule: Annotated[
-        ScheduleRefResponse | None,
+        ScheduleReferenceResponse | None,
         Field(description="The schedule's occurrence that it is; null for a task by itself."),
     ]
     topology: Annotated[
-        NodeRefResponse | None, Field(description="The node of a topology that it is; null for a task that is none.")
+        TopologyReferenceResponse | None,
+        Field(description="The node of a topology that it is; null for a task that is none."),
     ]
-    progress: ProgressResponse | None
-    error: ErrorResponse | None
+    progress: TaskProgressResponse | None
+    error: TaskErrorResponse | None
     lateness_ms: Annotated[int | None, Field(description="How long after its due time it started.")]
     version: Annotated[int, Field(description="Grows with every write; the ETag is made of it.")]
 
 
-class TaskResponse(TaskEntry):
+class TaskResponse(TaskSummary):
     """A task, whole."""
 
     payload: Any
@@ -149,17 +150,17 @@ class TaskResponse(TaskEntry):
     ]
 
 
-class TargetReply(TypedDict):
+class TaskQueryResult(TypedDict):
     """What an endpoint answered when it was asked about a task."""
 
     status: Annotated[int, Field(description="Of its HTTP answer, whatever it is.")]
     body: Annotated[Any, Field(description="Its JSON; other text as a string; null if there is none.")]
 
 
-class PageResponse(TypedDict):
+class TaskPage(TypedDict):
     """Some of the tasks of a list."""
 
-    tasks: Sequence[TaskEntry]
+    tasks: Sequence[TaskSummary]
     next_token: Annotated[
         str | None, Field(description="Asks for the next page; null on the last one. A page may be short, or empty.")
     ]
@@ -177,34 +178,35 @@ class AttemptResponse(TypedDict):
     duration_ms: Annotated[int | None, Field(description="How long it took.")]
     outcome: Annotated[AttemptOutcome, Field(description="How it ended.")]
     error: Annotated[
-        ErrorResponse | None, Field(description="Why it failed; of all but the last failure the message may be cut.")
+        TaskErrorResponse | None,
+        Field(description="Why it failed; of all but the last failure the message may be cut."),
     ]
     cost_dollars: Annotated[
         float | None, Field(description="Estimated from assumed public prices: its writes, and its time in a worker.")
     ]
 
 
-class AttemptsResponse(TypedDict):
+class AttemptPage(TypedDict):
     """The attempts of a task that have ended, oldest first."""
 
     attempts: Sequence[AttemptResponse]
 
 
-class BatchAccepted(TypedDict):
+class TaskBatchAccepted(TypedDict):
     """A task of a batch that was created."""
 
     status: Literal[201]
-    task: TaskEntry
+    task: TaskSummary
 
 
-class BatchRejected(TypedDict):
+class TaskBatchRejected(TypedDict):
     """A task of a batch that was not created."""
 
     status: int
     problem: Problem
 
 
-class BatchResponse(TypedDict):
+class TaskBatchResult(TypedDict):
     """What became of each task of a batch, in its order."""
 
-    results: Sequence[BatchAccepted | BatchRejected]
+    results: Sequence[TaskBatchAccepted | TaskBatchRejected]

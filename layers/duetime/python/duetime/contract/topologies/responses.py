@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.bulk.responses import BulkResponse, bulk_response
+from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
 from duetime.contract.tasks.encoding import error_response, instant
-from duetime.contract.tasks.responses import ErrorResponse, Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import to_iso
@@ -48,14 +48,14 @@ class NodeResponse(TypedDict):
     ]
 
 
-class PathResponse(TypedDict):
+class CriticalPathResponse(TypedDict):
     """The chain of nodes that the end of the run waits for."""
 
     nodes: list[str]
     seconds: float
 
 
-class TopologyEntry(TypedDict):
+class TopologySummary(TypedDict):
     """A topology as lists show it: its task."""
 
     id: str
@@ -68,18 +68,18 @@ class TopologyEntry(TypedDict):
     started_at: Instant | None
     finished_at: Instant | None
     requested_action: RequestedAction | None
-    error: ErrorResponse | None
+    error: TaskErrorResponse | None
     version: int
 
 
 class TopologyPage(TypedDict):
     """Some of an owner's topologies."""
 
-    topologies: Sequence[TopologyEntry]
+    topologies: Sequence[TopologySummary]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
 
 
-class TopologyResponse(TopologyEntry):
+class TopologyResponse(TopologySummary):
     """A topology: its task, and its graph with where each node stands."""
 
     run: Annotated[int, Field(description="Counts its runs; 0 before the first.")]
@@ -87,17 +87,17 @@ class TopologyResponse(TopologyEntry):
     timeout_seconds: int | None
     percent: Annotated[int, Field(description="How far it has come, each node by how long it is expected to run.")]
     counts: Annotated[Mapping[str, int], Field(description="How many nodes stand where.")]
-    critical_path: PathResponse
+    critical_path: CriticalPathResponse
     operation: Annotated[
-        BulkResponse | None,
+        BulkOperationResponse | None,
         Field(description="What was started last to have all nodes heed a request; a small topology needs none."),
     ]
     nodes: Mapping[str, NodeResponse]
 
 
-def topology_entry(task: Task) -> TopologyEntry:
+def topology_entry(task: Task) -> TopologySummary:
     """A topology as lists show it."""
-    return TopologyEntry(
+    return TopologySummary(
         id=task.id.text,
         state=task.state,
         type=task.type,
@@ -124,7 +124,7 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
         timeout_seconds=graph.timeout_seconds,
         percent=percent(graph, statuses),
         counts=counted(statuses),
-        critical_path=PathResponse(nodes=list(path.nodes), seconds=path.seconds),
+        critical_path=CriticalPathResponse(nodes=list(path.nodes), seconds=path.seconds),
         operation=None if view.operation is None else bulk_response(view.operation),
         nodes={
             node.key: _node_response(node, run_state.task_id(node.key) if run_state else None, statuses[node.key])

@@ -1,0 +1,94 @@
+"""What the document calls the models, where that is not the name of the class.
+
+What the API answers has the plain noun: `Task`, `Schedule`, `RetryPolicy`. A part of a request is `...Input`, because
+it may leave out what an answer always has; the whole body of a request says what is done: `TaskCreate`, `TaskUpdate`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Schema = dict[str, Any]
+PREFIX = "#/components/schemas/"
+_RESPONSE = "Response"
+_REFERENCE = re.compile(rf"{PREFIX}(\w+)")
+NAMES: Mapping[str, str] = {
+    # Bodies of requests whose plain names are taken by other classes.
+    "CalendarFields": "CalendarPut",
+    "LeaseRequest": "LeaseAcquire",
+    "SchedulePatch": "ScheduleUpdate",
+    "TaskPatch": "TaskUpdate",
+    "TaskQueryBody": "TaskQuery",
+    # Parts of requests.
+    "EventBridgeTarget": "EventBridgeTargetInput",
+    "HandlerTarget": "HandlerTargetInput",
+    "HttpTarget": "HttpTargetInput",
+    "LambdaTarget": "LambdaTargetInput",
+    "Lock": "TaskLockInput",
+    "PermanentTiming": "PermanentTimingInput",
+    "PullTarget": "PullTargetInput",
+    "Retry": "RetryPolicyInput",
+    "SnsTarget": "SnsTargetInput",
+    "SqsTarget": "SqsTargetInput",
+    "StepFunctionsTarget": "StepFunctionsTargetInput",
+    "TaskTemplate": "TaskTemplateInput",
+    "TopologyNode": "TopologyNodeInput",
+    "TopologyTarget": "TopologyTargetInput",
+    # Parts of answers.
+    "LeaseResponse": "TaskLease",
+    "LeasedResponse": "Lease",
+    "NodeResponse": "TopologyNode",
+    "PermanentResponse": "PermanentTiming",
+    "ProblemFault": "Fault",
+    "RetryResponse": "RetryPolicy",
+    # Enumerations of the domain, where the module says which is meant.
+    "BulkKind": "BulkOperationKind",
+    "BulkState": "BulkOperationState",
+    "Cause": "ScheduleCause",
+    "Dialect": "CronDialect",
+    "Fold": "DstFold",
+    "Gap": "DstGap",
+    "LockScope": "TaskLockScope",
+    "OnExcluded": "ExcludedPolicy",
+    "OnFailure": "TopologyFailurePolicy",
+    "Overlap": "OverlapPolicy",
+    "Priority": "TaskPriority",
+    "State": "TaskState",
+}
+
+
+def name_of(model: type | str) -> str:
+    """What the document calls a model."""
+    name = model if isinstance(model, str) else model.__name__
+    return NAMES.get(name, name.removesuffix(_RESPONSE))
+
+
+def renamed(schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Schemas under the document's names, each of which is one model's.
+
+    Args:
+        schemas: by the names of the models' classes, which they refer to each other by.
+
+    Raises:
+        ValueError: two models would have the same name.
+    """
+    found: dict[str, Schema] = {}
+    for name, schema in schemas.items():
+        if name_of(name) in found:
+            raise ValueError(f"two models are called {name_of(name)} in the document")
+        found[name_of(name)] = _with_names(schema)
+    return found
+
+
+def _with_names(value: Any) -> Any:  # noqa: ANN401 - any part of a schema
+    if isinstance(value, dict):
+        return {key: _with_names(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_names(each) for each in value]
+    if isinstance(value, str) and (found := _REFERENCE.fullmatch(value)):
+        return f"{PREFIX}{name_of(found[1])}"
+    return value

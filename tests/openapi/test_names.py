@@ -1,0 +1,69 @@
+"""Names of operations and models, as generated clients show them: one noun for one thing, one verb for one action."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.openapi import names, schemas
+from duetime.contract.openapi.document import document
+
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
+SCHEMAS = DOCUMENT["components"]["schemas"]
+VERBS = {
+    *("create", "list", "get", "update", "delete", "put", "preview"),
+    *("cancel", "pause", "resume", "run", "retry", "rollback", "query", "report"),
+    *("acquire", "renew", "complete", "fail", "release", "acknowledge"),
+}
+VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")
+
+
+def differs_by_one_letter(one: str, other: str) -> bool:
+    """Whether one name is the other with a letter more, or with another letter in its place."""
+    short, long = sorted((one, other), key=len)
+    if len(long) == len(short):
+        return sum(a != b for a, b in zip(one, other, strict=True)) == 1
+    return len(long) == len(short) + 1 and any(long[:n] + long[n + 1 :] == short for n in range(len(long)))
+
+
+def test_operations_are_verbs_of_a_small_set() -> None:
+    """Each id begins with a verb that means the same everywhere."""
+    verbs = {re.split("(?=[A-Z])", operation.id)[0] for operation in OPERATIONS}
+    assert verbs <= VERBS
+
+
+def test_no_two_operations_are_mistaken_for_each_other() -> None:
+    """An id does not differ from another by one letter only."""
+    ids = [operation.id for operation in OPERATIONS]
+    assert [pair for pair in combinations(ids, 2) if differs_by_one_letter(*pair)] == []
+
+
+def test_models_are_nouns_of_their_subject() -> None:
+    """No model is called by its role in the code, or by a word that could be of anything."""
+    allowed = {"BulkOperationKind"}
+    assert {name for name in SCHEMAS if VAGUE.search(name)} <= allowed
+    assert {"State", "Cause", "Retry", "Gap", "Fold", "Overlap", "Priority"} & set(SCHEMAS) == set()
+
+
+def test_pages_are_called_pages() -> None:
+    """Whatever goes on by a token is `...Page`, but for the piece of an action by a filter."""
+    paged = {name for name, schema in SCHEMAS.items() if "next_token" in schema.get("properties", {})}
+    requests = {"BulkCancel", "BulkUpdate", "BulkRetry", "FilterActionResult"}
+    assert {name for name in paged - requests if not name.endswith("Page")} == set()
+
+
+def test_each_mapped_name_is_of_a_model_in_use() -> None:
+    """The table of names has no entry left of a model that was renamed or removed."""
+    assert {name for name in names.NAMES.values() if name not in SCHEMAS} == set()
+
+
+def test_two_models_with_one_name_are_an_error() -> None:
+    """A collision is found when the document is made, not by a client."""
+    with pytest.raises(ValueError, match="two models are called Task"):
+        names.renamed({"Task": {}, "TaskResponse": {}})
+    assert schemas.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}
