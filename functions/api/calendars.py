@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
-from duetime.contract.http.etags import etag_of, is_known
+from duetime.contract.http.etags import etag_of
 from duetime.contract.http.request_errors import ParametersInvalid
 from duetime.contract.schedules import operations
 from duetime.contract.schedules.calendar_responses import CalendarPage, calendar_response
@@ -42,12 +42,7 @@ def list_calendars(request: Request[CalendarListQuery]) -> Response:
 @route(operations.READ_CALENDAR)
 def get_calendar(request: Request) -> Response:
     """Read one calendar."""
-    found = composed().calendar_manager.get(request.owner, calendar_name(request.name))
-    if is_known(request.header("If-None-Match"), found.version):
-        return Response(
-            HTTPStatus.NOT_MODIFIED.value, "", {"ETag": etag_of(found.version), "Cache-Control": "no-store"}
-        )
-    return _response(found)
+    return _response(composed().calendar_manager.get(request.owner, calendar_name(request.name)))
 
 
 @route(operations.PUT_CALENDAR)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.composition.api import composed
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
-from duetime.contract.http.operation import MERGE_PATCH
+from duetime.contract.http.operation import MERGE_PATCH, REPLAYED
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
 from duetime.contract.tasks import responses
 from duetime.contract.tasks.encoding import entry, json_text, task_text
@@ -40,6 +40,8 @@ _GZIP = r"(?i)(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)
 _TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
+_KEPT_UNMODIFIED = ("Cache-Control", "ETag")
+"""Headers of what did not change that a 304 repeats (RFC 9110, 15.4.5); the others describe a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +74,14 @@ def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
         if _accepts_gzip(header_of(event, "Accept-Encoding") or ""):
             headers["Content-Encoding"] = "gzip"
             body, is_base64 = _packed(body), True
-    if event.get("requestContext", {}).get("http", {}).get("method", "").upper() == "HEAD":
+    if _method(event) == "HEAD":
         body, is_base64 = "", False
     return {"statusCode": response.status, "headers": headers, "body": body, "isBase64Encoded": is_base64}
 
 
 def replayed(headers: Mapping[str, str], *, is_replay: bool) -> dict[str, str]:
     """Headers of an answer to a request with an idempotency key, which say whether it was answered before."""
-    return {**headers, "Idempotent-Replayed": "true"} if is_replay else {**headers}
+    return {**headers, REPLAYED: "true"} if is_replay else {**headers}
 
 
 def answer(text: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
@@ -97,9 +99,10 @@ def page_response(tasks: Sequence[Task], token: str | None) -> Response:
     return answer(json_text(responses.TaskPage(tasks=[entry(task) for task in tasks], next_token=token)))
 
 
-def not_modified(task: Task) -> Response:
-    """The caller has this version already."""
-    return Response(HTTPStatus.NOT_MODIFIED.value, "", {"ETag": etag_of(task.version), **caching(task)})
+def not_modified(headers: Mapping[str, str]) -> Response:
+    """What is answered in place of a response with these headers to whoever has it already."""
+    kept = {name: value for name, value in headers.items() if name in _KEPT_UNMODIFIED}
+    return Response(HTTPStatus.NOT_MODIFIED.value, headers=kept)
 
 
 def problem_response(error: Exception, instance: str) -> Response:
@@ -121,18 +124,24 @@ def caching(task: Task) -> dict[str, str]:
 
 
 def unless_known(response: Response, event: Mapping[str, Any]) -> Response:
-    """A response that anybody may keep gets an ETag of its text; whoever has that already is answered 304.
+    """What is read with an ETag is 304 for whoever has it already; what anybody may keep gets an ETag of its text.
 
     Raises:
         ParametersInvalid: `If-None-Match` is malformed.
     """
-    if not response.headers.get("Cache-Control", "").startswith("public"):
+    if _method(event) not in ("GET", "HEAD") or response.status != HTTPStatus.OK:
         return response
-    tag = hashlib.blake2b(response.text.encode(), digest_size=_ETAG_BYTES).hexdigest()
-    headers = {**response.headers, "ETag": f'"{tag}"'}
-    if is_known_tag(header_of(event, "If-None-Match"), tag):
-        return Response(HTTPStatus.NOT_MODIFIED.value, "", headers)
-    return replace(response, headers=headers)
+    if response.headers.get("Cache-Control", "").startswith("public"):
+        tag = hashlib.blake2b(response.text.encode(), digest_size=_ETAG_BYTES).hexdigest()
+        response = replace(response, headers={**response.headers, "ETag": f'"{tag}"'})
+    current = response.headers.get("ETag")
+    if current is None or not is_known_tag(header_of(event, "If-None-Match"), current):
+        return response
+    return not_modified(response.headers)
+
+
+def _method(event: Mapping[str, Any]) -> str:
+    return str(event.get("requestContext", {}).get("http", {}).get("method", "")).upper()
 
 
 def _accepts_gzip(accepted: str) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
-from duetime.contract.http.etags import content_etag, is_known_tag
+from duetime.contract.http.etags import content_etag
 from duetime.contract.schedules import decoding, operations, updates
 from duetime.contract.schedules.encoding import (
     UPCOMING,
@@ -24,7 +23,7 @@ from duetime.services.schedules.manual_runs import Period
 from duetime.services.tasks.create import IdempotencyKey
 
 from .requests import body_hash
-from .responses import Response, answer, task_response
+from .responses import Response, answer, replayed, task_response
 from .routing import route
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def create_schedule(request: Request) -> Response:
         request.owner, decoding.schedule_spec(document), _key(request, document.value)
     )
     location = {"Location": operations.READ.url(name=made.stored.name)}
-    return _response(request, made.stored, {**location, **_replayed(is_replay=made.is_replay)})
+    return _response(request, made.stored, replayed(location, is_replay=made.is_replay))
 
 
 @route(operations.LIST)
@@ -75,11 +74,7 @@ def preview_schedule(request: Request) -> Response:
 @route(operations.READ)
 def get_schedule(request: Request) -> Response:
     """Read one schedule."""
-    response = _response(request, composed().schedule_manager.get(request.owner, _name(request)))
-    if is_known_tag(request.header("If-None-Match"), response.headers["ETag"]):
-        kept = {name: value for name, value in response.headers.items() if name != "Content-Type"}
-        return Response(HTTPStatus.NOT_MODIFIED.value, "", kept)
-    return response
+    return _response(request, composed().schedule_manager.get(request.owner, _name(request)))
 
 
 @route(operations.UPDATE)
@@ -123,7 +118,7 @@ def run_schedule(request: Request) -> Response:
     name = _name(request)
     run = inside.manual_runs.run(request.owner, name, request.version, _key(request, name))
     task = inside.task_reader.with_contents(run.task)
-    headers = {"Location": tasks.READ.url(task_id=task.id), **_replayed(is_replay=run.is_replay)}
+    headers = replayed({"Location": tasks.READ.url(task_id=task.id)}, is_replay=run.is_replay)
     return task_response(task, request.operation.returns.status, headers)
 
 
@@ -137,7 +132,7 @@ def create_backfill(request: Request) -> Response:
     key = _key(request, [name, document.value])
     begun = composed().manual_runs.backfill(request.owner, name, period, request.version, key)
     location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=begun.backfill.id)}
-    headers = {**location, **_replayed(is_replay=begun.is_replay)}
+    headers = replayed(location, is_replay=begun.is_replay)
     return answer(json_text(backfill_response(begun.backfill)), request.operation.returns.status, headers)
 
 
@@ -180,10 +175,6 @@ def _name(request: Request) -> str:
 def _key(request: Request, said: object) -> IdempotencyKey | None:
     """The idempotency key of a request; of two operations with equal bodies, each is another request."""
     return IdempotencyKey(request.key, body_hash([request.operation.id, said])) if request.key else None
-
-
-def _replayed(*, is_replay: bool) -> Mapping[str, str]:
-    return {operations.REPLAYED: "true"} if is_replay else {}
 
 
 def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, str] | None = None) -> Response:

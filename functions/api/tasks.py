@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
-from duetime.contract.http.etags import is_known
+from duetime.contract.http.etags import etag_of, is_known
 from duetime.contract.http.problems import kind_of, problem_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks import operations, responses
@@ -72,7 +72,7 @@ def get_task(request: Request[TaskQuery]) -> Response:
     if request.query.wait_seconds:
         task = composed().outcome_waiter.wait(task, request.query.wait_seconds * SECOND)
     if is_known(request.header("If-None-Match"), task.version):
-        return not_modified(task)
+        return not_modified({"ETag": etag_of(task.version), **caching(task)})
     return task_response(reader.with_contents(task), headers=caching(task))
 
 

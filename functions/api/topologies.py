@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
-from duetime.contract.http.etags import content_etag, is_known_tag
+from duetime.contract.http.etags import content_etag
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.topologies import operations
 from duetime.contract.topologies.decoding import topology_request
@@ -58,10 +58,7 @@ def get_topology(request: Request) -> Response:
     inside = composed()
     view = inside.topology_service.get(request.owner, request.task_id)
     text = json_text(topology_response(view, inside.runtime.clock.now()))
-    headers = {"ETag": content_etag(view.task.version, text), **_ASK_AGAIN}
-    if is_known_tag(request.header("If-None-Match"), headers["ETag"]):
-        return Response(HTTPStatus.NOT_MODIFIED.value, "", headers)
-    return answer(text, headers=headers)
+    return answer(text, headers={"ETag": content_etag(view.task.version, text), **_ASK_AGAIN})
 
 
 @route(operations.RETRY)

@@ -49,7 +49,7 @@ def test_what_is_sent_fits_the_webhooks() -> None:
         more: dict[str, Any] = {"target": TARGET, "callback_url": CALLBACK_URL, "retry": {"max_attempts": 1}}
         done = tasks.create(kind="transfer", payload={"rows": 17}, **more)
         tasks.run(MINUTE)
-        tasks.ask("GET", f"/v1/tasks/{done}/target", query="action=progress")
+        tasks.ask("POST", f"/v1/tasks/{done}/query", {"action": "progress"})
         tasks.do(done, "rollback")
         tasks.run(MINUTE)
         tasks.fail()

@@ -17,11 +17,9 @@ from duetime.domain.times import from_datetime, minute_of
 from tests.fakes.telemetry import FakeTelemetry
 from tests.functions.stack import OWNER
 from tests.minutes import items_of
-from tests.upgrades.former_schedules import in_words_of_today
+from tests.upgrades.earlier_words import in_present_words
 from tests.upgrades.freezing import FROZEN, SCENES
 from tests.upgrades.life import Life
-from tests.upgrades.resource_words import in_present_words
-from tests.upgrades.words import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +82,7 @@ def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
     for asked, then in scene["answers"].items():
         now = life.api.send("GET", asked)
         assert now.status == 200
-        assert covers(now.body, in_present_words(asked, in_words_of_today(asked, present(then)))), asked
+        assert covers(now.body, in_present_words(asked, then)), asked
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -122,8 +122,13 @@ def test_a_condition_that_is_not_honoured_is_refused(api: Gateway, name: str) ->
 
 
 def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
-    """A GET is not refused for a precondition that it has no use for."""
-    assert api.send("GET", "/v1/tasks", headers={"If-Match": '"7"', "Idempotency-Key": "k"}).status == 200
+    """Reading, or asking by POST, is not refused for a precondition that it has no use for."""
+    ignored = {"If-Match": '"7"', "Idempotency-Key": "k"}
+    assert api.send("GET", "/v1/tasks", headers=ignored).status == 200
+    assert api.send("POST", "/v1/schedules/preview", {"cron": "0 * * * *"}, ignored).status == 200
+    task = api.create(GOOD)
+    asked = api.send("POST", f"/v1/tasks/{task['id']}/query", {"action": "progress"}, ignored)
+    assert (asked.status, asked.problem["code"]) == (409, "query_not_offered")
 
 
 def test_honoured_headers_are_declared() -> None:
@@ -152,21 +157,26 @@ def test_a_replayed_batch_says_so(api: Gateway) -> None:
 
 
 def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
-    """Topologies and actions by filter, too, whether they go on or are done."""
-    bodies = {
+    """The first answer does not say so, the second does, and else they are the same; no operation is left out."""
+    of_none = {"filter": {"type": "none"}}
+    period = {"scheduled_after": "2026-11-01T00:00:00Z", "scheduled_before": "2026-11-01T02:00:00Z"}
+    bodies: dict[str, dict[str, Any] | None] = {
         "/v1/tasks": GOOD,
         "/v1/tasks/batch": {"tasks": [GOOD]},
+        "/v1/tasks/cancel": of_none,
+        "/v1/tasks/update": {**of_none, "update": {"name": "x"}},
+        "/v1/tasks/retry": of_none,
         "/v1/topologies": {"nodes": {"a": {"type": "report"}}},
-        "/v1/tasks/cancel": {"filter": {"type": "none"}},
+        "/v1/schedules": {"name": "nightly", "cron": "0 * * * *", "task": {"type": "report"}},
+        "/v1/schedules/{name}/run": None,
+        "/v1/schedules/{name}/backfills": period,
     }
-    taking = {one.path for one in OPERATIONS if KEY in one.headers}
-    assert bodies.keys() <= taking
-    for number, (path, body) in enumerate(bodies.items()):
-        key = {"Idempotency-Key": f"key-{number}"}
-        first, again = api.send("POST", path, body, key), api.send("POST", path, body, key)
-        assert (first.status, again.status) == (first.status, first.status), first.text
-        assert first.status < 300, first.text
-        assert ["Idempotent-Replayed" in answer.headers for answer in (first, again)] == [False, True], path
+    assert set(bodies) == {one.path for one in OPERATIONS if KEY in one.headers}
+    for path, body in bodies.items():
+        sent = [api.send("POST", path.format(name="nightly"), body, {"Idempotency-Key": path}) for _ in "12"]
+        assert sent[0].status < 300, sent[0].text
+        assert (sent[1].status, sent[1].body) == (sent[0].status, sent[0].body), path
+        assert [answer.headers.get("Idempotent-Replayed") for answer in sent] == [None, "true"], path
 
 
 def test_every_answer_names_its_request(api: Gateway) -> None:

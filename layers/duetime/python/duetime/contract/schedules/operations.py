@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Header, Operation, Returns
 from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.domain import errors
 
-
-def repeatable(returns: Returns) -> Returns:
-    """A response that says whether it is one of before."""
-    return replace(returns, headers={**returns.headers, **_REPLAYED})
-
-
 ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
-REPLAYED = "Idempotent-Replayed"
-_REPLAYED = {REPLAYED: "`true` where an earlier request with the same idempotency key did it."}
 _SCHEDULE = Returns(
     responses.ScheduleResponse, "The schedule.", {"ETag": "The schedule's version, and what is shown of it."}
 )
@@ -30,7 +20,7 @@ CREATE = Operation(
     "createSchedule",
     "POST /v1/schedules",
     "Create a schedule",
-    repeatable(_SCHEDULE.created("Path of the schedule.")),
+    _SCHEDULE.created("Path of the schedule."),
     description="It has exactly one of `cron`, `rate`, `interval`, `dates` and `permanent`, and begins at once. "
     "A timing that never comes is refused.",
     body=bodies.ScheduleCreate,
@@ -54,6 +44,7 @@ PREVIEW = Operation(
     description="The next occurrences by the clock of the zone and in UTC, with each decision about clocks and "
     "calendars in words. Nothing is created.",
     body=bodies.PreviewRequest,
+    is_question=True,
 )
 READ = Operation(
     "getSchedule",
@@ -109,7 +100,7 @@ RUN = Operation(
     "runSchedule",
     "POST /v1/schedules/{name}/run",
     "Run a schedule's task now",
-    repeatable(NEW_TASK),
+    NEW_TASK,
     description="Once, whatever its timing, which does not change, and even if it is paused.",
     body=EmptyRequest,
     headers=(KEY, IF_MATCH),
@@ -119,7 +110,7 @@ CREATE_BACKFILL = Operation(
     "createBackfill",
     "POST /v1/schedules/{name}/backfills",
     "Run the occurrences of a past period",
-    repeatable(_BACKFILL.created("Path of the backfill.")),
+    _BACKFILL.created("Path of the backfill."),
     description="Again, or for the first time, at a pace.",
     body=bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),

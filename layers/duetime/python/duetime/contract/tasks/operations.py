@@ -183,5 +183,6 @@ QUERY = Operation(
     description="Only of an HTTP target that lists the question in its `queries`. Whatever the endpoint answers is "
     f"passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes of it; it has {QUERY_TIMEOUT // SECOND} seconds.",
     body=report_bodies.TaskQueryBody,
+    is_question=True,
     errors=(errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent),
 )
