@@ -134,7 +134,8 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
     def update_task(self, task_id: str, /, *, if_match: str | None = None, **changes: Unpack[TaskFields]) -> Task:
         """Update a task that has not started; with `if_match`, only if it still has that `etag`.
 
-        Each given field replaces the former value completely, also all tags and the whole retry policy.
+        The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock` and a `target` of the same kind are merged,
+        and None removes; `payload` is replaced completely.
         """
         headers = {"If-Match": if_match} if if_match else {}
         return task_of(self._transport.request("PATCH", path_of(task_id), body=body_of(changes), headers=headers))

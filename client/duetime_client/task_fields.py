@@ -1,6 +1,7 @@
 """The fields of the API's requests about tasks, as typed dictionaries.
 
-An absent field has its default when a task is created, and keeps its value when one is changed.
+An absent field has its default when a task is created, and keeps its value when one is updated; so does an absent part
+of `tags`, `retry`, `lock` and of a `target` of the same kind.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ class TaskFields(TypedDict, total=False):
     lock: LockSpec | None
     target: Target
     callback_url: str | None
-    tags: Mapping[str, str]
-    name: str
+    tags: Mapping[str, str | None]
+    name: str | None
     allow_unknown_type: bool
 
 

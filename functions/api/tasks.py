@@ -11,9 +11,10 @@ from duetime.contract.http.etags import etag_of, is_known
 from duetime.contract.http.problems import kind_of, problem_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks import operations, responses
-from duetime.contract.tasks.decoding import batch_items, task_change, task_spec
+from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.report_decoding import is_forced
+from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND

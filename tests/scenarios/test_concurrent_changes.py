@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
+from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.times import to_iso
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
@@ -41,6 +42,23 @@ def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, in
         task = scenario.record(created["id"])
         assert task.due_at == dues[0 if first[0].status == 200 else 1]
         assert (task.state, (task.lateness or 0) < SECOND) == ("succeeded", True)
+
+
+def test_two_updates_at_once_are_both_merged() -> None:
+    """An update is merged into what another one has made of the task meanwhile: neither undoes the other."""
+    with Scenario() as scenario:
+        body = {"type": PLAIN, "delay_seconds": 3600, "tags": {"a": "0"}, "retry": {"max_attempts": 9}}
+        created = scenario.ask("POST", "/v1/tasks", body).body
+        path = f"/v1/tasks/{created['id']}"
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
+        first = scenario.send("PATCH", path, {"tags": {"a": "1"}, "retry": {"max_seconds": 7}})
+        scenario.run(15)
+        second = scenario.send("PATCH", path, {"tags": {"b": "2"}, "retry": {"multiplier": 3}})
+        scenario.run(5 * SECOND)
+        assert (first[0].status, second[0].status) == (200, 200)
+        task = scenario.record(created["id"])
+        assert (task.version, task.tags) == (3, {"a": "1", "b": "2"})
+        assert task.retry == RetryPolicy(9, multiplier=3.0, max_seconds=7.0)
 
 
 def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> None:

@@ -112,7 +112,7 @@ def test_a_change_is_seen_and_counted(api: Gateway) -> None:
         "notify_within_seconds": 7,
         "rollback_on_failure": True,
         "target": {"kind": "http", "url": "https://example.org/", "phases": ["rollback", "prepare"]},
-        "tags": {},
+        "tags": {"a": None},
     }
     answer = api.send("PATCH", path, change, {"If-Match": '"1"'})
     changed = answer.body

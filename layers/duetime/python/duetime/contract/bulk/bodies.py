@@ -11,8 +11,7 @@ from pydantic import ConfigDict, Field
 from duetime.contract.http import page_tokens, request_json
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.bodies import Body, TaskPatch
-from duetime.contract.tasks.field_decoding import change_of
+from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
     At,
     ErrorType,
@@ -20,6 +19,8 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
     TaskType,
     WantedName,
 )
+from duetime.contract.tasks.patch_bodies import TaskPatch  # noqa: TC001 - same
+from duetime.contract.tasks.updates import change_of
 from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.limits import MAX_BULK_PACE, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from duetime.contract.http.timestamps import instant_of
+from duetime.contract.schedules.responses import ScheduleResponse
 from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.bodies import Body, TaskCreate
-from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, TaskType, printable
+from duetime.contract.tasks.fields import (
+    SCHEDULE_NAME_PATTERN,
+    TIME_SCHEMA,
+    AllowUnknownType,
+    Moment,
+    TaskType,
+    printable,
+)
+from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.domain.limits import MAX_BACKFILL_PER_MINUTE, MAX_CATCH_UP_SECONDS, MAX_NOTE_LENGTH, MAX_OCCURRENCES
 from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, Overlap
-from duetime.domain.times import Millis
+from duetime.domain.times import Millis  # noqa: TC001 - pydantic reads the annotations
 
 PREVIEWED = 10
 """Occurrences in a preview that does not say how many."""
@@ -63,7 +72,7 @@ def _as_template(schema: dict[str, Any]) -> None:
     """The schedule says when."""
     for name in ("due_at", "delay_seconds"):
         schema["properties"].pop(name)
-    schema["properties"]["target"].pop("default")
+    schema["properties"]["target"].pop("default", None)
 
 
 def _as_template_update(schema: dict[str, Any]) -> None:
@@ -81,7 +90,6 @@ ScheduleName = Annotated[
     ),
 ]
 Reason = Annotated[str, Field(max_length=MAX_NOTE_LENGTH), AfterValidator(printable)]
-Moment = Annotated[Millis, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
 
 
 class TaskTemplate(TaskCreate):
@@ -90,16 +98,19 @@ class TaskTemplate(TaskCreate):
     model_config = ConfigDict(json_schema_extra=_as_template)
 
 
-class TaskTemplateUpdate(TaskTemplate):
+class TaskTemplateUpdate(TaskPatch):
     """What to change of the task of a schedule; it is merged (RFC 7396), and `payload` is replaced as a whole."""
 
     model_config = ConfigDict(json_schema_extra=_as_template_update)
 
     type: TaskType = "_"
+    allow_unknown_type: AllowUnknownType | None = None
 
 
 class ScheduleFields(TimingFields):
     """All that a client may say of a schedule, its name and its task apart."""
+
+    READ_ONLY: ClassVar[frozenset[str]] = frozenset(ScheduleResponse.__annotations__) - {"name"}
 
     overlap: Annotated[
         Overlap, Field(strict=False, description="What becomes of an occurrence while the one before still runs.")
@@ -128,6 +139,7 @@ class SchedulePatch(ScheduleFields):
     """What to change of a schedule, merged (RFC 7396): another timing replaces the one before; null removes."""
 
     model_config = ConfigDict(json_schema_extra=_as_update)
+    FIXED: ClassVar[frozenset[str]] = frozenset(ScheduleCreate.model_fields) - {*ScheduleFields.model_fields, "task"}
 
     # What is left out is never looked at: the fields that are given are known by name.
     task: TaskTemplateUpdate = TaskTemplateUpdate()

@@ -14,7 +14,6 @@ from duetime.contract.schedules.bodies import (
     ScheduleCreate,
     SchedulePause,
 )
-from duetime.contract.schedules.read_only import read_writable
 from duetime.contract.schedules.timing_fields import TIMINGS
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
@@ -89,7 +88,7 @@ def schedule_spec(document: Document) -> ScheduleSpec:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    body = read_writable(ScheduleCreate, document)
+    body = read_body(ScheduleCreate, document)
     return ScheduleSpec(
         name=body.name,
         written=written_of(body),

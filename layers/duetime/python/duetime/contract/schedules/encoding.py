@@ -16,7 +16,7 @@ from duetime.contract.schedules.responses import (
     SkippedRunResponse,
     TaskTemplateResponse,
 )
-from duetime.contract.tasks.encoding import instant, json_of, json_text, options_response, target_response
+from duetime.contract.tasks.encoding import instant, json_of, options_response, request_fields, target_response
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -110,11 +110,7 @@ def occurrence_response(
 
 def template_fields(task: TaskSpec) -> dict[str, Any]:
     """The task of a schedule as a request would have it; what has no value is left out."""
-    target = None if task.target is None else target_response(task.target)
-    shown: dict[str, Any] = json.loads(json_text({"type": task.type, "target": target, **options_response(task)}))
-    fields = {name: value for name, value in shown.items() if value is not None}
-    if "target" in fields:
-        fields["target"] = {name: value for name, value in fields["target"].items() if value is not None}
+    fields = {"type": task.type, **request_fields(task.target, task)}
     if task.payload:
         fields["payload"] = json.loads(task.payload)
     return fields

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import BODY
+from duetime.contract.http.merge_patch import merged
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
-from duetime.contract.http.validation_errors import validated
+from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.schedules.bodies import SchedulePatch, TaskTemplate
 from duetime.contract.schedules.decoding import PLAIN_FIELDS, readable, template_of
 from duetime.contract.schedules.encoding import template_fields
-from duetime.contract.schedules.merge_patch import merged
-from duetime.contract.schedules.read_only import read_writable
 from duetime.contract.schedules.timing_fields import TIMINGS
 from duetime.domain.schedules.definition import ScheduleUpdate, Written
 from duetime.domain.schedules.time_zones import zone_named
@@ -100,7 +99,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
         # Its task is read once it is merged; its own name changes nothing.
         value = {key: each for key, each in value.items() if key != _TASK and (key, each) != ("name", name)}
         document = replace(document, value=value)
-    body = read_writable(SchedulePatch, document)
+    body = read_body(SchedulePatch, document)
     if not isinstance(task, dict):
         raise FieldsInvalid([Fault(_TASK, "should be an object")])
     given = body.model_fields_set

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from duetime.contract.tasks.fields import (
     AllowUnknownType,
@@ -31,6 +31,7 @@ from duetime.contract.tasks.fields import (
     TimeoutSeconds,
     TopicArn,
 )
+from duetime.contract.tasks.responses import TaskResponse
 from duetime.domain.limits import (
     MAX_ATTEMPTS,
     MAX_BATCH,
@@ -43,10 +44,10 @@ from duetime.domain.tasks.task import LockScope, Priority, TaskSpec
 
 _RETRY = RetryPolicy()
 _SPEC = TaskSpec("")
-_WaitSeconds = Annotated[float, Field(ge=0, le=MAX_RETRY_WAIT_SECONDS)]
+WaitSeconds = Annotated[float, Field(ge=0, le=MAX_RETRY_WAIT_SECONDS)]
 
 
-_ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}}
+ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}}
 
 
 def _as_creation(schema: dict[str, Any]) -> None:
@@ -54,14 +55,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
     schema["properties"]["due_at"].pop("default")
     # It depends on the type.
     schema["properties"]["target"].pop("default")
-    schema |= _ONE_DUE_TIME
-
-
-def _as_change(schema: dict[str, Any]) -> None:
-    """What a change leaves out stays as it is: no default applies, and something must be there."""
-    for field in schema["properties"].values():
-        field.pop("default", None)
-    schema |= {"minProperties": 1, **_ONE_DUE_TIME}
+    schema |= ONE_DUE_TIME
 
 
 def _or_empty(text: str | None) -> str:
@@ -81,11 +75,11 @@ class Retry(Body):
     max_attempts: Annotated[
         int, Field(ge=1, le=MAX_ATTEMPTS, description="Attempts in all, lost ones included; 1 means no retry.")
     ] = _RETRY.max_attempts
-    initial_seconds: Annotated[_WaitSeconds, Field(description="Longest first wait.")] = _RETRY.initial_seconds
+    initial_seconds: Annotated[WaitSeconds, Field(description="Longest first wait.")] = _RETRY.initial_seconds
     multiplier: Annotated[
         float, Field(ge=1, le=MAX_RETRY_MULTIPLIER, description="Growth of the longest wait, from each to the next.")
     ] = _RETRY.multiplier
-    max_seconds: Annotated[_WaitSeconds, Field(description="No wait is longer.")] = _RETRY.max_seconds
+    max_seconds: Annotated[WaitSeconds, Field(description="No wait is longer.")] = _RETRY.max_seconds
 
 
 class HandlerTarget(Body):
@@ -175,8 +169,32 @@ class Lock(Body):
     ] = LockScope.TASK
 
 
-class TaskLabels(Body):
+class _NullAsDefault(Body):
+    """Null stands for what is left out, wherever a client can mean only that."""
+
+    NULLABLE: ClassVar[frozenset[str]] = frozenset({"tags", "retry", "due_at", "delay_seconds", "target"})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {name: each for name, each in value.items() if each is not None or name not in cls.NULLABLE}
+
+
+Payload = Annotated[
+    Any,
+    Field(
+        description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers that are not whole are doubles.",
+        examples=[{"any": "json"}],
+    ),
+]
+
+
+class TaskLabels(_NullAsDefault):
     """What a client may say of a task, and of a topology alike."""
+
+    READ_ONLY: ClassVar[frozenset[str]] = frozenset(TaskResponse.__annotations__)
 
     priority: TaskPriority = Priority.NORMAL
     callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told.")] = None
@@ -186,16 +204,10 @@ class TaskLabels(Body):
     tags: Tags = {}
 
 
-class TaskWork(Body):
+class TaskWork(_NullAsDefault):
     """What a client may say of the work that a task is."""
 
-    payload: Annotated[
-        Any,
-        Field(
-            description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers that are not whole are doubles.",
-            examples=[{"any": "json"}],
-        ),
-    ] = None
+    payload: Payload = None
     due_at: Annotated[
         At, Field(description="When it is due; a time in the past is due now. Excludes `delay_seconds`.")
     ] = None
@@ -219,12 +231,6 @@ class TaskCreate(TaskFields):
 
     type: TaskType
     allow_unknown_type: AllowUnknownType = False
-
-
-class TaskPatch(TaskFields):
-    """What to change of a task that has not started; each field given replaces the one before as a whole."""
-
-    model_config = ConfigDict(json_schema_extra=_as_change)
 
 
 class BatchEnvelope(Body):

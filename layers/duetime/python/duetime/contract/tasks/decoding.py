@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from duetime.contract.http.json_paths import BODY, path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
-from duetime.contract.http.validation_errors import read_body, validated
+from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import (
     BatchEnvelope,
     TaskCreate,
-    TaskPatch,
     TopologyTarget,
 )
-from duetime.contract.tasks.field_decoding import ROOT, Place, change_of, fields_spec
+from duetime.contract.tasks.field_decoding import ROOT, Place, fields_spec
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_JSON_DEPTH
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.contract.http.request_json import Document
-    from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.topologies.graph import Graph
 
@@ -59,15 +57,6 @@ def task_spec_at(value: object, place: tuple[str | int, ...], document: Document
     _reject_deep(value, place)
     reject_invalid_values(value, document, place)
     return _spec(value, place)
-
-
-def task_change(document: Document) -> TaskChange:
-    """The change that a body asks for.
-
-    Raises:
-        FieldsInvalid: some fields cannot be accepted, or there are none.
-    """
-    return change_of(read_body(TaskPatch, document))
 
 
 def batch_items(document: Document) -> list[BatchItem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from duetime.contract.tasks.responses import (
     LeaseResponse,
@@ -89,6 +89,17 @@ def options_response(options: domain.TaskOptions) -> TaskOptionsResponse:
         lock=_lock(options.lock),
         callback_url=options.callback_url,
     )
+
+
+def request_fields(target: targets.Target | None, options: domain.TaskOptions) -> dict[str, Any]:
+    """What a task calls and what was chosen of it, as a request would have it: what has no value is left out."""
+    shown = {"target": None if target is None else target_response(target), **options_response(options)}
+    fields: dict[str, Any] = json.loads(json_text(_without_nulls(shown)))
+    return {**fields, "target": _without_nulls(fields["target"])} if "target" in fields else fields
+
+
+def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in value.items() if each is not None}
 
 
 def task_text(task: Task) -> str:

@@ -6,8 +6,8 @@ import json
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_paths import BODY, path_of
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.json_paths import path_of
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.tasks.bodies import (
     EventBridgeTarget,
     HandlerTarget,
@@ -16,20 +16,19 @@ from duetime.contract.tasks.bodies import (
     PullTarget,
     TaskCreate,
     TaskFields,
-    TaskPatch,
     TopologyTarget,
 )
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import targets
 from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.contract.tasks.bodies import AwsTarget, Lock, Retry, Target
+    from duetime.contract.tasks.patch_bodies import TaskPatch
     from duetime.domain.times import Millis
 
 
@@ -37,25 +36,6 @@ Place = tuple[str | int, ...]
 ROOT: Place = ()
 _MADE = {"retry", "lock"}
 _KEPT_AS_IT_IS = tuple(name for name in domain.TASK_OPTIONS if name not in _MADE)
-
-
-def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
-    """The change that a body, or the part of one at a place, asks for.
-
-    Raises:
-        FieldsInvalid: it contradicts itself, or names no field.
-    """
-    _reject_contradictions(body, place)
-    given = body.model_fields_set
-    if not given:
-        raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change")])
-    fields: Any = {name: value for name, value in _plain_fields(body).items() if name in given}
-    return TaskChange(
-        fields=fields,
-        due_at=body.due_at,
-        delay=_delay(body),
-        payload=_payload(body, place) if "payload" in given else None,
-    )
 
 
 def compact(value: object) -> bytes:
@@ -72,15 +52,15 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     _reject_contradictions(body, place)
     return TaskSpec(
         type=body.type,
-        payload=_payload(body, place),
+        payload=payload_bytes(body, place),
         due_at=body.due_at,
-        delay=_delay(body),
+        delay=delay_of(body),
         allow_unknown_type=body.allow_unknown_type,
-        **_plain_fields(body),
+        **plain_fields(body),
     )
 
 
-def _plain_fields(body: TaskFields) -> dict[str, Any]:
+def plain_fields(body: TaskFields) -> dict[str, Any]:
     """The fields that a task has under the same name."""
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
@@ -90,31 +70,46 @@ def _plain_fields(body: TaskFields) -> dict[str, Any]:
     }
 
 
-def _reject_contradictions(body: TaskFields, place: Place) -> None:
-    """Refuse what cannot hold together: two due times, and a rollback that the target named does not offer."""
-    if {"due_at", "delay_seconds"} <= body.model_fields_set:
+def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
+    """Refuse two due times, naming both.
+
+    Raises:
+        FieldsInvalid: there are two.
+    """
+    if body.due_at is not None and {"due_at", "delay_seconds"} <= body.model_fields_set:
         reason = "cannot be given together with"
         raise FieldsInvalid(
             [
-                Fault(path_of((*place, "due_at")), f"{reason} delay_seconds"),
-                Fault(path_of((*place, "delay_seconds")), f"{reason} due_at"),
+                Fault(path_of((*place, "due_at")), f"{reason} delay_seconds", FaultCode.CONFLICT),
+                Fault(path_of((*place, "delay_seconds")), f"{reason} due_at", FaultCode.CONFLICT),
             ]
         )
+
+
+def _reject_contradictions(body: TaskFields, place: Place) -> None:
+    """Refuse what cannot hold together: two due times, and a rollback that the target named does not offer."""
+    reject_two_due_times(body, place)
     if body.rollback_on_failure and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
         raise FieldsInvalid(
             [Fault(path_of((*place, "rollback_on_failure")), "needs 'rollback' among the phases of the target")]
         )
 
 
-def _payload(body: TaskFields, place: Place) -> bytes:
+def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
+    """The payload as it is stored.
+
+    Raises:
+        FieldsInvalid: it is too large.
+    """
     payload = compact(body.payload)
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise FieldsInvalid([Fault(path_of((*place, "payload")), f"is larger than {MAX_PAYLOAD_BYTES} bytes")])
     return payload
 
 
-def _delay(body: TaskFields) -> Millis | None:
-    if "delay_seconds" not in body.model_fields_set:
+def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
+    """How long after its acceptance a task is due; `None` if the body does not say so."""
+    if "delay_seconds" not in body.model_fields_set or body.delay_seconds is None:
         return None
     # The decimal that was written, rounded up: binary fractions would make 0.29 s a millisecond more or less.
     return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))

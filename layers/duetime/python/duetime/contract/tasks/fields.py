@@ -119,6 +119,7 @@ TaskPriority = Annotated[
     Field(strict=False, description="Orders tasks that are due at once; it never advances time."),
 ]
 At = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
+Moment = Annotated[Millis, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
 DelaySeconds = Annotated[
     float,
     Field(

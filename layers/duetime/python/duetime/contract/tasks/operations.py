@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation, Returns
-from duetime.contract.tasks import bodies, queries, report_bodies, responses
+from duetime.contract.tasks import bodies, patch_bodies, queries, report_bodies, responses
 from duetime.domain import errors
 from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
 from duetime.domain.times import SECOND
@@ -66,7 +66,9 @@ UPDATE = Operation(
     "PATCH /v1/tasks/{task_id}",
     "Update a task that has not started",
     TASK.but("The task after the update."),
-    body=bodies.TaskPatch,
+    description="A merge patch (RFC 7396): `retry`, `lock`, `tags` and a `target` of the same kind are merged, null "
+    "removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a whole.",
+    body=patch_bodies.TaskPatch,
     headers=(IF_MATCH,),
     errors=CHANGED,
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.ids import TaskId
@@ -15,6 +15,7 @@ from duetime.domain.tasks.task import Task
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
@@ -52,12 +53,29 @@ class Origin:
             raise FieldInvalid("time", "lies in the future")
 
 
+class FieldMerge(Protocol):
+    """What a client wants changed of fields, of which it may name parts only."""
+
+    def of(self, before: Task, default_target: Target) -> TaskChanges:
+        """The new values of the fields that it names.
+
+        Args:
+            before: the task as it is.
+            default_target: what the task's type says is called.
+
+        Raises:
+            FieldInvalid: a field with the change cannot be accepted.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TaskChange:
     """What a client wants changed.
 
     Attributes:
         fields: new values by field of `Task`, due time and payload apart.
+        merge: what is still to be merged into the task as it is; its values go before those of `fields`.
         due_at: a new due time.
         delay: a new due time, counted from now; excludes `due_at`.
         payload: a new payload.
@@ -67,6 +85,18 @@ class TaskChange:
     due_at: Millis | None = None
     delay: Millis | None = None
     payload: bytes | None = None
+    merge: FieldMerge | None = None
+
+    def merged_into(self, before: Task, default_target: Target) -> TaskChange:
+        """The same change of a task as it is, with nothing left to be merged.
+
+        Raises:
+            FieldInvalid: a field with the change cannot be accepted.
+        """
+        if self.merge is None:
+            return self
+        fields: TaskChanges = {**self.fields, **self.merge.of(before, default_target)}
+        return replace(self, fields=fields, merge=None)
 
     @property
     def sets_due(self) -> bool:

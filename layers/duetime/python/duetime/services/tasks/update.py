@@ -61,8 +61,9 @@ class TaskUpdater:
             TaskNotFound: there is none, or it is another owner's.
             StateConflict: it has started, or is a topology that has, and would get another graph.
             VersionMismatch: it is at another version.
-            FieldInvalid: it would be due more than ten years ahead, its target may not be called, or it would be a
-                topology whose payload is no graph that can be run.
+            FieldInvalid: it would be due more than ten years ahead, its target may not be called, it would be a
+                topology whose payload is no graph that can be run, or a field that the change is merged into would not
+                be acceptable.
             Unavailable: somebody else's write came between every time.
         """
         task = self.stores.tasks.read(task_id)
@@ -129,6 +130,8 @@ class TaskUpdater:
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
+        by_type = self.rules.targets.target_of(TaskSpec(task.type))
+        wanted = wanted.merged_into(task, by_type)
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:

@@ -1,0 +1,97 @@
+"""From the body of an update of a task to what it makes of one: a merge patch (RFC 7396)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.http.json_paths import BODY, path_of
+from duetime.contract.http.merge_patch import merged
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.validation_errors import read_body, validated
+from duetime.contract.tasks.bodies import TaskFields
+from duetime.contract.tasks.encoding import request_fields
+from duetime.contract.tasks.field_decoding import (
+    ROOT,
+    Place,
+    delay_of,
+    payload_bytes,
+    plain_fields,
+    reject_two_due_times,
+)
+from duetime.contract.tasks.patch_bodies import TaskPatch
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.targets import TopologyTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.tasks.targets import Target
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
+
+_WHEN = frozenset({"due_at", "delay_seconds"})
+_BY_GRAPH = "notify_within_seconds"
+"""What follows from the graph of a topology, unless it is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFieldMerge:
+    """What an update says of the fields that are merged.
+
+    Attributes:
+        patch: the fields that it names, as JSON.
+    """
+
+    patch: Mapping[str, Any]
+
+    def of(self, before: Task, default_target: Target) -> TaskChanges:
+        """The new values of the fields that it names.
+
+        Raises:
+            FieldInvalid: one of them cannot be accepted.
+        """
+        known = request_fields(before.target, before)
+        fields = merged({name: known[name] for name in self.patch if name in known}, self.patch)
+        try:
+            after = plain_fields(validated(TaskFields, fields))
+        except FieldsInvalid as refusal:
+            fault = refusal.faults[0]
+            raise FieldInvalid(fault.field, fault.reason) from None
+        changes: Any = {name: after[name] for name in self.patch}
+        if changes.get("target", default_target) is None:
+            changes["target"] = default_target
+        if isinstance(changes.get("target", before.target), TopologyTarget) and _BY_GRAPH not in fields:
+            changes.pop(_BY_GRAPH, None)
+        return changes  # type: ignore[no-any-return]
+
+
+def task_change(document: Document) -> TaskChange:
+    """The change that a body asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted, or there are none.
+    """
+    return change_of(read_body(TaskPatch, document))
+
+
+def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
+    """The change that a body, or the part of one at a place, asks for.
+
+    Raises:
+        FieldsInvalid: it contradicts itself, or names no field.
+    """
+    reject_two_due_times(body, place)
+    has_payload = "payload" in body.model_fields_set
+    patch = body.model_dump(mode="json", exclude_unset=True, exclude={"payload", *_WHEN})
+    if not patch and not has_payload and body.due_at is None and body.delay_seconds is None:
+        raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change", FaultCode.REQUIRED)])
+    return TaskChange(
+        fields={},
+        due_at=body.due_at,
+        delay=delay_of(body),
+        payload=payload_bytes(body, place) if has_payload else None,
+        merge=TaskFieldMerge(patch) if patch else None,
+    )

@@ -1,0 +1,138 @@
+"""An update of a task is a merge patch (RFC 7396)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+
+BEFORE: dict[str, Any] = {
+    "type": "report",
+    "delay_seconds": 60,
+    "payload": {"a": 1, "b": 2},
+    "target": {"kind": "http", "url": "https://example.org/report", "phases": ["rollback"], "queries": ["status"]},
+    "retry": {"max_attempts": 9, "initial_seconds": 1.5, "multiplier": 3.0, "max_seconds": 9.0},
+    "lock": {"key": "db-17", "max_holders": 2, "scope": "run"},
+    "callback_url": "https://example.org/ended",
+    "name": "monthly",
+    "priority": "low",
+    "timeout_seconds": 31,
+    "tags": {"team": "dba", "step": "load"},
+}
+DEFAULT_RETRY = {"max_attempts": 5, "initial_seconds": 1.0, "multiplier": 2.0, "max_seconds": 300.0}
+OTHER_TARGET = {"kind": "http", "url": "https://example.org/other", "phases": ["rollback"], "queries": ["status"]}
+
+
+@pytest.mark.parametrize(
+    ("patch", "after"),
+    [
+        ({"retry": {"max_seconds": 60}}, {"retry": {**BEFORE["retry"], "max_seconds": 60.0}}),
+        ({"retry": {"max_attempts": None}}, {"retry": {**BEFORE["retry"], "max_attempts": 5}}),
+        ({"retry": None}, {"retry": DEFAULT_RETRY}),
+        ({"lock": {"max_holders": 3}}, {"lock": {**BEFORE["lock"], "max_holders": 3}}),
+        ({"lock": {"max_holders": None, "scope": None}}, {"lock": {"key": "db-17", "max_holders": 1, "scope": "task"}}),
+        ({"lock": None}, {"lock": None}),
+        ({"tags": {"step": None, "day": "1"}}, {"tags": {"team": "dba", "day": "1"}}),
+        ({"tags": {}}, {"tags": BEFORE["tags"]}),
+        ({"tags": None}, {"tags": {}}),
+        ({"target": {"url": "https://example.org/other"}}, {"target": OTHER_TARGET}),
+        ({"target": {"kind": "http", "url": "https://example.org/other"}}, {"target": OTHER_TARGET}),
+        ({"target": {"queries": None}}, {"target": {**BEFORE["target"], "queries": []}}),
+        ({"target": {"kind": "handler"}}, {"target": {"kind": "handler"}}),
+        ({"target": None}, {"target": {"kind": "handler"}}),
+        ({"payload": {"b": 3}}, {"payload": {"b": 3}}),
+        ({"payload": None}, {"payload": None}),
+        ({"name": None, "callback_url": None}, {"name": None, "callback_url": None}),
+        ({"priority": None, "timeout_seconds": None}, {"priority": "normal", "timeout_seconds": 60}),
+        ({"name": "n", "due_at": None, "delay_seconds": None}, {"name": "n"}),
+    ],
+)
+def test_an_update_merges(api: Gateway, patch: dict[str, Any], after: dict[str, Any]) -> None:
+    """An object is merged, null removes, and anything else replaces; the payload is replaced as a whole."""
+    task = api.create(BEFORE)
+    updated = api.send("PATCH", f"/v1/tasks/{task['id']}", patch)
+    assert updated.status == 200, updated.text
+    changed = {"version": updated.body["version"]}
+    assert updated.body == {**task, **after, **changed}
+
+
+@pytest.mark.parametrize(
+    ("patch", "field"),
+    [
+        ({"lock": {"key": None}}, "lock.key"),
+        ({"target": {"url": None}}, "target.url"),
+        ({"target": {"kind": "handler", "url": "https://example.org/"}}, "target.url"),
+        ({"target": {"kind": "lambda"}}, "target.arn"),
+        ({"target": {"kind": None}}, "target.kind"),
+        ({"tags": {f"t{number}": "x" for number in range(10)}}, "tags"),
+        ({"tags": {"a b": None}}, "tags.a b"),
+        ({"retry": {"most": 1}}, "retry.most"),
+        ({"target": {"phases": []}, "rollback_on_failure": True}, "rollback_on_failure"),
+        ({"due_at": None}, "body"),
+    ],
+)
+def test_what_a_merge_leaves_behind_must_be_acceptable(api: Gateway, patch: dict[str, Any], field: str) -> None:
+    """The merged object is checked as one that is created; the fault names its field, and nothing changes."""
+    task = api.create(BEFORE)
+    path = f"/v1/tasks/{task['id']}"
+    refused = api.send("PATCH", path, patch)
+    assert (refused.status, list(refused.faults)) == (422, [field]), refused.text
+    assert api.send("GET", path).body == task
+
+
+def test_a_part_of_what_is_not_there_must_be_whole(api: Gateway) -> None:
+    """A lock that is given to a task without one has the defaults, and needs a key."""
+    path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
+    assert api.send("PATCH", path, {"lock": {"max_holders": 2}}).faults == {"lock.key": "is required"}
+    made = api.send("PATCH", path, {"lock": {"key": "db"}}).body["lock"]
+    assert made == {"key": "db", "max_holders": 1, "scope": "task"}
+
+
+def test_tasks_of_a_filter_are_each_merged(api: Gateway) -> None:
+    """An update by filter is merged into each task by itself."""
+    first, second = (api.create({**BEFORE, "tags": {"team": "dba", "n": n}}) for n in ("1", "2"))
+    body = {"filter": {"tags": {"team": "dba"}}, "update": {"tags": {"team": None}, "retry": {"max_attempts": 2}}}
+    done = api.send("POST", "/v1/tasks/update", body)
+    assert (done.status, done.body["affected"]) == (200, 2), done.text
+    for task in (first, second):
+        read = api.send("GET", f"/v1/tasks/{task['id']}").body
+        assert read["tags"] == {"n": task["tags"]["n"]}
+        assert read["retry"] == {**BEFORE["retry"], "max_attempts": 2}
+
+
+def test_nulls_are_taken_for_what_is_left_out(api: Gateway) -> None:
+    """On creation, null stands for the default, or for nothing."""
+    names = ("tags", "retry", "due_at", "delay_seconds", "target", "lock", "callback_url", "name")
+    task = api.create({"type": "report", **dict.fromkeys(names)})
+    plain = api.create({"type": "report"})
+    assert {name: task.get(name) for name in names if name != "due_at"} == {
+        name: plain.get(name) for name in names if name != "due_at"
+    }
+    due = "2027-01-01T00:00:00.000Z"
+    assert api.create({"type": "report", "due_at": due, "delay_seconds": None})["due_at"] == due
+
+
+def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: Gateway) -> None:
+    """Of a whole task, an update refuses only what answers alone show, and what is chosen at creation."""
+    task = api.create(BEFORE)
+    refused = api.send("PATCH", f"/v1/tasks/{task['id']}", task)
+    assert refused.status == 422
+    reasons = refused.faults
+    fixed = {name for name, reason in reasons.items() if reason.startswith("cannot be changed")}
+    assert fixed == {"type"}
+    assert all(reason.startswith("is read-only") for name, reason in reasons.items() if name not in fixed)
+    known = set(BEFORE) - {"type", "delay_seconds"}
+    assert not known & set(reasons)
+    writable = {name: value for name, value in task.items() if name in known}
+    assert api.send("PATCH", f"/v1/tasks/{task['id']}", writable).status == 200
+    late = api.send("PATCH", f"/v1/tasks/{task['id']}", {"allow_unknown_type": True})
+    assert late.body["errors"][0]["code"] == "cannot_change"
+
+
+def test_a_task_that_is_created_as_another_was_read_is_told_what_is_read_only(api: Gateway) -> None:
+    """What answers alone show is refused as read-only on creation too."""
+    refused = api.send("POST", "/v1/tasks", {"type": "report", "state": "paused", "version": 3})
+    assert [fault["code"] for fault in refused.body["errors"]] == ["read_only", "read_only"]
