@@ -226,7 +226,7 @@ def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> No
             late = max((task.finished_at or 0) - task.due_at for task in placed)
             assert late <= RECOVERY + 2 * (WORK + 5 * SECOND), f"{where}: {late} ms"
             assert schedules.ran().total() <= len(wanted) + 1, where
-            assert schedules.schedule()["skipped"] == 0, where
+            assert schedules.schedule()["runs_skipped"] == 0, where
         return where
 
     assert each(live, fault) > 10
@@ -248,8 +248,8 @@ def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
             nominals = [task.schedule_ref.nominal for task in placed if task.schedule_ref]
             assert nominals == [first + run * STEP for run in range(4)], f"{where}"
             assert {task.state for task in placed} == {"succeeded"}, f"{where}"
-            assert (shown["state"], shown["remaining_runs"], shown["placed"]) == ("ended", 0, 4), f"{where}"
-            assert (shown["skipped"], shown["skips"]) == (0, []), f"{where}"
+            assert (shown["state"], shown["remaining_runs"], shown["runs_started"]) == ("ended", 0, 4), f"{where}"
+            assert (shown["runs_skipped"], shown["skipped_runs"]) == (0, []), f"{where}"
             assert schedules.ran().total() <= 4 + 1, f"{where}"
         return where
 
