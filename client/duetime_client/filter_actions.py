@@ -30,6 +30,7 @@ class FilterActionResult(ResponseModel):
     """What was done since the previous result: tasks that were scanned, that matched, and of those changed or rejected.
 
     `operation_id` names the bulk operation that is running, and `state` is its state; both are `None` if there is none.
+    `confirmation_token` is that of a dry run.
     """
 
     examined: int = 0
@@ -37,6 +38,7 @@ class FilterActionResult(ResponseModel):
     affected: int = 0
     refused: Mapping[str, int] = Field(default_factory=dict)
     next_token: str | None = None
+    confirmation_token: str | None = None
     operation_id: str | None = None
     state: str | None = None
 
@@ -59,6 +61,9 @@ class FilterActions(BulkOperations):
         Nothing is sent before the first result is requested from the iterator. For many tasks, the API starts a bulk
         operation, which continues whether or not the iterator does: each result says what was done since the previous
         one. An empty filter needs `all=True`.
+
+        With `dry_run=True`, the tasks are only counted. Pass the `confirmation_token` of its results to the real
+        request: it then changes no task that was created since.
         """
         return self._change_many(f"{TASKS}/cancel", {**filter_action_body(wanted, options), "force": force}, next_token)
 
@@ -87,6 +92,9 @@ class FilterActions(BulkOperations):
             result = read(FilterActionResult, response, document_of(response))
             yield result
             token = result.next_token
+            if result.confirmation_token is not None:
+                # All pages of a dry run count the tasks of the same moment.
+                body = {**body, "confirmation_token": result.confirmation_token}
             if token is None:
                 return
 

@@ -146,13 +146,17 @@ class ListedDeadLetters(DeadLetterFilter, total=False):
 
 
 class BulkOptions(TypedDict, total=False):
-    """How to process many tasks: `all` allows an empty filter; with `limit`, page by page."""
+    """How to process many tasks: `all` allows an empty filter; with `limit`, page by page.
+
+    `confirmation_token` is that of a dry run, whose result has it: tasks created later are left alone.
+    """
 
     all: bool
     order: Literal["asc", "desc"]
     limit: int
     per_second: float
     dry_run: bool
+    confirmation_token: str
 
 
 class TimeWithoutZone(ValueError):

@@ -17,6 +17,7 @@ from duetime.contract.bulk.bodies import (
     request_of,
     scope_of,
 )
+from duetime.contract.bulk.confirmation import confirmation_token, confirmed_until
 from duetime.contract.bulk.responses import bulk_response, done_response, filter_action_response
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks.encoding import json_text
@@ -60,10 +61,12 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
     document = request.document()
     body = read_filter_action(model, document)
     scope = scope_of(body, request.owner)
-    wanted = request_of(body, scope, request.text())
+    until = confirmed_until(body, request.owner, composed().runtime.now())
+    wanted = request_of(body, scope, request.text(), until)
     if is_piece(body):
         done = composed().bulk_requests.piece(request.owner, wanted)
-        return answer(json_text(filter_action_response(done, scope)))
+        token = confirmation_token(body, request.owner, until) if body.dry_run and until is not None else None
+        return answer(json_text(filter_action_response(done, scope, token)))
     # Of two kinds of requests with equal bodies, each is another.
     key = IdempotencyKey(request.key, body_hash([wanted.kind, document.value])) if request.key else None
     taken = composed().bulk_requests.take(request.owner, wanted, key)

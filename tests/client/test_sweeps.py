@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 WANTED = ("--type", "report", "--state", "scheduled")
 
 
-def piece(changed: int, token: str | None = None, matched: int | None = None, **refused: int) -> Answer:
+def piece(
+    changed: int, token: str | None = None, matched: int | None = None, confirm: str | None = None, **refused: int
+) -> Answer:
     """What the API says of one piece."""
     told = {"matched": changed + sum(refused.values()) if matched is None else matched, "affected": changed}
-    return Answer(200, {"examined": 100, **told, "refused": refused, "next_token": token})
+    tokens = {"next_token": token, "confirmation_token": confirm}
+    return Answer(200, {"examined": 100, **told, "refused": refused, **tokens})
 
 
 def bodies(deployment: Deployment, path: str) -> list[Any]:
@@ -123,6 +126,20 @@ def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
         assert (result.exit_code, len(bodies(deployment, "cancel"))) == (0 if typed == "y\n" else 1, done)
     assert [body.get("dry_run", False) for body in bodies(deployment, "cancel")] == [True, True, True, False]
     assert "12 cancelled, 100 scanned" in result.stdout
+
+
+def test_the_command_does_what_it_has_shown(duetime: Run, deployment: Deployment) -> None:
+    """All pages of the dry run count until the moment of the first, and what is done carries its token."""
+    deployment.scripted += [
+        piece(0, "more", 100, "until-then"),
+        piece(0, None, 7, "until-then"),
+        Answer(200, {"tasks": []}),
+        piece(107),
+    ]
+    result = duetime("tasks", "cancel", "--of-tag", "team=dba", typed="y\n")
+    assert (result.exit_code, "107 tasks will be cancelled" in result.stderr) == (0, True)
+    sent = [(each.get("dry_run"), each.get("confirmation_token")) for each in bodies(deployment, "cancel")]
+    assert sent == [(True, None), (True, "until-then"), (None, "until-then")]
 
 
 def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> None:

@@ -79,6 +79,7 @@ class Totals:
     matched: int = 0
     affected: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    confirmation_token: str | None = None
     operation_id: str | None = None
     state: str | None = None
 
@@ -88,6 +89,7 @@ class Totals:
         self.matched += result.matched
         self.affected += result.affected
         self.refused.update(result.refused)
+        self.confirmation_token = result.confirmation_token
         self.operation_id, self.state = result.operation_id, result.state
 
     @property
@@ -120,11 +122,11 @@ def filter_action(
         pages: does it, page by page.
         as_json: whether the totals are printed as JSON.
     """
-    task_filter = selection.filter(clock)
+    task_filter, options = selection.filter(clock), selection.options
     total: int | None = None
     if selection.bulk.dry_run or not selection.bulk.yes:
         matched = Totals()
-        for page in pages(task_filter, {**selection.options, "dry_run": True}):
+        for page in pages(task_filter, {**options, "dry_run": True}):
             matched.add(page)
         total = matched.matched
         if not as_json:
@@ -133,7 +135,9 @@ def filter_action(
             show_totals(matched, "matched", as_json=as_json)
             return
         typer.confirm(f"{counted(total, 'task')} will be {done}. Continue?", abort=True, err=True)
-    totals = run_with_progress(pages(task_filter, selection.options), total)
+        if matched.confirmation_token is not None:
+            options["confirmation_token"] = matched.confirmation_token
+    totals = run_with_progress(pages(task_filter, options), total)
     show_totals(totals, done, as_json=as_json)
     if totals.state == "cancelled":
         console(stderr=True).print("the operation was cancelled before it finished", style="yellow")

@@ -78,7 +78,7 @@ def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) ->
     answer = api.send("POST", REDRIVE, {"filter": {"type": "report", "error_type": "Boom"}})
     assert (answer.status, answer.body) == (
         200,
-        {"examined": 3, "matched": 1, "affected": 1, "refused": {}, "next_token": None},
+        {"examined": 3, "matched": 1, "affected": 1, "refused": {}, "next_token": None, "confirmation_token": None},
     )
     assert states(api, boom, other, mail) == ["scheduled", "failed", "failed"]
     assert api.send("GET", f"/v1/tasks/{boom}").body["attempt"] == 0

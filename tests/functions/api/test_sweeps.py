@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.contract.bulk import confirmation
+from duetime.contract.bulk.bodies import BulkCancel, read_filter_action
+from duetime.contract.http import page_tokens, request_json
 from tests.functions.api.world import claimed_by_a_worker
 
 if TYPE_CHECKING:
@@ -12,8 +16,11 @@ if TYPE_CHECKING:
 
 CANCEL = "/v1/tasks/cancel"
 CHANGE = "/v1/tasks/update"
+RETRY = "/v1/tasks/retry"
 REPORTS = {"filter": {"type": "report"}}
 RENAME = {**REPORTS, "update": {"name": "new"}}
+ENDED = {"next_token": None, "confirmation_token": None}
+"""What is said at the end of an action that was no dry run."""
 
 
 def fill(api: Gateway, count: int = 3, **fields: Any) -> list[str]:  # noqa: ANN401 - fields of a task
@@ -36,7 +43,7 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
     answer = api.send("POST", CANCEL, body)
     assert (answer.status, answer.body) == (
         200,
-        {"examined": 5, "matched": 2, "affected": 2, "refused": {}, "next_token": None},
+        {"examined": 5, "matched": 2, "affected": 2, "refused": {}, **ENDED},
     )
     assert {state_of(api, each) for each in wanted} == {"cancelled"}
     assert {state_of(api, each) for each in (*spared, *late)} == {"scheduled"}
@@ -102,11 +109,34 @@ def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
     assert api.send("POST", CANCEL, {"filter": {}, "all": True}).body["affected"] == 2
 
 
+@pytest.mark.parametrize(("path", "more"), [(CANCEL, {}), (CHANGE, {"update": {"name": "new"}}), (RETRY, {})])
+def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more: dict[str, Any]) -> None:
+    """Nulls narrow nothing, and what is no filter of its own, such as an order, is no condition."""
+    for filter_, code in (
+        ({}, "required"),
+        ({"type": None, "name": None}, "required"),
+        ({"tags": {}}, "too_short"),
+    ):
+        refused = api.send("POST", path, {"filter": filter_, "order": "asc", "limit": 5, **more})
+        assert (refused.status, [fault["code"] for fault in refused.problem["errors"]]) == (422, [code])
+    assert list(api.send("POST", path, {"all": True, **more}).faults) == ["filter"]
+    assert api.send("POST", path, {"filter": {}, "all": True, **more}).status == 200
+
+
+def test_a_made_up_confirmation_is_refused(api: Gateway) -> None:
+    """Whoever computes its check may put anything into a token; what is no moment is refused like any other."""
+    body = read_filter_action(BulkCancel, request_json.read(json.dumps(REPORTS)))
+    for text, status in (("7", 200), ("seven", 422), ("-", 422)):
+        token = page_tokens.text_token(text, confirmation._scope(body, "me"))
+        answer = api.send("POST", CANCEL, {**REPORTS, "confirmation_token": token}, {"X-Duetime-Owner": "me"})
+        assert answer.status == status, text
+
+
 def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
     """Another owner's are not even counted."""
     mine = fill(api, 2)
     answer = api.send("POST", CANCEL, {"filter": {}, "all": True}, {"X-Duetime-Owner": "you"})
-    assert answer.body == {"examined": 0, "matched": 0, "affected": 0, "refused": {}, "next_token": None}
+    assert answer.body == {"examined": 0, "matched": 0, "affected": 0, "refused": {}, **ENDED}
     assert {state_of(api, each) for each in mine} == {"scheduled"}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import ConfigDict, Field
 
 from duetime.contract.http import page_tokens, request_json
-from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
@@ -30,8 +30,10 @@ from duetime.domain.tasks.states import TERMINAL, State
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
     from duetime.domain.ids import TaskId
+    from duetime.domain.times import Millis
 
 UPDATE = "update"
+CONFIRMATION = "confirmation_token"
 WRAPPED = 1
 """Levels of nesting that a body puts around what is changed."""
 S = TypeVar("S", bound="FilterActionBody")
@@ -117,6 +119,13 @@ class FilterActionBody(Body):
     next_token: Annotated[
         str | None, Field(description="Of the answer before, to go on; filter and order as they were.")
     ] = None
+    confirmation_token: Annotated[
+        str | None,
+        Field(
+            description="Of a dry run, whose filter and action are as they were: only tasks that had been created by "
+            "then, and had not ended since, are meant. Null for all that the filter matches."
+        ),
+    ] = None
 
 
 class OpenTasksActionBody(FilterActionBody):
@@ -154,18 +163,19 @@ def read_filter_action(model: type[S], document: Document) -> S:
     return body
 
 
-def request_of(body: FilterActionBody, scope: str, text: bytes) -> BulkRequest:
+def request_of(body: FilterActionBody, scope: str, text: bytes, until: Millis | None) -> BulkRequest:
     """What a body asks for.
 
     Args:
         body: the request.
         scope: of its token, from `scope_of`.
         text: the body as it came.
+        until: tasks that came later are not meant.
 
     Raises:
         FieldsInvalid: its token is another request's, or its change contradicts itself.
     """
-    return _request_of(body, _after(body.next_token, scope), text)
+    return _request_of(body, _after(body.next_token, scope), text, until)
 
 
 def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
@@ -175,7 +185,19 @@ def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
 
     document = request_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED)
     body = read_filter_action(_MODELS[kind], replace(document, value=earlier_names.filter_action(document.value)))
-    return _request_of(body, None, text)
+    # It was checked when the request was accepted.
+    until = None if body.confirmation_token is None else int(page_tokens.unchecked_text(body.confirmation_token))
+    return _request_of(body, None, text, until)
+
+
+def kind_of(body: FilterActionBody) -> BulkKind:
+    """What is to be done."""
+    return next(kind for kind, model in _MODELS.items() if isinstance(body, model))
+
+
+def is_forced(body: FilterActionBody) -> bool:
+    """Whether tasks that run are asked to stop."""
+    return isinstance(body, BulkCancel) and body.force
 
 
 def is_piece(body: FilterActionBody) -> bool:
@@ -183,7 +205,7 @@ def is_piece(body: FilterActionBody) -> bool:
     return body.dry_run or body.limit is not None
 
 
-def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes) -> BulkRequest:
+def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes, until: Millis | None) -> BulkRequest:
     action = FilterAction(
         wanted=body.filter.task_filter,
         after=after,
@@ -191,11 +213,10 @@ def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes) -> Bu
         limit=MAX_PAGE if body.limit is None else body.limit,
         per_second=body.per_second,
         is_dry=body.dry_run,
+        until=until,
     )
-    kind = next(kind for kind, model in _MODELS.items() if isinstance(body, model))
-    force = isinstance(body, BulkCancel) and body.force
     change = change_of(body.update, (UPDATE,)) if isinstance(body, BulkUpdate) else None
-    return BulkRequest(kind, action, text, force, change)
+    return BulkRequest(kind_of(body), action, text, is_forced(body), change)
 
 
 _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
@@ -214,16 +235,22 @@ def _reject_unclear(body: FilterActionBody) -> None:
     """Nobody means all of their tasks by mistake."""
     if "tags" in body.filter.model_fields_set and not body.filter.tags:
         # A client that has lost its tags would mean more tasks than its user does.
-        raise FieldsInvalid([Fault("filter.tags", "is empty: give a tag, or leave it out")])
+        raise _refused("filter.tags", "is empty: give a tag, or leave it out", FaultCode.TOO_SHORT)
     is_empty = body.filter.is_empty
     if is_empty and not body.all:
-        raise FieldsInvalid([Fault("filter", "is empty: give a condition, or say all: true")])
+        raise _refused("filter", "is empty: give a condition, or say all: true", FaultCode.REQUIRED)
     if body.all and not is_empty:
-        raise FieldsInvalid([Fault("all", "cannot be given together with a condition")])
+        raise _refused("all", "cannot be given together with a condition", FaultCode.CONFLICT)
     if body.limit is not None and body.per_second is not None and not body.dry_run:
-        raise FieldsInvalid([Fault("limit", "cannot be given together with per_second: a pace takes its time")])
+        reason = "cannot be given together with per_second: a pace takes its time"
+        raise _refused("limit", reason, FaultCode.CONFLICT)
     if isinstance(body.filter, OpenTaskFilter) and body.filter.state in TERMINAL:
-        raise FieldsInvalid([Fault("filter.state", "is an end: such tasks can be neither cancelled nor updated")])
+        reason = "is an end: such tasks can be neither cancelled nor updated"
+        raise _refused("filter.state", reason, FaultCode.NOT_ALLOWED)
+
+
+def _refused(field: str, reason: str, code: FaultCode) -> FieldsInvalid:
+    return FieldsInvalid([Fault(field, reason, code)])
 
 
 def _after(token: str | None, scope: str) -> TaskId | None:

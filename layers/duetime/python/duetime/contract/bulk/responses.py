@@ -84,16 +84,24 @@ class FilterActionResult(TypedDict):
         Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")
     ]
     next_token: Annotated[str | None, Field(description="Goes on where this request stopped; null at the end.")]
+    confirmation_token: Annotated[
+        str | None,
+        Field(
+            description="Of a dry run: with it, the request acts on what was counted, and not on tasks that were "
+            "created later. The further pieces of a dry run carry it as well. Null if nothing was counted by it."
+        ),
+    ]
 
 
-def filter_action_response(swept: FilterResult, scope: str) -> FilterActionResult:
-    """What a piece came to, with the token of the next."""
+def filter_action_response(swept: FilterResult, scope: str, confirmation: str | None = None) -> FilterActionResult:
+    """What a piece came to, with the token of the next; of a dry run with the token of what it counted."""
     return FilterActionResult(
         examined=swept.examined,
         matched=swept.matched,
         affected=swept.affected,
         refused={KINDS[refusal].code: count for refusal, count in swept.refused.items()},
         next_token=None if swept.after is None else page_tokens.token_of(swept.after, scope),
+        confirmation_token=confirmation,
     )
 
 
@@ -106,4 +114,5 @@ def done_response(operation: BulkOperation) -> FilterActionResult:
         affected=answer["affected"],
         refused=answer["refused"],
         next_token=None,
+        confirmation_token=None,
     )

@@ -45,10 +45,15 @@ def text_after(token: str, scope: str) -> str:
     Raises:
         ParametersInvalid: the token was not handed out for this list.
     """
-    after = _decoded(token)[1:-_CHECK_LENGTH]
+    after = unchecked_text(token)
     if not after or text_token(after, scope) != token:
         raise ParametersInvalid.of(PARAMETER, "was not handed out for this list")
     return after
+
+
+def unchecked_text(token: str) -> str:
+    """The text of a token that was checked before."""
+    return _decoded(token)[1:-_CHECK_LENGTH]
 
 
 def after_of(token: str, scope: str) -> TaskId:

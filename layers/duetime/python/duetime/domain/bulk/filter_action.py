@@ -28,6 +28,7 @@ class FilterAction:
         limit: most tasks that are cancelled or changed, or that reject it.
         per_second: most of them a second; `None` for as fast as it goes.
         is_dry: nothing is done, only counted.
+        until: tasks that were created later, or ended later, are not meant; `None` for no such limit.
         budget: how long a piece goes on.
     """
 
@@ -37,11 +38,19 @@ class FilterAction:
     limit: int = MAX_PAGE
     per_second: float | None = None
     is_dry: bool = False
+    until: Millis | None = None
     budget: Millis = BULK_STEP
 
     def means(self, task: Task) -> bool:
         """Whether it means a task: what has ended only if its end is requested by name."""
-        return (not task.is_terminal or task.state in self.wanted.states) and self.wanted.matches(task)
+        is_asked_for = not task.is_terminal or task.state in self.wanted.states
+        return is_asked_for and self.wanted.matches(task) and self._was_there(task)
+
+    def _was_there(self, task: Task) -> bool:
+        """Whether a dry run at that moment may have counted it: it existed, and if it has ended, it had."""
+        if self.until is None:
+            return True
+        return task.created_at <= self.until and (task.finished_at is None or task.finished_at <= self.until)
 
 
 @dataclass(frozen=True, slots=True)
