@@ -118,14 +118,18 @@ class TaskFilter(TypedDict, total=False):
 
 
 class BulkFilter(TypedDict, total=False):
-    """Which tasks to cancel or to update: those that match all fields."""
+    """Which tasks to cancel or to update: those that match all fields. `state` may name several."""
 
-    state: str
+    state: str | Sequence[str]
     type: str
     name: str
     tags: Mapping[str, str]
+    error_type: str
+    schedule: str
     due_after: datetime | str
     due_before: datetime | str
+    created_after: datetime | str
+    created_before: datetime | str
 
 
 class DeadLetterFilter(TypedDict, total=False):
@@ -134,9 +138,14 @@ class DeadLetterFilter(TypedDict, total=False):
     type: str
     name: str
     tags: Mapping[str, str]
+    error_type: str
+    schedule: str
     due_after: datetime | str
     due_before: datetime | str
-    error_type: str
+    created_after: datetime | str
+    created_before: datetime | str
+    finished_after: datetime | str
+    finished_before: datetime | str
 
 
 class ListedDeadLetters(DeadLetterFilter, total=False):

@@ -12,12 +12,16 @@ from duetime.contract.http import page_tokens, request_json
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.conditions import (
+    FinishedAfter,
+    FinishedBefore,
+    States,
+    TaskConditions,
+    WantedErrorType,
+    WantedSchedule,
+)
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
-    At,
-    ErrorType,
     Tags,
-    TaskType,
-    WantedName,
 )
 from duetime.contract.tasks.patch_bodies import TaskPatch  # noqa: TC001 - same
 from duetime.contract.tasks.updates import change_of
@@ -40,27 +44,25 @@ S = TypeVar("S", bound="FilterActionBody")
 
 
 def _as_filter(schema: dict[str, Any]) -> None:
-    """No due time is written as one that is left out, not as null."""
-    for name in ("due_after", "due_before"):
-        schema["properties"][name].pop("default")
+    """No time is written as one that is left out, not as null."""
+    for field in schema["properties"].values():
+        if field.get("format") == "date-time":
+            field.pop("default", None)
 
 
-class Conditions(Body):
+class Conditions(TaskConditions):
     """Conditions that a task meets, all of them, as the parameters of a list."""
 
     model_config = ConfigDict(json_schema_extra=_as_filter)
 
-    type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
-    name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
     tags: Annotated[Tags, Field(description="Only tasks that have all of these tags.")] = Field(default_factory=dict)
-    due_after: Annotated[At, Field(description="Only tasks due at this time or later.")] = None
-    due_before: Annotated[At, Field(description="Only tasks due before this time.")] = None
+    error_type: WantedErrorType = None
+    schedule: WantedSchedule = None
 
     @property
     def task_filter(self) -> TaskFilter:
         """The conditions by themselves."""
-        due = Range(self.due_after, self.due_before)
-        return TaskFilter(type=self.type, name=self.name, tags=self.tags, due=due)
+        return replace(self.conditions, tags=self.tags, error_type=self.error_type, schedule=self.schedule)
 
     @property
     def is_empty(self) -> bool:
@@ -71,25 +73,25 @@ class Conditions(Body):
 class OpenTaskFilter(Conditions):
     """Conditions that a task which has not ended meets, all of them."""
 
-    state: Annotated[State | None, Field(strict=False, description="Only tasks in this state.")] = None
+    state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
 
     @property
     def task_filter(self) -> TaskFilter:
         """The conditions by themselves."""
-        return replace(super().task_filter, states=() if self.state is None else (self.state,))
+        return replace(super().task_filter, states=self.state)
 
 
 class FailedTaskFilter(Conditions):
     """Conditions that a failed task meets, all of them."""
 
-    error_type: Annotated[ErrorType | None, Field(description="Only tasks that failed with an error of this type.")] = (
-        None
-    )
+    finished_after: FinishedAfter = None
+    finished_before: FinishedBefore = None
 
     @property
     def task_filter(self) -> TaskFilter:
         """The conditions by themselves; failed tasks are meant in any case."""
-        return replace(super().task_filter, states=(State.FAILED,), error_type=self.error_type)
+        finished = Range(self.finished_after, self.finished_before)
+        return replace(super().task_filter, states=(State.FAILED,), finished=finished)
 
     @property
     def is_empty(self) -> bool:
@@ -244,7 +246,7 @@ def _reject_unclear(body: FilterActionBody) -> None:
     if body.limit is not None and body.per_second is not None and not body.dry_run:
         reason = "cannot be given together with per_second: a pace takes its time"
         raise _refused("limit", reason, FaultCode.CONFLICT)
-    if isinstance(body.filter, OpenTaskFilter) and body.filter.state in TERMINAL:
+    if isinstance(body.filter, OpenTaskFilter) and not TERMINAL.isdisjoint(body.filter.state):
         reason = "is an end: such tasks can be neither cancelled nor updated"
         raise _refused("filter.state", reason, FaultCode.NOT_ALLOWED)
 

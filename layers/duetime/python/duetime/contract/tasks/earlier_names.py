@@ -34,7 +34,7 @@ def filter_action(value: object) -> object:
     if not isinstance(value, dict):
         return value
     wanted = renamed(value.get("filter"), _FILTER)
-    if isinstance(wanted, dict) and "state" in wanted:
+    if isinstance(wanted, dict) and isinstance(wanted.get("state"), str):
         wanted = {**wanted, "state": _STATES.get(wanted["state"], wanted["state"])}
     body: dict[str, Any] = {**value, "filter": wanted}
     if "change" in body:

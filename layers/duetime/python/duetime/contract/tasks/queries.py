@@ -12,15 +12,21 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.json_paths import shown
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
-from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.fields import TIME_SCHEMA, ErrorType, ScheduleName, TaskType, WantedName
+from duetime.contract.tasks.conditions import (
+    STATES_SCHEMA,
+    FinishedAfter,
+    FinishedBefore,
+    TaskConditions,
+    WantedErrorType,
+    WantedSchedule,
+    states_of,
+)
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
 from duetime.domain.tasks.filters import Range, TaskFilter
-from duetime.domain.tasks.states import State
-from duetime.domain.times import Millis
+from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +63,7 @@ def _parts(texts: object) -> list[str]:
 
 
 def _states(texts: object) -> tuple[State, ...]:
-    try:
-        return tuple(sorted({State(part) for part in _parts(texts)}))
-    except ValueError:
-        raise ValueError(f"should be one or several of {', '.join(State)}") from None
+    return states_of(_parts(texts))
 
 
 def _ids(given: object) -> tuple[TaskId, ...]:
@@ -96,12 +99,6 @@ WaitSeconds = Annotated[
     WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
     Field(description="Seconds to wait for the outcome; the answer comes at the latest when they are over."),
 ]
-_STATES_SCHEMA: dict[str, Any] = {
-    "type": "array",
-    "items": {"type": "string", "enum": [state.value for state in State]},
-    "minItems": 1,
-}
-_InstantText = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
 _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 
@@ -120,7 +117,7 @@ class Parameters(Body):
         return ()
 
 
-class ListedQuery(Parameters):
+class ListedQuery(Parameters, TaskConditions):
     """Parameters of every list of tasks; several filters narrow the list together."""
 
     repeatable: ClassVar[frozenset[str]] = frozenset({"state", "tag"})
@@ -128,23 +125,17 @@ class ListedQuery(Parameters):
     state: Annotated[
         tuple[State, ...],
         BeforeValidator(_states),
-        WithJsonSchema(_STATES_SCHEMA),
+        WithJsonSchema(STATES_SCHEMA),
         Field(description="Only tasks in one of these states; may be repeated."),
     ] = ()
-    type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
-    name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
     tag: Annotated[
         dict[str, str],
         BeforeValidator(_tags),
         WithJsonSchema(_TAGS_SCHEMA),
         Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
     ] = Field(default_factory=dict)
-    due_after: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
-    due_before: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
-    created_after: Annotated[_InstantText, Field(description="Only tasks created at this time or later.")] = None
-    created_before: Annotated[_InstantText, Field(description="Only tasks created before this time.")] = None
-    finished_after: Annotated[_InstantText, Field(description="Only tasks finished at this time or later.")] = None
-    finished_before: Annotated[_InstantText, Field(description="Only tasks finished before this time.")] = None
+    finished_after: FinishedAfter = None
+    finished_before: FinishedBefore = None
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
     limit: Annotated[PageSize, Field(description="Most tasks on a page.")] = MAX_PAGE
     next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
@@ -154,15 +145,8 @@ class ListedQuery(Parameters):
     @property
     def filter(self) -> TaskFilter:
         """The conditions that the listed tasks meet."""
-        return TaskFilter(
-            states=self.state,
-            type=self.type,
-            name=self.name,
-            tags=self.tag,
-            due=Range(self.due_after, self.due_before),
-            created=Range(self.created_after, self.created_before),
-            finished=Range(self.finished_after, self.finished_before),
-        )
+        finished = Range(self.finished_after, self.finished_before)
+        return replace(self.conditions, states=self.state, tags=self.tag, finished=finished)
 
     def scope(self, owner: str) -> str:
         """Which list this is, whatever the page: what a token must have been handed out for."""
@@ -174,10 +158,8 @@ class TaskListQuery(ListedQuery):
 
     repeatable: ClassVar[frozenset[str]] = frozenset({"ids", "state", "tag"})
 
-    error_type: Annotated[
-        ErrorType | None, Field(description="Only tasks whose last failed attempt ended with an error of this type.")
-    ] = None
-    schedule: Annotated[ScheduleName | None, Field(description="Only runs of this schedule.")] = None
+    error_type: WantedErrorType = None
+    schedule: WantedSchedule = None
     parent: Annotated[
         TaskId | None,
         BeforeValidator(_id),

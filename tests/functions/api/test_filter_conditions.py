@@ -1,0 +1,95 @@
+"""The conditions of actions by a filter are those of the list of tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+
+from duetime.contract.bulk.bodies import FailedTaskFilter, OpenTaskFilter
+from duetime.contract.tasks.queries import TaskListQuery
+from tests.functions.api.test_dead_letters import gave_up
+
+if TYPE_CHECKING:
+    from tests.clocks import StandingClock
+    from tests.functions.api.gateway import Gateway
+
+SOON, LATE = "2026-11-21T02:33:07.250Z", "2026-11-21T02:43:07.250Z"
+PAGES = {"order", "limit", "next_token"}
+ALONE = {"ids", "parent"}
+
+
+def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:
+    """How many tasks an action by a filter would mean."""
+    more: dict[str, Any] = {"update": {"name": "n"}} if path.endswith("update") else {}
+    answer = api.send("POST", path, {"filter": conditions, "dry_run": True, **more})
+    assert answer.status == 200, answer.text
+    number: int = answer.body["matched"]
+    return number
+
+
+def test_the_conditions_of_filters_are_those_of_the_list() -> None:
+    """What a list can be narrowed by, an action can too, but for what the action itself says."""
+    listed = set(TaskListQuery.model_fields) - PAGES - ALONE - {"tag"} | {"tags"}
+    finished = {"finished_after", "finished_before"}
+    assert set(OpenTaskFilter.model_fields) == listed - finished
+    assert set(FailedTaskFilter.model_fields) == listed - {"state"}
+
+
+@pytest.mark.parametrize("path", ["/v1/tasks/cancel", "/v1/tasks/update"])
+def test_open_tasks_are_meant_by_state_schedule_and_creation(api: Gateway, path: str) -> None:
+    """Several states are one condition; each condition counts as one that narrows."""
+    paused, held = (api.create({"type": kind, "delay_seconds": 600})["id"] for kind in ("a", "b"))
+    api.send("POST", f"/v1/tasks/{paused}/pause")
+    assert held != paused
+    schedule = {"name": "nightly", "cron": "30 1 * * *", "task": {"type": "a", "target": {"kind": "handler"}}}
+    api.send("POST", "/v1/schedules", schedule)
+    assert api.send("POST", "/v1/schedules/nightly/run").status == 201
+    for conditions, number in (
+        ({"state": "paused"}, 1),
+        ({"state": ["paused"]}, 1),
+        ({"state": ["paused", "scheduled"]}, 3),
+        ({"schedule": "nightly"}, 1),
+        ({"schedule": "weekly"}, 0),
+        ({"error_type": "Broken"}, 0),
+        ({"created_after": SOON}, 3),
+        ({"created_before": SOON}, 0),
+        ({"created_before": LATE, "state": ["paused"]}, 1),
+    ):
+        assert counted(api, path, conditions) == number, conditions
+
+
+def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock: StandingClock) -> None:
+    """The tasks of the list of failed ones under the same conditions."""
+    task = gave_up(api, clock)
+    finished = api.send("GET", f"/v1/tasks/{task}").body
+    for conditions, number in (
+        ({"error_type": finished["error"]["type"]}, 1),
+        ({"error_type": "Other"}, 0),
+        ({"finished_after": finished["finished_at"]}, 1),
+        ({"finished_before": finished["finished_at"]}, 0),
+        ({"created_before": LATE}, 1),
+        ({"schedule": "nightly"}, 0),
+    ):
+        assert counted(api, "/v1/tasks/retry", conditions) == number, conditions
+        listed = api.send("GET", "/v1/tasks", query=urlencode({"state": "failed", **conditions})).body["tasks"]
+        assert len(listed) == number
+
+
+@pytest.mark.parametrize(
+    ("conditions", "field"),
+    [
+        ({"state": []}, "filter.state"),
+        ({"state": ["paused", "no"]}, "filter.state"),
+        ({"state": ["paused", "failed"]}, "filter.state"),
+        ({"state": None}, "filter.state"),
+        ({"state": [["paused"]]}, "filter.state"),
+        ({"finished_after": SOON}, "filter.finished_after"),
+        ({"schedule": "a b"}, "filter.schedule"),
+    ],
+)
+def test_a_bad_condition_is_refused_by_name(api: Gateway, conditions: dict[str, Any], field: str) -> None:
+    """A condition that names nothing, or an end of what has not ended, is refused."""
+    refused = api.send("POST", "/v1/tasks/cancel", {"filter": conditions})
+    assert (refused.status, list(refused.faults)) == (422, [field])
