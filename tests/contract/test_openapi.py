@@ -159,7 +159,7 @@ def test_clients_can_express_every_body() -> None:
         assert all({"type", "$ref", "enum", "const", "items"} & set(choice) for choice in choices), each
     for model in ("TaskCreate", "TaskUpdate", "TopologyCreate", "OpenTaskFilter", "TaskTemplateInput"):
         tags = SCHEMAS[model]["properties"]["tags"]
-        value = {"anyOf": [{"type": "string"}, {"type": "null"}]} if model == "TaskPatch" else {"type": "string"}
+        value = {"anyOf": [{"type": "string"}, {"type": "null"}]} if model == "TaskUpdate" else {"type": "string"}
         assert tags["type"] == "object"
         assert types_of(tags["additionalProperties"]) == types_of(value)
         assert tags["propertyNames"]["pattern"]

@@ -20,7 +20,7 @@ def states_of(given: object) -> tuple[State, ...]:
     """
     texts = given if isinstance(given, list) else [given]
     try:
-        states = tuple(sorted({State(text) for text in texts}))
+        states = tuple(sorted({State(str(text)) for text in texts}))
     except ValueError:
         states = ()
     if not states:
