@@ -115,5 +115,5 @@ def _result(index: int, end: Creation | Exception, instance: str) -> responses.B
     if isinstance(end, Creation):
         return responses.BatchAccepted(status=201, task=entry(end.task))
     if isinstance(end, FieldInvalid):
-        end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason)])
+        end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason, end.code)])
     return responses.BatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))
