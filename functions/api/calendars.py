@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
-from duetime.contract.http.request_errors import ParametersInvalid
+from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.schedules import operations
 from duetime.contract.schedules.calendar_responses import CalendarPage, calendar_response
 from duetime.contract.schedules.calendars import calendar_name, calendar_of, new_calendar_name
@@ -78,7 +78,8 @@ def _condition(request: Request) -> Precondition:
     """
     only_new = request.header(operations.ONLY_NEW.name)
     if only_new is not None and only_new.strip() != "*":
-        raise ParametersInvalid.of(operations.ONLY_NEW.name, "should be *, which replaces no calendar")
+        reason = "should be *, which replaces no calendar"
+        raise ParametersInvalid.of(operations.ONLY_NEW.name, reason, FaultCode.NOT_ALLOWED)
     return Precondition(request.version, absent=only_new is not None)
 
 

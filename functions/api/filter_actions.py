@@ -19,7 +19,6 @@ from duetime.contract.bulk.bodies import (
 )
 from duetime.contract.bulk.confirmation import confirmation_token, confirmed_until
 from duetime.contract.bulk.responses import bulk_response, done_response, filter_action_response
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.errors import FieldInvalid
 from duetime.services.tasks.create import IdempotencyKey
@@ -53,7 +52,7 @@ def update_tasks_by_filter(request: Request) -> Response:
     try:
         return take(request, BulkUpdate)
     except FieldInvalid as refusal:
-        raise FieldsInvalid([Fault(f"{UPDATE}.{refusal.field}", refusal.reason)]) from None
+        raise refusal.inside(UPDATE) from None
 
 
 def take(request: Request, model: type[FilterActionBody]) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.request_errors import CallerForbidden, CallerUnknown, ParametersInvalid
+from duetime.contract.http.request_errors import CallerForbidden, CallerUnknown, FaultCode, ParametersInvalid
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
 from duetime.settings import Authentication
 
@@ -44,7 +44,7 @@ def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
 def _named_by_header(event: Mapping[str, Any]) -> str:
     owner: str = (event.get("headers") or {}).get(OWNER_HEADER, LOCAL_OWNER)
     if _OWNER.fullmatch(owner) is None:
-        raise ParametersInvalid.of("X-Duetime-Owner", OWNER_RULE)
+        raise ParametersInvalid.of("X-Duetime-Owner", OWNER_RULE, FaultCode.PATTERN)
     return owner
 
 

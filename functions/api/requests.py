@@ -209,5 +209,5 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
     key = header_of(event, name)
     if key is not None and _KEY.fullmatch(key) is None:
         reason = f"should be 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters"
-        raise ParametersInvalid.of(name, reason)
+        raise ParametersInvalid.of(name, reason, FaultCode.PATTERN)
     return key

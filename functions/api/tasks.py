@@ -118,5 +118,5 @@ def _result(
     if isinstance(end, Creation):
         return responses.TaskBatchAccepted(status=201, task=entry(end.task))
     if isinstance(end, FieldInvalid):
-        end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason)])
+        end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason, end.code)])
     return responses.TaskBatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))

@@ -50,7 +50,7 @@ def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
     tasks = [{"type": "report", "target": target} for target in (ALLOWED, FORBIDDEN)]
     created, refused = calling.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]
     assert created["status"] == 201
-    assert refused["problem"]["errors"] == [{"field": "tasks[1].target.arn", "reason": REASON, "code": "invalid"}]
+    assert refused["problem"]["errors"] == [{"field": "tasks[1].target.arn", "reason": REASON, "code": "not_allowed"}]
 
 
 def test_a_change_is_refused_likewise(calling: Gateway) -> None:

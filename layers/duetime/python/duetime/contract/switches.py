@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
@@ -104,14 +104,14 @@ def switch_key(parameters: Mapping[str, str]) -> SwitchKey:
     try:
         key = SwitchKey(SwitchScope(parameters["scope"]), name)
     except ValueError:
-        raise ParametersInvalid.of("scope", f"should be one of {_SCOPES}") from None
+        raise ParametersInvalid.of("scope", f"should be one of {_SCOPES}", FaultCode.NOT_ALLOWED) from None
     fits = {
         SwitchScope.ALL: key == ALL_TASKS,
         SwitchScope.TYPE: _TYPE.fullmatch(name) is not None,
         SwitchScope.OWNER: _OWNER.fullmatch(name) is not None,
     }
     if not fits[key.scope]:
-        raise ParametersInvalid.of("name", _NAME_RULES[key.scope])
+        raise ParametersInvalid.of("name", _NAME_RULES[key.scope], FaultCode.PATTERN)
     return key
 
 
@@ -123,10 +123,14 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
     """
     body = read_body(SwitchPut, document)
     given = (("scope", body.scope, key.scope), ("name", body.name, key.name))
-    faults = [Fault(field, f"is not the {field} in the path") for field, told, own in given if told not in (None, own)]
+    faults = [
+        Fault(field, f"is not the {field} in the path", FaultCode.CONFLICT)
+        for field, told, own in given
+        if told not in (None, own)
+    ]
     if body.max_concurrent is not None and key.scope is SwitchScope.ALL:
         # One lock for all tasks of all owners would be one item that each of them writes.
-        faults.append(Fault("max_concurrent", "belongs to the scopes 'type' and 'owner'"))
+        faults.append(Fault("max_concurrent", "belongs to the scopes 'type' and 'owner'", FaultCode.CONFLICT))
     if faults:
         raise FieldsInvalid(faults)
     return Switch(key, body.stopped, body.max_concurrent, body.reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,13 +16,45 @@ class RequestError(Exception):
     """A request that cannot be met; nothing was changed."""
 
 
-class FieldInvalid(RequestError):
-    """A field of the request cannot be accepted."""
+class FaultCode(StrEnum):
+    """What kind of fault it is, for programs; more may be added."""
 
-    def __init__(self, field: str, reason: str) -> None:
+    REQUIRED = "required"
+    UNKNOWN_FIELD = "unknown_field"
+    READ_ONLY = "read_only"
+    CANNOT_CHANGE = "cannot_change"
+    WRONG_TYPE = "wrong_type"
+    TOO_SHORT = "too_short"
+    TOO_LONG = "too_long"
+    TOO_DEEP = "too_deep"
+    OUT_OF_RANGE = "out_of_range"
+    PATTERN = "pattern"
+    NOT_ALLOWED = "not_allowed"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    UNREADABLE = "unreadable"
+    UNSUPPORTED = "unsupported"
+    INVALID = "invalid"
+
+
+class FieldInvalid(RequestError):
+    """A field of the request cannot be accepted.
+
+    Attributes:
+        field: its name, with its place in the request.
+        reason: why, in words.
+        code: why, for programs.
+    """
+
+    def __init__(self, field: str, reason: str, code: FaultCode = FaultCode.INVALID) -> None:
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.reason = reason
+        self.code = code
+
+    def inside(self, place: str) -> FieldInvalid:
+        """The same of a field that lies in another one."""
+        return FieldInvalid(f"{place}.{self.field}", self.reason, self.code)
 
 
 class TaskNotFound(RequestError):

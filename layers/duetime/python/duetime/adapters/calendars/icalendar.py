@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import icalendar
 
 from duetime.adapters.calendars.recurrences import FIELD, Budget, starts
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_BYTES, MAX_CALENDAR_DATES
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span
 from duetime.domain.schedules.time_zones import FIRST_YEAR, UTC_ZONE, Zone, zone_named
@@ -56,7 +56,9 @@ class _Found:
 
     def check_size(self) -> None:
         if len(self.dates) + len(self.spans) > MAX_CALENDAR_DATES:
-            raise FieldInvalid(FIELD, f"has more than {MAX_CALENDAR_DATES} days and events in this stretch of time")
+            raise FieldInvalid(
+                FIELD, f"has more than {MAX_CALENDAR_DATES} days and events in this stretch of time", FaultCode.TOO_LONG
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def calendar_from_ics(
     found = _Found(start, end, zone)
     events = [each for each in _parsed(data).subcomponents if each.name == "VEVENT"]
     if len(events) > MAX_CALENDAR_DATES:
-        raise FieldInvalid(FIELD, f"has more than {MAX_CALENDAR_DATES} events")
+        raise FieldInvalid(FIELD, f"has more than {MAX_CALENDAR_DATES} events", FaultCode.TOO_LONG)
     moved: dict[str, set[datetime]] = {}
     for component in events:
         if _MOVED in component:
@@ -116,13 +118,13 @@ def calendar_from_ics(
 
 def _parsed(data: bytes) -> icalendar.Calendar:
     if len(data) > MAX_CALENDAR_BYTES:
-        raise FieldInvalid(FIELD, f"should have at most {MAX_CALENDAR_BYTES} bytes")
+        raise FieldInvalid(FIELD, f"should have at most {MAX_CALENDAR_BYTES} bytes", FaultCode.TOO_LONG)
     try:
         parsed = icalendar.Calendar.from_ical(data)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as refusal:
-        raise FieldInvalid(FIELD, "is not an iCalendar file") from refusal
+        raise FieldInvalid(FIELD, "is not an iCalendar file", FaultCode.UNREADABLE) from refusal
     if not isinstance(parsed, icalendar.Calendar):
-        raise FieldInvalid(FIELD, "is not an iCalendar file")
+        raise FieldInvalid(FIELD, "is not an iCalendar file", FaultCode.UNREADABLE)
     return parsed
 
 
@@ -195,7 +197,7 @@ def _event(component: Component, zone: Zone) -> _Event:
     else:
         length = _ONE_DAY if whole_days else timedelta()
     if not isinstance(length, timedelta) or not timedelta() <= length <= _LONGEST:
-        raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long")
+        raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long", FaultCode.OUT_OF_RANGE)
     label = str(component.get("SUMMARY", ""))[:_MAX_LABEL_LENGTH]
     label = "".join(each if each.isprintable() else " " for each in label)
     return _Event(start, length, own_zone, whole_days, " ".join(label.split()))

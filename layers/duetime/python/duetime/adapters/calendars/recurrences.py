@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dateutil.rrule import rrulestr
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_RULES
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Budget:
         """
         self.rules += 1
         if self.rules > MAX_CALENDAR_RULES:
-            raise FieldInvalid(FIELD, f"has more than {MAX_CALENDAR_RULES} recurring events")
+            raise FieldInvalid(FIELD, f"has more than {MAX_CALENDAR_RULES} recurring events", FaultCode.TOO_LONG)
 
     def spend_recurrence(self) -> None:
         """Count a recurrence.
@@ -58,7 +58,9 @@ class Budget:
         """
         self.recurrences += 1
         if self.recurrences > _MAX_RECURRENCES:
-            raise FieldInvalid(FIELD, f"has events that recur more than {_MAX_RECURRENCES} times in all")
+            raise FieldInvalid(
+                FIELD, f"has events that recur more than {_MAX_RECURRENCES} times in all", FaultCode.TOO_LONG
+            )
 
 
 def starts(
@@ -92,7 +94,7 @@ def starts(
         if moment != start:
             yield moment
     if not comes:
-        raise FieldInvalid(FIELD, f"has a recurrence rule that never comes: {text[:60]}")
+        raise FieldInvalid(FIELD, f"has a recurrence rule that never comes: {text[:60]}", FaultCode.OUT_OF_RANGE)
 
 
 def _counted(expansion: Iterable[datetime], text: str) -> Iterator[datetime]:

@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb.batch_get import read_items
 from duetime.adapters.dynamodb.owner_index import listed, place_in_list
 from duetime.adapters.dynamodb.schedule_codec import calendar_form, packed, read_calendar, unpacked
 from duetime.adapters.dynamodb.versioned_items import delete_next, deletion_marker, is_deleted, save_next, version_of
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.calendars import Calendar
 
@@ -82,7 +82,9 @@ def _key_of(owner: str, name: str) -> Item:
 def _item_of(owner: str, calendar: Calendar) -> Item:
     definition = packed(calendar_form(calendar))
     if len(definition.get("B", definition.get("S", ""))) > _MOST:
-        raise FieldInvalid("dates", "take up too much room, with their labels and the spans of time")
+        raise FieldInvalid(
+            "dates", "take up too much room, with their labels and the spans of time", FaultCode.TOO_LONG
+        )
     return {
         **_key_of(owner, calendar.name),
         schema.OWNER_KEY: place_in_list(owner, schema.CALENDAR_LIST_MARK, calendar.name),

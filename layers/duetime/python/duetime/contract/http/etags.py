@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from duetime.contract.http.request_errors import ParametersInvalid
+from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 
 NO_VERSION = 0
 """Stands for a tag that no task ever has: versions begin at 1."""
@@ -40,7 +40,7 @@ def version_wanted(if_match: str | None) -> int | None:
         return None
     tags = _tags("If-Match", if_match)
     if len(tags) > 1:
-        raise ParametersInvalid.of("If-Match", "names more than one version")
+        raise ParametersInvalid.of("If-Match", "names more than one version", FaultCode.DUPLICATE)
     weak, text = tags[0]
     # A weak tag says "about the same", which is not enough to change something by (RFC 9110, 13.1.1).
     # How that version was shown, as `content_etag` says, is of no concern to a change.
@@ -74,5 +74,5 @@ def _tags(header: str, value: str) -> list[tuple[bool, str]]:
     matches = [_TAG.fullmatch(part.strip()) for part in value[:_LONGEST].split(",")]
     tags = [(match["weak"] is not None, match["text"]) for match in matches if match is not None]
     if len(tags) != len(matches) or len(value) > _LONGEST:
-        raise ParametersInvalid.of(header, 'should be an entity tag such as "7"')
+        raise ParametersInvalid.of(header, 'should be an entity tag such as "7"', FaultCode.PATTERN)
     return tags

@@ -212,7 +212,7 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
     if isinstance(error, FaultyRequest):
         return error.faults
     if isinstance(error, errors.FieldInvalid):
-        return (Fault(error.field, error.reason),)
+        return (Fault(error.field, error.reason, error.code),)
     if isinstance(error, errors.KeyReused):
         return (Fault("Idempotency-Key", str(error), FaultCode.CONFLICT),)
     if isinstance(error, errors.CalendarExists):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from duetime.domain.errors import FaultCode as FaultCode  # noqa: PLC0414 - it is part of a fault
 from duetime.domain.errors import RequestError
 
 if TYPE_CHECKING:
@@ -13,27 +13,6 @@ if TYPE_CHECKING:
 
 MOST_FAULTS = 20
 """A problem lists no more faults than this: whoever sends thousands is not helped by reading them all."""
-
-
-class FaultCode(StrEnum):
-    """What kind of fault it is, for programs; more may be added."""
-
-    REQUIRED = "required"
-    UNKNOWN_FIELD = "unknown_field"
-    READ_ONLY = "read_only"
-    CANNOT_CHANGE = "cannot_change"
-    WRONG_TYPE = "wrong_type"
-    TOO_SHORT = "too_short"
-    TOO_LONG = "too_long"
-    TOO_DEEP = "too_deep"
-    OUT_OF_RANGE = "out_of_range"
-    PATTERN = "pattern"
-    NOT_ALLOWED = "not_allowed"
-    DUPLICATE = "duplicate"
-    CONFLICT = "conflict"
-    UNREADABLE = "unreadable"
-    UNSUPPORTED = "unsupported"
-    INVALID = "invalid"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.pull import leases
 from duetime.contract.pull.lease_tokens import token_of
@@ -44,7 +44,7 @@ def lease_progress(document: Document) -> Progress | None:
     body = read_body(leases.LeaseHeartbeat, document)
     if body.percent is None:
         if body.message:
-            raise FieldsInvalid([Fault("message", "needs percent")])
+            raise FieldsInvalid([Fault("message", "needs percent", FaultCode.CONFLICT)])
         return None
     return Progress(body.percent, body.message)
 
@@ -53,7 +53,7 @@ def completion(document: Document) -> Ending:
     """The success that a body tells."""
     result = compact(read_body(leases.LeaseComplete, document).result)
     if len(result) > MAX_RESULT_BYTES:
-        raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes")])
+        raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes", FaultCode.TOO_LONG)])
     return Succeeded(result)
 
 
@@ -70,7 +70,7 @@ def lease_pause(document: Document) -> Ending:
         return Yielded(None)
     checkpoint = compact(body.checkpoint)
     if len(checkpoint) > MAX_CHECKPOINT_BYTES:
-        raise FieldsInvalid([Fault("checkpoint", f"is larger than {MAX_CHECKPOINT_BYTES} bytes")])
+        raise FieldsInvalid([Fault("checkpoint", f"is larger than {MAX_CHECKPOINT_BYTES} bytes", FaultCode.TOO_LONG)])
     return Yielded(checkpoint)
 
 

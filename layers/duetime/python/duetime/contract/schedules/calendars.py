@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
-from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.timing_fields import Timezone  # noqa: TC001 - same
@@ -151,7 +151,7 @@ class ICalendarQuery(Parameters):
         """
         if given := sorted(self.model_fields_set):
             reason = "goes with an iCalendar file; a calendar as JSON says it in its body"
-            raise ParametersInvalid(Fault(name, reason) for name in given)
+            raise ParametersInvalid(Fault(name, reason, FaultCode.NOT_ALLOWED) for name in given)
 
 
 def calendar_name(text: str) -> str:
@@ -172,7 +172,8 @@ def new_calendar_name(text: str) -> str:
         ParametersInvalid: no calendar can have it.
     """
     if _NAME.fullmatch(text) is None:
-        raise ParametersInvalid.of("name", words_of(SCHEDULE_NAME_PATTERN) or "is no name")
+        reason = words_of(SCHEDULE_NAME_PATTERN) or "is no name"
+        raise ParametersInvalid.of("name", reason, FaultCode.PATTERN)
     return text
 
 
@@ -185,7 +186,7 @@ def calendar_of(document: Document, name: str) -> Calendar:
     """
     body = read_body(CalendarFields, document)
     if body.name not in {None, name}:
-        raise FieldsInvalid([Fault("name", f"should be {name!r}, as in the path, or be left out")])
+        raise FieldsInvalid([Fault("name", f"should be {name!r}, as in the path, or be left out", FaultCode.CONFLICT)])
     _reject_empty(body.spans)
     return Calendar(
         name,
@@ -201,7 +202,7 @@ def calendar_of(document: Document, name: str) -> Calendar:
 
 def _reject_empty(spans: Sequence[CalendarSpanInput]) -> None:
     faults = [
-        Fault(path_of(("spans", index, "end")), "should be after start")
+        Fault(path_of(("spans", index, "end")), "should be after start", FaultCode.CONFLICT)
         for index, span in enumerate(spans)
         if span.end <= span.start
     ]
@@ -213,7 +214,9 @@ def _day(text: str, place: tuple[str | int, ...]) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise FieldsInvalid([Fault(path_of(place), "names a day that does not exist")]) from None
+        raise FieldsInvalid(
+            [Fault(path_of(place), "names a day that does not exist", FaultCode.OUT_OF_RANGE)]
+        ) from None
 
 
 def _numbers(weekdays: Sequence[Weekday]) -> frozenset[int]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.bodies import (
     BackfillCreate,
@@ -172,6 +172,7 @@ def template_of(task: TaskTemplate) -> TaskSpec:
     """The task of each occurrence; the schedule says when it is due."""
     if given := [name for name in _SAYS_WHEN if name in task.model_fields_set]:
         raise FieldsInvalid(
-            Fault(f"task.{name}", "belongs to no schedule's task: the schedule says when") for name in given
+            Fault(f"task.{name}", "belongs to no schedule's task: the schedule says when", FaultCode.NOT_ALLOWED)
+            for name in given
         )
     return spec_of(task, ("task",))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from duetime.contract.http.request_errors import ParametersInvalid
+from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.tasks.fields import TIME_SCHEMA
 from duetime.contract.tasks.queries import PageSize, Parameters
@@ -66,5 +66,5 @@ class OccurrencesQuery(Parameters):
         end = LAST_INSTANT if self.scheduled_before is None else self.scheduled_before - 1
         if end < start:
             reason = "should be after scheduled_after, which is now where it is left out"
-            raise ParametersInvalid.of("scheduled_before", reason)
+            raise ParametersInvalid.of("scheduled_before", reason, FaultCode.CONFLICT)
         return start, end

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.merge_patch import merged
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.schedules.bodies import SchedulePatch, TaskTemplate
@@ -93,7 +93,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
     task: object = {}
     if isinstance(value, dict):
         if not value:
-            raise FieldsInvalid([Fault(BODY, "names no field to change")])
+            raise FieldsInvalid([Fault(BODY, "names no field to change", FaultCode.REQUIRED)])
         reject_invalid_values(value, document)
         task = value.get(_TASK, {})
         # Its task is read once it is merged; its own name changes nothing.
@@ -101,7 +101,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
         document = replace(document, value=value)
     body = read_body(SchedulePatch, document)
     if not isinstance(task, dict):
-        raise FieldsInvalid([Fault(_TASK, "should be an object")])
+        raise FieldsInvalid([Fault(_TASK, "should be an object", FaultCode.WRONG_TYPE)])
     given = body.model_fields_set
     fields: dict[str, Any] = {
         each: getattr(body, each) for each in (*PLAIN_FIELDS, "dst_gap", "dst_fold") if each in given

@@ -130,7 +130,7 @@ def _graph(payload: object, place: Place) -> Graph:
     try:
         return graph_of(payload)
     except FieldInvalid as refusal:
-        raise FieldsInvalid([Fault(f"{path_of(place)}.{refusal.field}", refusal.reason)]) from None
+        raise FieldsInvalid([Fault(f"{path_of(place)}.{refusal.field}", refusal.reason, refusal.code)]) from None
     except FieldsInvalid as refusal:
         where = path_of(place)
         faults = [Fault(where if f.field == BODY else f"{where}.{f.field}", f.reason, f.code) for f in refusal.faults]

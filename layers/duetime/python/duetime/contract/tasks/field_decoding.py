@@ -90,9 +90,8 @@ def _reject_contradictions(body: TaskFields, place: Place) -> None:
     """Refuse what cannot hold together: two due times, and a rollback that the target named does not offer."""
     reject_two_due_times(body, place)
     if body.rollback_on_failure and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
-        raise FieldsInvalid(
-            [Fault(path_of((*place, "rollback_on_failure")), "needs 'rollback' among the phases of the target")]
-        )
+        reason = "needs 'rollback' among the phases of the target"
+        raise FieldsInvalid([Fault(path_of((*place, "rollback_on_failure")), reason, FaultCode.CONFLICT)])
 
 
 def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
@@ -103,7 +102,8 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """
     payload = compact(body.payload)
     if len(payload) > MAX_PAYLOAD_BYTES:
-        raise FieldsInvalid([Fault(path_of((*place, "payload")), f"is larger than {MAX_PAYLOAD_BYTES} bytes")])
+        reason = f"is larger than {MAX_PAYLOAD_BYTES} bytes"
+        raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.TOO_LONG)])
     return payload
 
 

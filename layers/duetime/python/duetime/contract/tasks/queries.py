@@ -231,9 +231,10 @@ def _pairs(raw: str, repeatable: frozenset[str] = frozenset()) -> Sequence[tuple
     try:
         pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
     except UnicodeDecodeError:
-        raise ParametersInvalid.of("query", "is not UTF-8") from None
+        raise ParametersInvalid.of("query", "is not UTF-8", FaultCode.UNREADABLE) from None
     except ValueError:
-        raise ParametersInvalid.of("query", f"has more than {_MOST_PARAMETERS} parameters") from None
+        reason = f"has more than {_MOST_PARAMETERS} parameters"
+        raise ParametersInvalid.of("query", reason, FaultCode.TOO_LONG) from None
     times = Counter(name for name, _ in pairs)
     repeated = [name for name, count in times.items() if count > 1 and name not in repeatable]
     if repeated:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.field_decoding import compact
 from duetime.contract.tasks.report_bodies import (
@@ -111,16 +111,16 @@ def notice(document: Document) -> Notice:
 
 def _success(body: OutcomeReport) -> Ending:
     if strange := [name for name in _OF_A_FAILURE if name in body.model_fields_set]:
-        raise FieldsInvalid(Fault(name, "belongs to the outcome 'failed'") for name in strange)
+        raise FieldsInvalid(Fault(name, "belongs to the outcome 'failed'", FaultCode.CONFLICT) for name in strange)
     result = compact(body.result)
     if len(result) > MAX_RESULT_BYTES:
-        raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes")])
+        raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes", FaultCode.TOO_LONG)])
     return Succeeded(result)
 
 
 def _failure(body: OutcomeReport) -> Ending:
     if "result" in body.model_fields_set:
-        raise FieldsInvalid([Fault("result", "belongs to the outcome 'succeeded'")])
+        raise FieldsInvalid([Fault("result", "belongs to the outcome 'succeeded'", FaultCode.CONFLICT)])
     if body.error is None:
-        raise FieldsInvalid([Fault("error", "is required of the outcome 'failed'")])
+        raise FieldsInvalid([Fault("error", "is required of the outcome 'failed'", FaultCode.REQUIRED)])
     return failure(body.error.type, body.error.message, retriable=body.retriable)

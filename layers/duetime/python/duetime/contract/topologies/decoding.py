@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.json_paths import BODY
-from duetime.contract.http.request_errors import FieldsInvalid
+from duetime.contract.http.request_errors import FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.field_decoding import compact, fields_spec
@@ -49,7 +49,8 @@ def topology_request(document: Document) -> TopologyRequest:
     task = validated(TaskCreate, {"type": body.type, **own})
     payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
     if len(payload) > MAX_GRAPH_BYTES:
-        raise FieldInvalid("nodes", f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed")
+        reason = f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed"
+        raise FieldInvalid("nodes", reason, FaultCode.TOO_LONG)
     return TopologyRequest(fields_spec(task).of_graph(payload, graph.lasts_seconds), graph)
 
 
@@ -78,10 +79,10 @@ def _read(payload: bytes, prepared: Callable[[object], object]) -> Graph:
     try:
         return graph_of(prepared(json.loads(payload)))
     except ValueError:
-        raise FieldInvalid("payload", "should be a graph") from None
+        raise FieldInvalid("payload", "should be a graph", FaultCode.WRONG_TYPE) from None
     except FieldsInvalid as refusal:
         fault = refusal.faults[0]
-        raise FieldInvalid("payload" if fault.field == BODY else fault.field, fault.reason) from None
+        raise FieldInvalid("payload" if fault.field == BODY else fault.field, fault.reason, fault.code) from None
 
 
 def graph_of(value: object) -> Graph:
@@ -101,7 +102,8 @@ def _graph(body: TopologyGraph) -> Graph:
 
 def _node(key: str, body: TopologyNode) -> Node:
     if body.target.kind == TYPE:
-        raise FieldInvalid(f"nodes.{key}.target", "cannot be a topology: a graph has one level")
+        reason = "cannot be a topology: a graph has one level"
+        raise FieldInvalid(f"nodes.{key}.target", reason, FaultCode.NOT_ALLOWED)
     spec = fields_spec(body, ("nodes", key))
     return Node(
         key=key,

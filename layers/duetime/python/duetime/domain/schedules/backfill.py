@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_BACKFILL_PER_MINUTE
 from duetime.domain.schedules.occurrences import Occurrence, count_between, forward
 from duetime.domain.times import MINUTE, Millis
@@ -57,11 +57,13 @@ def requested(start: Millis, end: Millis, per_minute: int, asked_at: Millis) -> 
         FieldInvalid: the period is empty or not past, or the pace is out of bounds.
     """
     if start > end:
-        raise FieldInvalid("scheduled_before", "should be after scheduled_after")
+        raise FieldInvalid("scheduled_before", "should be after scheduled_after", FaultCode.CONFLICT)
     if end > asked_at:
-        raise FieldInvalid("scheduled_before", "should not lie ahead: the schedule itself runs what is to come")
+        raise FieldInvalid(
+            "scheduled_before", "should not lie ahead: the schedule itself runs what is to come", FaultCode.CONFLICT
+        )
     if not 1 <= per_minute <= MAX_BACKFILL_PER_MINUTE:
-        raise FieldInvalid("per_minute", f"should be 1 to {MAX_BACKFILL_PER_MINUTE}")
+        raise FieldInvalid("per_minute", f"should be 1 to {MAX_BACKFILL_PER_MINUTE}", FaultCode.OUT_OF_RANGE)
     return Backfill(start, end, per_minute, asked_at)
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import (
     MAX_CALENDAR_DATES,
     MAX_CALENDAR_WINDOWS,
@@ -105,11 +105,13 @@ class Calendar:
             FieldInvalid: there are too many dates, spans or windows, or a window or span is empty.
         """
         if not 1 <= len(self.name) <= MAX_NAME_LENGTH:
-            raise FieldInvalid("name", f"should have 1 to {MAX_NAME_LENGTH} characters")
+            raise FieldInvalid("name", f"should have 1 to {MAX_NAME_LENGTH} characters", FaultCode.OUT_OF_RANGE)
         if len(self.dates) + len(self.except_dates) + len(self.spans) > MAX_CALENDAR_DATES:
-            raise FieldInvalid("dates", f"should be at most {MAX_CALENDAR_DATES}, spans of time included")
+            raise FieldInvalid(
+                "dates", f"should be at most {MAX_CALENDAR_DATES}, spans of time included", FaultCode.TOO_LONG
+            )
         if len(self.windows) > MAX_CALENDAR_WINDOWS:
-            raise FieldInvalid("windows", f"should be at most {MAX_CALENDAR_WINDOWS}")
+            raise FieldInvalid("windows", f"should be at most {MAX_CALENDAR_WINDOWS}", FaultCode.TOO_LONG)
         for index, window in enumerate(self.windows):
             if not (0 <= window.start < DAY and 0 <= window.end <= DAY and window.start != window.end):
                 raise FieldInvalid(f"windows[{index}]", "should begin and end at two times of a day")

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.schedules.wall_times import LAST_YEAR
 
 if TYPE_CHECKING:
@@ -49,9 +49,17 @@ class Field:
         elif text in self.names:
             number = self.names.index(text) + self.low
         else:
-            raise FieldInvalid(FIELD, f"has '{text}' in the {self.name} field, where {self._allowed()} may stand")
+            raise FieldInvalid(
+                FIELD,
+                f"has '{text}' in the {self.name} field, where {self._allowed()} may stand",
+                FaultCode.OUT_OF_RANGE,
+            )
         if not self.low <= number <= self.high:
-            raise FieldInvalid(FIELD, f"has {number} in the {self.name} field, where {self._allowed()} may stand")
+            raise FieldInvalid(
+                FIELD,
+                f"has {number} in the {self.name} field, where {self._allowed()} may stand",
+                FaultCode.OUT_OF_RANGE,
+            )
         return number
 
     def _allowed(self) -> str:
@@ -77,12 +85,16 @@ def items_of(field: str, column: Field) -> list[str]:
     """
     items = field.split(",")
     if "" in items:
-        raise FieldInvalid(FIELD, f"has an empty value in the {column.name} field")
+        raise FieldInvalid(FIELD, f"has an empty value in the {column.name} field", FaultCode.PATTERN)
     if "*" in items and len(items) > 1:
         raise FieldInvalid(FIELD, f"has * beside other values in the {column.name} field")
     for item in items:
         if _HASHED.fullmatch(item):
-            raise FieldInvalid(FIELD, "has H or R, which is hashed or random: write the value, or use jitter_seconds")
+            raise FieldInvalid(
+                FIELD,
+                "has H or R, which is hashed or random: write the value, or use jitter_seconds",
+                FaultCode.NOT_ALLOWED,
+            )
     return items
 
 
@@ -94,7 +106,9 @@ def ranged(item: str, column: Field) -> str:
     """
     found = _RANGE.fullmatch(item)
     if found is None:
-        raise FieldInvalid(FIELD, f"has '{item[:20]}' in the {column.name} field, which is no value, range or step")
+        raise FieldInvalid(
+            FIELD, f"has '{item[:20]}' in the {column.name} field, which is no value, range or step", FaultCode.PATTERN
+        )
     step = found["step"]
     if step is not None:
         _check_step(int(step), column)
@@ -138,7 +152,9 @@ def years_of(field: str) -> tuple[int, ...]:
     for item in items_of(field, YEAR):
         match = _RANGE.fullmatch(item)
         if match is None:
-            raise FieldInvalid(FIELD, f"has '{item[:20]}' in the year field, which is no value, range or step")
+            raise FieldInvalid(
+                FIELD, f"has '{item[:20]}' in the year field, which is no value, range or step", FaultCode.PATTERN
+            )
         low = YEAR.value(match["low"] or str(YEAR.low))
         open_end = match["low"] is None or match["step"] is not None
         high = YEAR.value(match["high"]) if match["high"] else YEAR.high if open_end else low

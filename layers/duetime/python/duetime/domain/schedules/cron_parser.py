@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_EXPRESSION_LENGTH
 from duetime.domain.schedules.cron import LAST_OF_MONTH, Cron
 from duetime.domain.schedules.cron_fields import (
@@ -61,7 +61,9 @@ def parse_cron(text: str) -> Cron:
     if len(fields) == _FIELDS:
         fields = ["0", *fields]
     if len(fields) != _FIELDS_WITH_SECONDS:
-        raise FieldInvalid(FIELD, f"should have 5 fields, or 6 with seconds first; it has {len(fields)}")
+        raise FieldInvalid(
+            FIELD, f"should have 5 fields, or 6 with seconds first; it has {len(fields)}", FaultCode.PATTERN
+        )
     if "?" in fields[4]:
         raise FieldInvalid(FIELD, "has ? in the month field; if the sixth field is a year, say dialect: eventbridge")
     return _cron(written, fields, "*", WEEKDAY)
@@ -78,7 +80,9 @@ def parse_eventbridge_cron(text: str) -> Cron:
     written = _bounded(text)
     fields = written.lower().split(" ")
     if len(fields) != _FIELDS_WITH_SECONDS:
-        raise FieldInvalid(FIELD, f"should have EventBridge's 6 fields, the last a year; it has {len(fields)}")
+        raise FieldInvalid(
+            FIELD, f"should have EventBridge's 6 fields, the last a year; it has {len(fields)}", FaultCode.PATTERN
+        )
     if (fields[2] == "?") == (fields[4] == "?"):
         raise FieldInvalid(FIELD, "should have ? in one of day-of-month and day-of-week, and only in one")
     if fields[4] == "l":
@@ -88,21 +92,25 @@ def parse_eventbridge_cron(text: str) -> Cron:
 
 def _bounded(text: str) -> str:
     if len(text) > MAX_EXPRESSION_LENGTH:
-        raise FieldInvalid(FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters")
+        raise FieldInvalid(FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)
     if not text.isascii() or not text.replace("\t", " ").isprintable():
-        raise FieldInvalid(FIELD, "should have plain printable characters only")
+        raise FieldInvalid(FIELD, "should have plain printable characters only", FaultCode.PATTERN)
     return " ".join(text.split())
 
 
 def _nickname(lowered: str) -> str:
     if lowered == "@reboot":
-        raise FieldInvalid(FIELD, "is @reboot, but nothing here is booted; create a task to run now")
+        raise FieldInvalid(
+            FIELD, "is @reboot, but nothing here is booted; create a task to run now", FaultCode.NOT_ALLOWED
+        )
     if lowered.startswith("@every"):
         raise FieldInvalid(FIELD, "is an interval; write it as rate, such as rate: 5 minutes")
     try:
         return _NICKNAMES[lowered]
     except KeyError:
-        raise FieldInvalid(FIELD, f"should be a cron expression, or one of {', '.join(_NICKNAMES)}") from None
+        raise FieldInvalid(
+            FIELD, f"should be a cron expression, or one of {', '.join(_NICKNAMES)}", FaultCode.PATTERN
+        ) from None
 
 
 def _cron(text: str, fields: Sequence[str], year: str, weekday: Field) -> Cron:
@@ -135,7 +143,7 @@ def _cron(text: str, fields: Sequence[str], year: str, weekday: Field) -> Cron:
         follows_clock=hour.startswith("*"),
     )
     if not cron.ever_fires():
-        raise FieldInvalid(FIELD, "never comes: there is no such day")
+        raise FieldInvalid(FIELD, "never comes: there is no such day", FaultCode.OUT_OF_RANGE)
     return cron
 
 
@@ -196,7 +204,7 @@ def _expanded(expression: str) -> tuple[Sequence[Sequence[int | str]], Mapping[i
     try:
         expanded, nth = croniter.expand(expression)
     except ValueError as refusal:
-        raise FieldInvalid(FIELD, "is not a cron expression") from refusal
+        raise FieldInvalid(FIELD, "is not a cron expression", FaultCode.PATTERN) from refusal
     return expanded, cast("Mapping[int, set[int | str]]", nth)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
 from duetime.domain.schedules.time_zones import FIRST_YEAR
 from duetime.domain.schedules.wall_times import LAST_YEAR, Wall, wall_from
@@ -72,16 +72,18 @@ def parse_moment(text: str, field: str) -> Moment:
     """
     found = _MOMENT.fullmatch(text) if len(text) <= MAX_EXPRESSION_LENGTH else None
     if found is None:
-        raise FieldInvalid(field, "should be a date-time such as 2026-12-01T09:00:00, with or without an offset")
+        raise FieldInvalid(
+            field, "should be a date-time such as 2026-12-01T09:00:00, with or without an offset", FaultCode.PATTERN
+        )
     if found["fraction"]:
         raise FieldInvalid(field, "should be in whole seconds")
     try:
         naive = datetime.fromisoformat(f"{found['date']}T{found['time']}")
         offset = _offset_of(found["offset"])
     except ValueError:
-        raise FieldInvalid(field, "names a time that does not exist") from None
+        raise FieldInvalid(field, "names a time that does not exist", FaultCode.OUT_OF_RANGE) from None
     if not FIRST_YEAR <= naive.year <= LAST_YEAR:
-        raise FieldInvalid(field, f"should lie in the years {FIRST_YEAR} to {LAST_YEAR}")
+        raise FieldInvalid(field, f"should lie in the years {FIRST_YEAR} to {LAST_YEAR}", FaultCode.OUT_OF_RANGE)
     return Moment(wall_from(naive), offset)
 
 
@@ -129,7 +131,7 @@ def parse_length(text: str, field: str) -> Millis:
     elif len(lowered) <= MAX_EXPRESSION_LENGTH and _AMOUNTS.fullmatch(lowered):
         length = sum(int(number) * _unit(unit, field) for number, unit in _AMOUNT.findall(lowered))
     else:
-        raise FieldInvalid(field, "should be a whole number and a unit, such as 5 minutes")
+        raise FieldInvalid(field, "should be a whole number and a unit, such as 5 minutes", FaultCode.PATTERN)
     _check_length(length, field)
     return length
 
@@ -138,14 +140,18 @@ def _unit(name: str, field: str) -> Millis:
     if name in {"ms", "millisecond", "milliseconds"}:
         raise FieldInvalid(field, "should be in whole seconds")
     if name in {"month", "months", "year", "years"}:
-        raise FieldInvalid(field, "has no fixed length in months or years; use interval, such as R/P1M")
+        raise FieldInvalid(
+            field, "has no fixed length in months or years; use interval, such as R/P1M", FaultCode.NOT_ALLOWED
+        )
     if name not in UNITS:
-        raise FieldInvalid(field, "should have one of the units seconds, minutes, hours, days and weeks")
+        raise FieldInvalid(
+            field, "should have one of the units seconds, minutes, hours, days and weeks", FaultCode.PATTERN
+        )
     return UNITS[name]
 
 
 def _check_length(length: Millis, field: str) -> None:
     if length < SECOND:
-        raise FieldInvalid(field, "should be at least a second")
+        raise FieldInvalid(field, "should be at least a second", FaultCode.OUT_OF_RANGE)
     if length > MAX_PERIOD_DAYS * DAY:
-        raise FieldInvalid(field, f"should be at most {MAX_PERIOD_DAYS} days")
+        raise FieldInvalid(field, f"should be at most {MAX_PERIOD_DAYS} days", FaultCode.OUT_OF_RANGE)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
 from duetime.domain.schedules.calendar_search import Searched
 from duetime.domain.schedules.definition import Overlap
@@ -91,14 +91,16 @@ def check(schedule: Schedule) -> Schedule:
     )
     for name, amount, most, unit in bounds:
         if not 0 <= amount <= most:
-            raise FieldInvalid(name, f"should be 0 to {most} {unit}")
+            raise FieldInvalid(name, f"should be 0 to {most} {unit}", FaultCode.OUT_OF_RANGE)
     if schedule.remaining_runs is not None and schedule.remaining_runs < 0:
-        raise FieldInvalid("remaining_runs", "should not be negative")
+        raise FieldInvalid("remaining_runs", "should not be negative", FaultCode.OUT_OF_RANGE)
     if spec.end_at is not None and spec.start_at is not None and spec.end_at < spec.start_at:
-        raise FieldInvalid("end_at", "should not be before start_at")
+        raise FieldInvalid("end_at", "should not be before start_at", FaultCode.CONFLICT)
     if schedule.is_permanent and (spec.overlap is not Overlap.SKIP or spec.jitter_seconds):
         name = "jitter_seconds" if spec.jitter_seconds else "overlap"
-        raise FieldInvalid(name, "means nothing for a permanent schedule, which runs one after the other")
+        raise FieldInvalid(
+            name, "means nothing for a permanent schedule, which runs one after the other", FaultCode.CONFLICT
+        )
     return schedule
 
 

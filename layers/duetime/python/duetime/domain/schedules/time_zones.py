@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_ZONE_LENGTH
 from duetime.domain.schedules.wall_times import LAST_YEAR, Wall
 from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
@@ -157,12 +157,12 @@ def zone_named(name: str) -> Zone:
         FieldInvalid: there is no such name: paths, POSIX rules and offsets are none.
     """
     if len(name) > MAX_ZONE_LENGTH:
-        raise FieldInvalid(FIELD, f"should have at most {MAX_ZONE_LENGTH} characters")
+        raise FieldInvalid(FIELD, f"should have at most {MAX_ZONE_LENGTH} characters", FaultCode.TOO_LONG)
     if name in _names():
         return Zone(name)
     meant = next((each for each in sorted(_names()) if each.lower() == name.lower()), None)
     hint = f"; do you mean {meant}?" if meant else ""
-    raise FieldInvalid(FIELD, f"should be an IANA time zone such as Europe/London{hint}")
+    raise FieldInvalid(FIELD, f"should be an IANA time zone such as Europe/London{hint}", FaultCode.PATTERN)
 
 
 @lru_cache(maxsize=1)
@@ -181,7 +181,7 @@ def _names() -> frozenset[str]:
 def _zone_info(name: str) -> ZoneInfo:
     if name not in _names():
         # A name is a path below: only the known ones are followed.
-        raise FieldInvalid(FIELD, "should be an IANA time zone")
+        raise FieldInvalid(FIELD, "should be an IANA time zone", FaultCode.PATTERN)
     with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DATES, MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.cron_fields import FIELD as CRON_FIELD
@@ -101,9 +101,9 @@ def parse_timing(
     ]
     if len(given) != 1:
         field = given[1] if given else CRON_FIELD
-        raise FieldInvalid(field, f"a schedule has exactly one of {', '.join(_NAMES)}")
+        raise FieldInvalid(field, f"a schedule has exactly one of {', '.join(_NAMES)}", FaultCode.CONFLICT)
     if dialect is Dialect.EVENTBRIDGE and cron is None:
-        raise FieldInvalid("dialect", "goes with cron only")
+        raise FieldInvalid("dialect", "goes with cron only", FaultCode.CONFLICT)
     if cron is not None:
         return parse_cron(cron) if dialect is Dialect.CRON else parse_eventbridge(cron)
     if rate is not None:
@@ -120,7 +120,7 @@ def parse_eventbridge(text: str) -> Cron | Rate | Dates:
         FieldInvalid: it is none of them; says why.
     """
     if len(text) > MAX_EXPRESSION_LENGTH:
-        raise FieldInvalid(CRON_FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters")
+        raise FieldInvalid(CRON_FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)
     found = _CALLED.fullmatch(text)
     if found is None:
         return parse_eventbridge_cron(text)
@@ -146,7 +146,7 @@ def parse_rate(text: str) -> Rate:
     _check_text(text, "rate")
     found = _CALLED.fullmatch(text)
     if found is not None and found["kind"].lower() != "rate":
-        raise FieldInvalid("rate", "should be a rate such as 5 minutes")
+        raise FieldInvalid("rate", "should be a rate such as 5 minutes", FaultCode.PATTERN)
     return Rate(parse_length(text if found is None else found["inside"], "rate"))
 
 
@@ -162,7 +162,7 @@ def parse_interval(text: str) -> Interval:
     if parts[0].startswith("R"):
         repeated = _REPEATED.fullmatch(parts.pop(0))
         if repeated is None:
-            raise FieldInvalid("interval", "should begin with R, or R and the number of occurrences")
+            raise FieldInvalid("interval", "should begin with R, or R and the number of occurrences", FaultCode.PATTERN)
         times = int(repeated["times"]) if repeated["times"] else None
         if times == 0:
             raise FieldInvalid("interval", "has R0, which some read as one run and some as none: leave it, or write R1")
@@ -172,9 +172,15 @@ def parse_interval(text: str) -> Interval:
         case [start, period] if period.startswith("P") and not start.startswith("P"):
             return Interval(parse_duration(period, "interval"), parse_moment(start, "interval"), times)
         case [_, _]:
-            raise FieldInvalid("interval", "should give its start and its period, such as R/2026-01-31T09:00:00Z/P1M")
+            raise FieldInvalid(
+                "interval",
+                "should give its start and its period, such as R/2026-01-31T09:00:00Z/P1M",
+                FaultCode.PATTERN,
+            )
         case _:
-            raise FieldInvalid("interval", "should be an ISO 8601 interval such as R5/2026-01-31T09:00:00Z/P1M")
+            raise FieldInvalid(
+                "interval", "should be an ISO 8601 interval such as R5/2026-01-31T09:00:00Z/P1M", FaultCode.PATTERN
+            )
 
 
 def parse_dates(texts: Sequence[str]) -> Dates:
@@ -184,7 +190,7 @@ def parse_dates(texts: Sequence[str]) -> Dates:
         FieldInvalid: the list is empty or too long, or one is no date-time; says why.
     """
     if not 1 <= len(texts) <= MAX_DATES:
-        raise FieldInvalid("dates", f"should have 1 to {MAX_DATES} date-times")
+        raise FieldInvalid("dates", f"should have 1 to {MAX_DATES} date-times", FaultCode.OUT_OF_RANGE)
     moments = {parse_moment(text, f"dates[{index}]") for index, text in enumerate(texts)}
     return Dates(tuple(sorted(moments, key=lambda each: (each.wall - (each.offset or 0), each.offset is None))))
 
@@ -196,10 +202,12 @@ def parse_permanent(seconds: int) -> Permanent:
         FieldInvalid: it is negative or longer than ten years.
     """
     if not 0 <= seconds * SECOND <= MAX_PERIOD_DAYS * DAY:
-        raise FieldInvalid("permanent.gap_seconds", f"should be 0 to {MAX_PERIOD_DAYS * DAY // SECOND} seconds")
+        raise FieldInvalid(
+            "permanent.gap_seconds", f"should be 0 to {MAX_PERIOD_DAYS * DAY // SECOND} seconds", FaultCode.OUT_OF_RANGE
+        )
     return Permanent(seconds * SECOND)
 
 
 def _check_text(text: str, field: str) -> None:
     if len(text) > MAX_EXPRESSION_LENGTH:
-        raise FieldInvalid(field, f"should have at most {MAX_EXPRESSION_LENGTH} characters")
+        raise FieldInvalid(field, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)

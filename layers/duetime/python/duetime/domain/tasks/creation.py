@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
 from duetime.domain.tasks.states import State
@@ -48,9 +48,9 @@ class Origin:
             FieldInvalid: it lies before 1970, or ahead of the clock by more than clocks of others may.
         """
         if self.at < 0:
-            raise FieldInvalid("time", "lies before 1970")
+            raise FieldInvalid("time", "lies before 1970", FaultCode.OUT_OF_RANGE)
         if self.at > now + MAX_EVENT_AHEAD:
-            raise FieldInvalid("time", "lies in the future")
+            raise FieldInvalid("time", "lies in the future", FaultCode.OUT_OF_RANGE)
 
 
 class FieldMerge(Protocol):
@@ -112,7 +112,11 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
     """
     due = spec.due_at if spec.due_at is not None else now + (spec.delay or 0)
     if due > now + MAX_DUE_AHEAD:
-        raise FieldInvalid("due_at" if spec.due_at is not None else "delay_seconds", "is more than ten years ahead")
+        raise FieldInvalid(
+            "due_at" if spec.due_at is not None else "delay_seconds",
+            "is more than ten years ahead",
+            FaultCode.OUT_OF_RANGE,
+        )
     return due
 
 

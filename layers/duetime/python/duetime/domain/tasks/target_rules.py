@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
 from duetime.domain.tasks.url_policy import refusal
@@ -47,7 +47,7 @@ class TargetRules:
         target = self.target_of(spec)
         is_known = self.handled is None or spec.type in self.handled or spec.allow_unknown_type
         if isinstance(target, HandlerTarget) and not is_known:
-            raise FieldInvalid("type", self._unknown(spec.type))
+            raise FieldInvalid("type", self._unknown(spec.type), FaultCode.NOT_ALLOWED)
         return target
 
     def target_of(self, spec: TaskSpec) -> Target:
@@ -59,15 +59,21 @@ class TargetRules:
         """
         target = spec.target or (PullTarget() if spec.type in self.pulled else HandlerTarget())
         if isinstance(target, PullTarget) and spec.type not in self.pulled:
-            raise FieldInvalid("target", f"is 'pull', but the settings do not declare the type {spec.type!r} as pulled")
+            raise FieldInvalid(
+                "target",
+                f"is 'pull', but the settings do not declare the type {spec.type!r} as pulled",
+                FaultCode.NOT_ALLOWED,
+            )
         if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
-            raise FieldInvalid("target.arn", "is not among the resources that the settings let tasks call")
+            raise FieldInvalid(
+                "target.arn", "is not among the resources that the settings let tasks call", FaultCode.NOT_ALLOWED
+            )
         if isinstance(target, HttpTarget):
             self._check_url("target.url", target.url)
         if spec.callback_url is not None:
             self._check_url("callback_url", spec.callback_url)
         if spec.rollback_on_failure and (why := _lacking_rollback(target)):
-            raise FieldInvalid("rollback_on_failure", f"needs a target that offers it; {why}")
+            raise FieldInvalid("rollback_on_failure", f"needs a target that offers it; {why}", FaultCode.CONFLICT)
         return target
 
     def _unknown(self, task_type: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.topologies.node_status import counts_for
 from duetime.domain.topologies.trigger_rules import Outcome, Verdict, verdict
 
@@ -50,7 +50,7 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
     """
     for name in chosen:
         if name not in graph.by_key:
-            raise FieldInvalid("nodes", f"there is no node {name!a} to run again")
+            raise FieldInvalid("nodes", f"there is no node {name!a} to run again", FaultCode.NOT_ALLOWED)
     wanted = frozenset(chosen)
     kept: set[str] = set()
     for key in graph.order:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import (
     MAX_DEADLINE_SECONDS,
     MAX_EDGES,
@@ -38,18 +38,18 @@ def checked(nodes: Iterable[Node], on_failure: OnFailure = OnFailure.STOP, timeo
     for node in given:
         _reject_node(node, known)
     if timeout_seconds is not None and not 1 <= timeout_seconds <= MAX_DEADLINE_SECONDS:
-        raise FieldInvalid("timeout_seconds", f"should be 1 to {MAX_DEADLINE_SECONDS}")
+        raise FieldInvalid("timeout_seconds", f"should be 1 to {MAX_DEADLINE_SECONDS}", FaultCode.OUT_OF_RANGE)
     graph = Graph(given, on_failure, timeout_seconds)
     if cycle := cycle_in(graph):
-        raise FieldInvalid("nodes", f"depend on each other in a cycle: {shown(cycle)}")
+        raise FieldInvalid("nodes", f"depend on each other in a cycle: {shown(cycle)}", FaultCode.CONFLICT)
     return graph
 
 
 def _reject_size(nodes: tuple[Node, ...]) -> None:
     if not 1 <= len(nodes) <= MAX_NODES:
-        raise FieldInvalid("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}")
+        raise FieldInvalid("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}", FaultCode.OUT_OF_RANGE)
     if (edges := sum(len(node.depends_on) for node in nodes)) > MAX_EDGES:
-        raise FieldInvalid("nodes", f"have {edges} dependencies; {MAX_EDGES} are allowed")
+        raise FieldInvalid("nodes", f"have {edges} dependencies; {MAX_EDGES} are allowed", FaultCode.OUT_OF_RANGE)
 
 
 def _names(nodes: tuple[Node, ...]) -> Collection[str]:
@@ -57,39 +57,39 @@ def _names(nodes: tuple[Node, ...]) -> Collection[str]:
     for name, times in names.items():
         if _KEY.fullmatch(name) is None:
             reason = "should be letters, digits and _ . : / -, begin with a letter, a digit or _, and be at most"
-            raise FieldInvalid("nodes", f"the name {_short(name)} {reason} {MAX_NODE_KEY_LENGTH} long")
+            text = f"the name {_short(name)} {reason} {MAX_NODE_KEY_LENGTH} long"
+            raise FieldInvalid("nodes", text, FaultCode.PATTERN)
         if times > 1:
-            raise FieldInvalid("nodes", f"name {name!r} {times} times")
+            raise FieldInvalid("nodes", f"name {name!r} {times} times", FaultCode.DUPLICATE)
     return names
 
 
 def _reject_node(node: Node, known: Collection[str]) -> None:
-    def reject(field: str, reason: str) -> None:
-        raise FieldInvalid(f"nodes.{node.key}.{field}", reason)
+    def reject(field: str, reason: str, code: FaultCode) -> None:
+        raise FieldInvalid(f"nodes.{node.key}.{field}", reason, code)
 
     _reject_parents(node, known, reject)
     for name, times in Counter(node.inputs).items():
         if name not in node.depends_on:
-            reject("inputs", f"names {_short(name)}, which is not among its depends_on")
+            reject("inputs", f"names {_short(name)}, which is not among its depends_on", FaultCode.CONFLICT)
         if times > 1:
-            reject("inputs", f"names {name!r} {times} times")
+            reject("inputs", f"names {name!r} {times} times", FaultCode.DUPLICATE)
     if node.spec.due_at is not None:
-        reject(
-            "due_at", "cannot be given: a node is due when its parents let it; use delay_seconds to have it wait longer"
-        )
+        reason = "cannot be given: a node is due when its parents let it; use delay_seconds to have it wait longer"
+        reject("due_at", reason, FaultCode.NOT_ALLOWED)
     expected = node.expected_seconds
     if expected is not None and not 0 <= expected <= MAX_EXPECTED_SECONDS:
-        reject("expected_seconds", f"should be 0 to {MAX_EXPECTED_SECONDS}")
+        reject("expected_seconds", f"should be 0 to {MAX_EXPECTED_SECONDS}", FaultCode.OUT_OF_RANGE)
 
 
-def _reject_parents(node: Node, known: Collection[str], reject: Callable[[str, str], None]) -> None:
+def _reject_parents(node: Node, known: Collection[str], reject: Callable[[str, str, FaultCode], None]) -> None:
     for name, times in Counter(node.depends_on).items():
         if name == node.key:
-            reject("depends_on", "names the node itself")
+            reject("depends_on", "names the node itself", FaultCode.CONFLICT)
         if name not in known:
-            reject("depends_on", f"names {_short(name)}, which is not a node")
+            reject("depends_on", f"names {_short(name)}, which is not a node", FaultCode.NOT_ALLOWED)
         if times > 1:
-            reject("depends_on", f"names {name!r} {times} times")
+            reject("depends_on", f"names {name!r} {times} times", FaultCode.DUPLICATE)
 
 
 def _short(name: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
-from duetime.domain.errors import ContentExpired, FieldInvalid
+from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
 from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
@@ -88,7 +88,7 @@ class ExpansionPlanner:
         for index, name in enumerate(stored.spec.calendars):
             calendar = self.stores.calendars.read(stored.owner, name)
             if calendar is None:
-                raise FieldInvalid(f"calendars[{index}]", f"there is no calendar {name!r}")
+                raise FieldInvalid(f"calendars[{index}]", f"there is no calendar {name!r}", FaultCode.NOT_ALLOWED)
             found.append(calendar)
         return tuple(found)
 

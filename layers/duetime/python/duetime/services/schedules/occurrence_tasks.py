@@ -108,4 +108,4 @@ def _within_task(check: Callable[[TaskSpec], object], task: TaskSpec) -> None:
     try:
         check(task)
     except FieldInvalid as refusal:
-        raise FieldInvalid(f"task.{refusal.field}", refusal.reason) from None
+        raise refusal.inside("task") from None

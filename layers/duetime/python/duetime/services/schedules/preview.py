@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid, ScheduleNotFound
+from duetime.domain.errors import FaultCode, FieldInvalid, ScheduleNotFound
 from duetime.domain.schedules.occurrences import between, following
 from duetime.domain.schedules.permanent_runs import run_of
 from duetime.domain.schedules.schedule import ScheduleState
@@ -59,7 +59,7 @@ class SchedulePreview:
         for index, name in enumerate(names):
             calendar = self.stores.calendars.read(owner, name)
             if calendar is None:
-                raise FieldInvalid(f"{field}[{index}]", f"there is no calendar {name!r}")
+                raise FieldInvalid(f"{field}[{index}]", f"there is no calendar {name!r}", FaultCode.NOT_ALLOWED)
             found.append(calendar)
         return tuple(found)
 

@@ -59,7 +59,7 @@ class CreationRules:
             self._accept_nodes(graph)
         except FieldInvalid as refusal:
             field = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
-            raise FieldInvalid(field, refusal.reason) from None
+            raise FieldInvalid(field, refusal.reason, refusal.code) from None
         return graph
 
     def _accept_nodes(self, graph: Graph) -> None:
@@ -67,4 +67,4 @@ class CreationRules:
             try:
                 self.targets.accept(node.spec)
             except FieldInvalid as refusal:
-                raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
+                raise refusal.inside(f"nodes.{node.key}") from None

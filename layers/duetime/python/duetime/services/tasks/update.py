@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.errors import FieldInvalid, StateConflict, TaskNotFound, Unavailable, VersionMismatch
+from duetime.domain.errors import FaultCode, FieldInvalid, StateConflict, TaskNotFound, Unavailable, VersionMismatch
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
@@ -167,7 +167,9 @@ class TaskUpdater:
                 TaskSpec(task.type, target=target, rollback_on_failure=rollback, callback_url=callback_url)
             )
             if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:
-                raise FieldInvalid("rollback_on_failure", "needs 'rollback' among the phases of the target")
+                raise FieldInvalid(
+                    "rollback_on_failure", "needs 'rollback' among the phases of the target", FaultCode.CONFLICT
+                )
         if wanted.sets_due:
             due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), self.runtime.now())
 
