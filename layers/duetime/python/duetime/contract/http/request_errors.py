@@ -16,7 +16,7 @@ MOST_FAULTS = 20
 
 
 class FaultCode(StrEnum):
-    """What kind of fault it is, for programs; more may be added."""
+    """The kind of fault, for programs."""
 
     REQUIRED = "required"
     UNKNOWN_FIELD = "unknown_field"

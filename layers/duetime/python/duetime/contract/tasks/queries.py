@@ -94,7 +94,10 @@ WaitSeconds = Annotated[
     int,
     BeforeValidator(_wait_seconds),
     WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
-    Field(description="Seconds to wait for the outcome; the answer comes at the latest when they are over."),
+    Field(
+        description="How long to wait for the task to end, in seconds; the response is sent after that time at the "
+        "latest."
+    ),
 ]
 _STATES_SCHEMA: dict[str, Any] = {
     "type": "array",
@@ -137,7 +140,7 @@ class ListedQuery(Parameters):
         dict[str, str],
         BeforeValidator(_tags),
         WithJsonSchema(_TAGS_SCHEMA),
-        Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
+        Field(description="Only tasks with this tag, as `key:value`; if repeated, a task must have all of them."),
     ] = Field(default_factory=dict)
     due_after: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
     due_before: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
@@ -145,11 +148,13 @@ class ListedQuery(Parameters):
     created_before: Annotated[_InstantText, Field(description="Only tasks created before this time.")] = None
     finished_after: Annotated[_InstantText, Field(description="Only tasks finished at this time or later.")] = None
     finished_before: Annotated[_InstantText, Field(description="Only tasks finished before this time.")] = None
-    order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
-    limit: Annotated[PageSize, Field(description="Most tasks on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
-        None
-    )
+    order: Annotated[
+        Literal["asc", "desc"], Field(description="By due time: earliest first (`asc`) or latest first (`desc`).")
+    ] = "desc"
+    limit: Annotated[PageSize, Field(description="Maximum number of tasks on a page.")] = MAX_PAGE
+    next_token: Annotated[
+        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+    ] = None
 
     @property
     def filter(self) -> TaskFilter:
@@ -174,21 +179,22 @@ class TaskListQuery(ListedQuery):
 
     repeatable: ClassVar[frozenset[str]] = frozenset({"ids", "state", "tag"})
 
-    error_type: Annotated[
-        ErrorType | None, Field(description="Only tasks whose last failed attempt ended with an error of this type.")
-    ] = None
+    error_type: Annotated[ErrorType | None, Field(description="Only tasks whose last error was of this type.")] = None
     schedule: Annotated[ScheduleName | None, Field(description="Only runs of this schedule.")] = None
     parent: Annotated[
         TaskId | None,
         BeforeValidator(_id),
         WithJsonSchema({"type": "string"}),
-        Field(description="Only nodes of this topology, of all its runs."),
+        Field(description="Only nodes of this topology, in all of its runs."),
     ] = None
     ids: Annotated[
         tuple[TaskId, ...],
         BeforeValidator(_ids),
         WithJsonSchema(_IDS_SCHEMA),
-        Field(description="Only these tasks; may be repeated. Unknown ones are left out. Excludes all else."),
+        Field(
+            description="Only the tasks with these ids; may be repeated. Unknown ids are left out. Cannot be given "
+            "with other parameters."
+        ),
     ] = ()
 
     @property
