@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from docs.sections.markdown import code, documented, table
-from duetime.domain.tasks import states
+import inspect
+
+from docs.sections.markdown import code, table
+from duetime.contract.openapi.descriptions import parts_of
 from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, STARTABLE, TERMINAL, State
 
+_FIRST_DESIGN = {
+    State.BLOCKED: "Init",
+    State.SCHEDULED: "Create",
+    State.PREPARING: "Prepare",
+    State.RUNNING: "Running",
+    State.WAITING: "Postpose",
+    State.PAUSED: "Pause",
+    State.SUCCEEDED: "Success, then Finish",
+    State.FAILED: "Fail, then Finish",
+    State.ROLLING_BACK: "Rollback",
+    State.ROLLED_BACK: "Rollback",
+    State.CANCELLED: "None",
+}
 _GROUPS = ((STARTABLE, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
 
 
@@ -21,14 +36,17 @@ def reached() -> frozenset[State]:
 
 def state_table() -> str:
     """Each state, what it means, and the first design's word for it."""
-    meanings = documented(states, "State")
+    _, meanings = parts_of(inspect.getdoc(State) or "")
     rows = []
     for state in State:
-        meaning, _, word = meanings[state.name].partition(" [")
         group = next((name for group, name in _GROUPS if state in group), "held")
         is_reached = "yes" if state in reached() else "no"
-        rows.append((code(state), meaning, group, is_reached, word.rstrip("]")))
+        rows.append((code(state), _sentence(meanings[state.name]), group, is_reached, _FIRST_DESIGN[state]))
     return table(("state", "meaning", "kind", "some move leads here", "first design"), rows)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def move_table() -> str:

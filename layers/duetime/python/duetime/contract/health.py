@@ -2,54 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 
 
 class HealthResponse(TypedDict):
-    """The API answers."""
+    """The API is available."""
 
-    status: Literal["ok"]
-    version: str
+    status: Annotated[Literal["ok"], Field(description="Always `ok`.")]
+    version: Annotated[str, Field(description="Version of the API.")]
 
 
 class ApiLinks(TypedDict):
-    """Where to go on from here."""
+    """Links to other parts of the API."""
 
-    openapi: str
-    health: str
+    openapi: Annotated[str, Field(description="Path of the OpenAPI document.")]
+    health: Annotated[str, Field(description="Path of the health check.")]
 
 
 class ApiIndex(TypedDict):
-    """What this is, and where it is described."""
+    """The entry point of the API."""
 
-    name: Literal["duetime"]
-    version: str
-    documentation: str
+    name: Annotated[Literal["duetime"], Field(description="Name of the API.")]
+    version: Annotated[str, Field(description="Version of the API.")]
+    documentation: Annotated[str, Field(description="Where the documentation is.")]
     links: ApiLinks
 
 
 INDEX = Operation(
     "getApiIndex",
     "GET /v1",
-    "Find the description of the API",
-    Returns(ApiIndex, "Links to the OpenAPI document and the health check, and which page explains the API."),
+    "Get the entry point of the API",
+    Returns(ApiIndex, "Links to the OpenAPI document, the health check and the documentation."),
+    description="Needs no credentials.",
     is_public=True,
 )
 HEALTH = Operation(
     "getHealth",
     "GET /v1/health",
-    "Ask whether the API answers",
-    Returns(HealthResponse, "It does."),
+    "Check whether the API is available",
+    Returns(HealthResponse, "The API is available."),
+    description="Needs no credentials.",
     is_public=True,
 )
 OPENAPI = Operation(
     "getOpenApiDocument",
     "GET /v1/openapi.json",
-    "Describe the API",
+    "Get the OpenAPI document",
     Returns(dict, "This document."),
+    description="Needs no credentials.",
     is_public=True,
 )

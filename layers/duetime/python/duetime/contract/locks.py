@@ -29,12 +29,17 @@ class LockHolderResponse(TypedDict):
     """A task that holds a lock."""
 
     task_id: str
-    fence: Annotated[int | None, Field(description="Of its attempt; null while the lock waits for it to come.")]
-    expires_at: Annotated[Instant, Field(description="When the hold ends, unless a heartbeat renews it.")]
+    fence: Annotated[
+        int | None,
+        Field(
+            description="Fence of its attempt; null while the lock is reserved for a task that has not claimed it yet."
+        ),
+    ]
+    expires_at: Annotated[Instant, Field(description="When the lock is taken back, unless a heartbeat renews it.")]
 
 
 class LockWaiterResponse(TypedDict):
-    """A task in a lock's line."""
+    """A task that waits for a lock."""
 
     task_id: str
     due_at: Instant
@@ -48,13 +53,13 @@ class LockSummary(TypedDict):
 
 
 class LockResponse(LockSummary):
-    """A lock, with the first of its line, in the order in which they will be let in."""
+    """A lock, with the first tasks that wait for it, in their order."""
 
     waiters: list[LockWaiterResponse]
 
 
 class LockPage(TypedDict):
-    """Some of an owner's locks."""
+    """A page of locks."""
 
     locks: list[LockSummary]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
@@ -63,8 +68,8 @@ class LockPage(TypedDict):
 class LockListQuery(Parameters):
     """Parameters of `GET /v1/locks`."""
 
-    limit: Annotated[PageSize, Field(description="Most locks on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="Of the page before.")] = None
+    limit: Annotated[PageSize, Field(description="Maximum number of locks on a page.")] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
 
 
 def lock_key(text: str) -> str:
@@ -97,19 +102,23 @@ def _holder(holder: Holder) -> LockHolderResponse:
 LIST = Operation(
     "listLocks",
     "GET /v1/locks",
-    "List one's locks",
-    Returns(LockPage, "A page of the list."),
-    description="Those that a task has taken within about a day, in the order of their keys.",
+    "List locks",
+    Returns(LockPage, "A page of locks."),
+    description="Your locks that a task has taken within about a day, ordered by key.",
     query=LockListQuery,
 )
 READ = Operation(
-    "getLock", "GET /v1/locks/{key}", "See who holds a lock, and who waits for it", Returns(LockResponse, "The lock.")
+    "getLock",
+    "GET /v1/locks/{key}",
+    "Get a lock",
+    Returns(LockResponse, "The lock."),
+    description="Its holders, and the first tasks that wait for it.",
 )
 RELEASE = Operation(
     "releaseLock",
     "DELETE /v1/locks/{key}",
     "Release a lock by force",
-    Returns(LockSummary, "The lock, as it is now."),
-    description="The first of its line is let in at once. Whoever held it learns of that with its next heartbeat "
-    "and stops; until then two may believe that they hold it.",
+    Returns(LockSummary, "The lock after the release."),
+    description="The first waiting task gets it at once. The previous holder learns of it with its next heartbeat "
+    "and stops; until then, two tasks may believe that they hold the lock.",
 )

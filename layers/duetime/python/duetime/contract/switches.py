@@ -39,33 +39,33 @@ _KEPT_ESCAPE = "%25"
 
 
 class SwitchPut(Body):
-    """A switch as it shall be; the one that was there is replaced as a whole."""
+    """A switch to be set; it replaces an existing one as a whole."""
 
     scope: Annotated[
-        SwitchScope | None, Field(strict=False, description="May be given if it is the scope in the path.")
+        SwitchScope | None, Field(strict=False, description="Optional; must be the scope in the path.")
     ] = None
-    name: Annotated[str | None, Field(description="May be given if it is the name in the path.")] = None
-    stopped: Annotated[bool, Field(description="Nothing of it begins; what runs goes on.")] = False
+    name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
+    stopped: Annotated[bool, Field(description="Whether no task of it is started; running tasks continue.")] = False
     max_concurrent: Annotated[
         int | None,
         Field(
             ge=1,
             le=MAX_LOCK_HOLDERS,
-            description="Most of its tasks that run at once; null for no limit. Not for the scope `all`.",
+            description="Maximum number of its tasks that run at once; null for no limit. Not for the scope `all`.",
         ),
     ] = None
     reason: Annotated[
         str,
-        Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Why; shown with each task that is held back."),
+        Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Why; shown on each task that is held back."),
         AfterValidator(printable),
     ] = ""
 
 
 class SwitchResponse(TypedDict):
-    """What is stopped or capped, and by whom."""
+    """A switch that stops or limits the dispatch of tasks."""
 
     scope: SwitchScope
-    name: str
+    name: Annotated[str, Field(description="The type or the owner that it applies to; `all` for the scope `all`.")]
     stopped: bool
     max_concurrent: int | None
     reason: str
@@ -74,21 +74,24 @@ class SwitchResponse(TypedDict):
 
 
 class CircuitResponse(TypedDict):
-    """An HTTP host that keeps failing an owner's calls, and is left alone by that owner."""
+    """The circuit breaker of an HTTP host, whose calls by an owner keep failing."""
 
     owner: str
     host: str
     state: Annotated[
-        Literal["open", "half_open"], Field(description="`half_open`: one call at a time finds out whether it is well.")
+        Literal["open", "half_open"],
+        Field(
+            description="`open`: the host is not called. `half_open`: one call at a time tests whether it works again."
+        ),
     ]
-    openings: Annotated[int, Field(description="How often in a row it was opened.")]
-    reason: Annotated[str, Field(description="Class of the error that opened it last.")]
+    openings: Annotated[int, Field(description="How often it was opened in a row.")]
+    reason: Annotated[str, Field(description="Type of the error that opened it last.")]
     opened_at: Annotated[Instant, Field(description="When it was opened first.")]
     open_until: Annotated[Instant, Field(description="When the host is called again, once.")]
 
 
 class SwitchPage(TypedDict):
-    """What is held back."""
+    """The switches and circuits that hold tasks back."""
 
     switches: Sequence[SwitchResponse]
     circuits: Annotated[Sequence[CircuitResponse], Field(description="For operators only; at most 100.")]
@@ -169,29 +172,30 @@ def _circuit(circuit: Circuit, state: CircuitState) -> CircuitResponse:
     )
 
 
-_WHO = "Operators may do this for all; others for the tasks of their own, unless an operator has."
+_WHO = "Operators can do this for all; others for their own tasks, unless an operator has set the switch."
 LIST = Operation(
     "listSwitches",
     "GET /v1/switches",
-    "See what is stopped or capped, and which HTTP hosts are left alone",
-    Returns(SwitchPage, "All there is to see."),
-    description="Operators see all; others see the switches that concern them.",
+    "List switches and circuits",
+    Returns(SwitchPage, "The switches and circuits."),
+    description="Operators see all of them; other callers see the switches that concern them.",
 )
 READ = Operation(
     "getSwitch",
     "GET /v1/switches/{scope}/{name}",
-    "See one switch",
+    "Get a switch",
     Returns(SwitchResponse, "The switch."),
-    description="A switch that does not concern the caller is unknown to it, except to operators.",
+    description="A switch that does not concern the caller is not found, except by operators.",
     errors=(errors.SwitchNotFound,),
 )
 PUT = Operation(
     "putSwitch",
     "PUT /v1/switches/{scope}/{name}",
-    "Stop or cap a type, an owner or all tasks",
+    "Set a switch",
     Returns(SwitchResponse, "The switch."),
-    description="What is held back is `waiting`, and comes again by itself within 90 seconds after the switch "
-    f"is deleted. A switch that neither stops nor caps is deleted. {_WHO}",
+    description="Stops or limits the dispatch of a type, of an owner or of all tasks. A task that is held back is "
+    "`waiting`, and is dispatched within 90 seconds after the switch is deleted. A switch that neither stops nor "
+    f"limits anything is deleted. {_WHO}",
     body=SwitchPut,
     errors=(errors.OperatorRequired, errors.SwitchesFull),
 )

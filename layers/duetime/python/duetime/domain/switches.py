@@ -20,7 +20,13 @@ SYSTEM = ""
 
 
 class SwitchScope(StrEnum):
-    """What a switch is about."""
+    """What a switch applies to.
+
+    Attributes:
+        ALL: all tasks of all owners.
+        TYPE: all tasks of one type, of all owners.
+        OWNER: all tasks of one owner.
+    """
 
     ALL = "all"
     """All tasks of all owners."""

@@ -71,7 +71,7 @@ class Conditions(TaskConditions):
 
 
 class OpenTaskFilter(Conditions):
-    """Conditions that a task which has not ended meets, all of them."""
+    """A filter for tasks that have not ended; a task must meet all conditions."""
 
     state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
 
@@ -82,7 +82,7 @@ class OpenTaskFilter(Conditions):
 
 
 class FailedTaskFilter(Conditions):
-    """Conditions that a failed task meets, all of them."""
+    """A filter for failed tasks; a task must meet all conditions."""
 
     finished_after: FinishedAfter = None
     finished_before: FinishedBefore = None
@@ -102,24 +102,30 @@ class FailedTaskFilter(Conditions):
 class FilterActionBody(Body):
     """Which of one's tasks are meant, and how fast it goes."""
 
-    filter: Annotated[Conditions, Field(description="Which tasks; an empty one needs `all`.")]
-    all: Annotated[bool, Field(description="Every task is meant: the filter is empty on purpose.")] = False
-    order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
+    filter: Annotated[Conditions, Field(description="Which tasks; an empty filter needs `all: true`.")]
+    all: Annotated[bool, Field(description="Confirms that an empty filter is meant: it matches every task.")] = False
+    order: Annotated[
+        Literal["asc", "desc"], Field(description="By due time: earliest first (`asc`) or latest first (`desc`).")
+    ] = "desc"
     limit: Annotated[
         int | None,
         Field(
             ge=1,
             le=MAX_PAGE,
-            description="Do one piece only, of at most so many tasks, and hand out a token; null for all of them.",
+            description="Process one piece of at most this many tasks and return a token; null for all tasks.",
         ),
     ] = None
     per_second: Annotated[
         float | None,
-        Field(ge=MIN_BULK_PACE, le=MAX_BULK_PACE, description="Most tasks a second; null for as fast as it goes."),
+        Field(
+            ge=MIN_BULK_PACE,
+            le=MAX_BULK_PACE,
+            description="Maximum number of tasks a second; null for as fast as possible.",
+        ),
     ] = None
-    dry_run: Annotated[bool, Field(description="Change nothing: only count what is meant.")] = False
+    dry_run: Annotated[bool, Field(description="Change nothing, only count the matching tasks.")] = False
     next_token: Annotated[
-        str | None, Field(description="Of the answer before, to go on; filter and order as they were.")
+        str | None, Field(description="`next_token` of the previous response; filter and order must be the same.")
     ] = None
     confirmation_token: Annotated[
         str | None,
@@ -133,25 +139,25 @@ class FilterActionBody(Body):
 class OpenTasksActionBody(FilterActionBody):
     """Which of one's tasks that have not ended are meant."""
 
-    filter: Annotated[OpenTaskFilter, Field(description="Which tasks; an empty one needs `all`.")]
+    filter: Annotated[OpenTaskFilter, Field(description="Which tasks; an empty filter needs `all: true`.")]
 
 
 class BulkCancel(OpenTasksActionBody):
-    """Tasks to be cancelled."""
+    """Cancels the tasks that match a filter."""
 
-    force: Annotated[bool, Field(description="Ask running tasks to stop as well, which they do when they can.")] = False
+    force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
 
 
 class BulkUpdate(OpenTasksActionBody):
-    """Tasks to be updated, and how."""
+    """Updates the tasks that match a filter."""
 
-    update: Annotated[TaskPatch, Field(description="What to change of each, as in an update of one task.")]
+    update: Annotated[TaskPatch, Field(description="The fields to change, as in an update of one task.")]
 
 
 class BulkRetry(FilterActionBody):
-    """Failed tasks to be tried again."""
+    """Retries the failed tasks that match a filter."""
 
-    filter: Annotated[FailedTaskFilter, Field(description="Which failed tasks; an empty one needs `all`.")]
+    filter: Annotated[FailedTaskFilter, Field(description="Which failed tasks; an empty filter needs `all: true`.")]
 
 
 def read_filter_action(model: type[S], document: Document) -> S:

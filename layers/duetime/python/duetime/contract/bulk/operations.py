@@ -14,14 +14,12 @@ from duetime.domain.times import DAY
 if TYPE_CHECKING:
     from duetime.contract.bulk.bodies import FilterActionBody
 
-PIECES = (
-    "What is done within about a second is answered at once. If there is more, the answer is 202, and a bulk operation "
-    "does the rest, whatever crashes. The same request with the same idempotency key answers the same operation. With "
-    f"`limit` or `dry_run`, one piece is done or counted, {MAX_EXAMINED} tasks at most: repeat it with `next_token` "
-    "of the answer until that is null."
-)
+PIECES = "If all of it can be done within about a second, the response is 200 with the result. Otherwise it is 202, "
+"and a bulk operation does the rest in the background; it survives crashes. Repeating the request with the same "
+f"idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} tasks "
+"is processed or counted: repeat the request with the `next_token` of the response until that is null."
 """How requests that name tasks by a filter go on."""
-_OPEN_TASKS = f"{PIECES} Doing a piece again does no harm. Tasks that have ended are passed over."
+_OPEN_TASKS = f"{PIECES} Repeating a piece does no harm. Tasks that have ended are skipped."
 
 
 def filter_action(id_: str, route: str, summary: str, description: str, body: type[FilterActionBody]) -> Operation:
@@ -30,11 +28,11 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
         id_,
         route,
         summary,
-        Returns(responses.FilterActionResult, "What was done."),
+        Returns(responses.FilterActionResult, "The result."),
         description=description,
         accepted=Returns(
             responses.BulkOperationResponse,
-            "There is more to do than fits into an answer: the operation goes on.",
+            "A bulk operation continues in the background.",
             {"Location": "Path of the bulk operation."},
             status=202,
         ),
@@ -46,42 +44,51 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
 
 
 CANCEL_MANY = filter_action(
-    "cancelTasksByFilter", "POST /v1/tasks/cancel", "Cancel tasks by a filter", _OPEN_TASKS, bodies.BulkCancel
+    "cancelTasksByFilter",
+    "POST /v1/tasks/cancel",
+    "Cancel all tasks that match a filter",
+    _OPEN_TASKS,
+    bodies.BulkCancel,
 )
 UPDATE_MANY = filter_action(
-    "updateTasksByFilter", "POST /v1/tasks/update", "Update tasks by a filter", _OPEN_TASKS, bodies.BulkUpdate
+    "updateTasksByFilter",
+    "POST /v1/tasks/update",
+    "Update all tasks that match a filter",
+    _OPEN_TASKS,
+    bodies.BulkUpdate,
 )
 RETRY_MANY = filter_action(
     "retryTasksByFilter",
     "POST /v1/tasks/retry",
-    "Have failed tasks tried again by a filter",
-    "Each as `retryTask` would: from its first attempt on, by its whole retry policy. One that gives up again has "
-    f"failed again, and is meant again by a piece that is repeated. {PIECES}",
+    "Retry all failed tasks that match a filter",
+    "Each as `retryTask` does: from its first attempt, with its full retry policy. A task that fails again matches "
+    f"again when a piece is repeated. {PIECES}",
     bodies.BulkRetry,
 )
 LIST = Operation(
     "listBulkOperations",
     "GET /v1/bulk-operations",
-    "List one's bulk operations",
+    "List bulk operations",
     Returns(responses.BulkOperationPage, "The operations."),
-    description=f"The latest {MAX_BULK_PAGE}, newest first. One that has ended can be read for "
+    description=f"The latest {MAX_BULK_PAGE}, newest first. An operation that has ended is kept for "
     f"{BULK_RETENTION // DAY} days.",
 )
 READ = Operation(
     "getBulkOperation",
     "GET /v1/bulk-operations/{operation_id}",
-    "See how far a bulk operation is",
+    "Get a bulk operation",
     Returns(responses.BulkOperationResponse, "The operation."),
-    description="Counts are exact unless whoever carries it out crashes: tasks of the page that it was at may then "
-    "be counted twice, or not.",
+    description="With its progress. Counts are exact unless the function that carries it out crashes: the tasks of "
+    "its current page may then be counted twice, or not at all.",
 )
 CANCEL = Operation(
     "cancelBulkOperation",
     "POST /v1/bulk-operations/{operation_id}/cancel",
-    "Stop a bulk operation",
-    Returns(responses.BulkOperationResponse, "The operation as it was stopped."),
-    description="What it has done stays done; tasks that it is at may still be changed for some seconds. Stopping "
-    "it again changes nothing. One on a topology is stopped by asking the topology for something else.",
+    "Cancel a bulk operation",
+    Returns(responses.BulkOperationResponse, "The cancelled operation."),
+    description="What it has done stays done, and some more tasks may still be changed for a few seconds. Repeating "
+    "the request changes nothing. An operation on the nodes of a topology cannot be cancelled: send the topology "
+    "another request, such as to resume, instead.",
     body=report_bodies.EmptyRequest,
     errors=(errors.BulkEnded, errors.BulkOfTopology),
 )

@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 
 class BulkOperationResponse(TypedDict):
-    """A bulk operation, and how far it has come."""
+    """A bulk operation and its progress."""
 
     id: str
     kind: Annotated[
         BulkKind,
-        Field(description="What is done with each task; `end`: what is left of a topology is brought to an end."),
+        Field(description="What is done with each task; `end` finishes what is left of a topology."),
     ]
     state: BulkState
     topology_id: Annotated[
-        str | None, Field(description="Whose nodes are meant; null if a filter says which tasks are.")
+        str | None, Field(description="The topology whose nodes it concerns; null for an operation by filter.")
     ]
     created_at: Instant
-    created_by: Annotated[str | None, Field(description="The owner who asked; null if nobody did.")]
-    finished_at: Instant | None
-    examined: Annotated[int, Field(description="Tasks that were read.")]
-    matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
-    affected: Annotated[int, Field(description="Of those, tasks that were acted on.")]
-    refused: Annotated[
-        Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")
+    created_by: Annotated[
+        str | None, Field(description="The owner who requested it; null for `end`, which nobody requests.")
     ]
-    reason: Annotated[str | None, Field(description="Why it was cancelled, if not by a request to do so.")]
+    finished_at: Instant | None
+    examined: Annotated[int, Field(description="How many tasks were read.")]
+    matched: Annotated[int, Field(description="How many of those match and can still be acted on.")]
+    affected: Annotated[int, Field(description="How many of those were acted on.")]
+    refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
+    reason: Annotated[str | None, Field(description="Why it was cancelled, if not by a request.")]
 
 
 class BulkOperationPage(TypedDict):
@@ -73,17 +73,13 @@ def bulk_response(operation: BulkOperation) -> BulkOperationResponse:
 
 
 class FilterActionResult(TypedDict):
-    """What one request came to."""
+    """The result of an action by filter."""
 
-    examined: Annotated[int, Field(description="Tasks that were looked at.")]
-    matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
-    affected: Annotated[
-        int, Field(description="Of those, tasks that were updated, cancelled, asked to stop, or retried.")
-    ]
-    refused: Annotated[
-        Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")
-    ]
-    next_token: Annotated[str | None, Field(description="Goes on where this request stopped; null at the end.")]
+    examined: Annotated[int, Field(description="How many tasks were read.")]
+    matched: Annotated[int, Field(description="How many of those match and can still be acted on.")]
+    affected: Annotated[int, Field(description="How many of those were updated, cancelled, asked to stop, or retried.")]
+    refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
+    next_token: Annotated[str | None, Field(description="Continues where this request stopped; null at the end.")]
     confirmation_token: Annotated[
         str | None,
         Field(

@@ -35,19 +35,22 @@ class Header:
 
 OWNER = Header(
     "X-Duetime-Owner",
-    "Names the owner on a deployment without authentication (the local stack); all others ignore it.",
+    "Names the owner on a deployment without authentication (the local stack); ignored by all others.",
     {"minLength": 1, "maxLength": MAX_OWNER_LENGTH, "default": "local"},
 )
 KEY = Header(
     "Idempotency-Key",
-    "Repeating a request with the same key and body does nothing more and answers the same; another body is refused.",
+    "A request that repeats the key and the body returns what the first one created; the same key with another body "
+    "is refused.",
     {"pattern": f"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$"},
 )
-IF_MATCH = Header("If-Match", "Only if it is still at this ETag; without it, whatever it is at.")
-IF_NONE_MATCH = Header("If-None-Match", "ETags that the caller has; if it is at one of them, the answer is 304.")
+IF_MATCH = Header("If-Match", "Only if the resource still has this ETag; without the header, whatever its version.")
+IF_NONE_MATCH = Header(
+    "If-None-Match", "ETags of the caller's copies: if the resource still has one of them, the response is 304."
+)
 
 REPLAYED = "Idempotent-Replayed"
-"""Header of an answer that an earlier request with the same idempotency key got as well."""
+"""Header of a response that an earlier request with the same idempotency key got as well."""
 
 CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name)
 """Headers on which it depends whether a request takes effect: none is ever ignored by what changes something."""
@@ -167,9 +170,9 @@ class Operation(Generic[Q]):
 
     def _derived(self, success: Returns) -> Mapping[str, str]:
         return {
-            "Request-Id": "Names this request in the log of the gateway.",
-            **({"Retry-After": "Seconds until it is worth to ask again."} if success.status == ACCEPTED else {}),
-            **({REPLAYED: "`true` if the key came before."} if KEY in self.headers else {}),
+            "Request-Id": "Id of this request, as in the gateway's access log.",
+            **({"Retry-After": "Seconds to wait before asking again."} if success.status == ACCEPTED else {}),
+            **({REPLAYED: "`true` if an earlier request with the same key did this."} if KEY in self.headers else {}),
         }
 
     @property

@@ -20,7 +20,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemCode(StrEnum):
-    """What kind of problem it is: stable, and what a program should go by; more may be added."""
+    """The kind of problem, for programs: a code is never renamed."""
 
     INTERNAL = "internal"
     BODY_UNREADABLE = "body_unreadable"
@@ -62,7 +62,7 @@ class ProblemCode(StrEnum):
 
 
 class ProblemFault(TypedDict):
-    """One field, query parameter or header, and why it cannot be accepted; `body` stands for the whole body."""
+    """A field, query parameter or header that cannot be accepted."""
 
     field: str
     reason: str
@@ -70,7 +70,7 @@ class ProblemFault(TypedDict):
 
 
 class Problem(TypedDict):
-    """A problem of RFC 9457. `code` is stable; `instance` names the request, by which its log lines are found."""
+    """Problem details (RFC 9457). `code` is stable, for programs; `instance` identifies the request, as in the logs."""
 
     type: str
     title: str

@@ -15,14 +15,14 @@ _SCHEMES: Mapping[str, Schema] = {
         "type": "apiKey",
         "name": "Authorization",
         "in": "header",
-        "description": "AWS Signature Version 4; the owner is the user, or the role of all its sessions.",
+        "description": "AWS Signature Version 4; the owner is the IAM user, or the role for all of its sessions.",
         "x-amazon-apigateway-authtype": "awsSigv4",
     },
     "bearer": {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A token of the deployment's issuer; the owner is its `sub`.",
+        "description": "A JWT of the deployment's issuer; the owner is its `sub` claim.",
     },
 }
 _ACCEPTED: Mapping[str, tuple[str, ...]] = {ANY: tuple(_SCHEMES), "iam": ("sigv4",), "jwt": ("bearer",), "none": ()}

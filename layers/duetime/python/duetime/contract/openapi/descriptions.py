@@ -16,12 +16,7 @@ GROWS = "Later versions may add values."
 
 def described(schema: Schema) -> Schema:
     """A model's schema whose description is a text, and whose fields have what the docstring says of them."""
-    text = schema.get("description", "")
-    section = _SECTION.search(text)
-    summary = _one_line(text[: section.start()] if section else text)
-    attributes = {
-        entry["name"]: _one_line(entry["text"]) for entry in _ENTRY.finditer(section["lines"] if section else "")
-    }
+    summary, attributes = parts_of(schema.get("description", ""))
     if "enum" in schema:
         return {**schema, "description": _with_values(summary, schema["enum"], attributes)}
     if "properties" not in schema:
@@ -33,6 +28,14 @@ def described(schema: Schema) -> Schema:
         for name, field in schema["properties"].items()
     }
     return {**schema, "description": summary, "properties": properties}
+
+
+def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
+    """The text of a docstring, and what it says of each attribute."""
+    section = _SECTION.search(docstring)
+    entries = _ENTRY.finditer(section["lines"]) if section else ()
+    text = docstring[: section.start()] if section else docstring
+    return _one_line(text), {entry["name"]: _one_line(entry["text"]) for entry in entries}
 
 
 def default_in(description: str) -> tuple[str, str]:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 _DESCRIPTION = """A distributed task scheduler in your own AWS account.
 
-Later versions may add operations, optional fields and values of enumerations; what is there stays as it is."""
+Later versions may add operations, optional fields and values of enumerations; they change and remove nothing."""
 _INFO: Schema = {
     "title": "duetime",
     "version": CONTRACT_VERSION,
-    "summary": "Tasks at their time, once, with all that happens to them.",
+    "summary": "Runs tasks at their time: one-time tasks, schedules and graphs of tasks.",
     "description": _DESCRIPTION,
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     "contact": {"name": "The operators of this deployment"},

@@ -25,15 +25,15 @@ _NAME: Schema = {"type": "string", "pattern": SCHEDULE_NAME_PATTERN}
 _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "task_id": ("The task's id.", _ID),
     "topology_id": ("The topology's id.", _ID),
-    "operation_id": ("The operation's id.", _ID),
+    "operation_id": ("The bulk operation's id.", _ID),
     "lease_id": ("The lease's id.", {"type": "string", "pattern": TOKEN_PATTERN}),
     "key": ("The lock's key.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
     "backfill_id": ("The backfill's id.", {"type": "string"}),
-    "scope": ("What the switch is about.", {"type": "string", "enum": [scope.value for scope in SwitchScope]}),
+    "scope": ("The scope of the switch.", {"type": "string", "enum": [scope.value for scope in SwitchScope]}),
     "name": ("The {subject}'s name.", _NAME),
 }
 _SWITCH_NAME: tuple[str, Schema] = (
-    "The type or the owner, with every `/` as `%2F`; for the scope `all` it is `all`.",
+    "The type or the owner, with every `/` as `%2F`; `all` for the scope `all`.",
     {"type": "string", "minLength": 1, "maxLength": MAX_OWNER_LENGTH, "examples": ["report"]},
 )
 _NAMED = {"schedules": "schedule", "calendars": "calendar"}

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 _COMPONENT = "#/components/responses/{name}"
 _OF_THE_GATEWAY = {
-    "401": "The gateway does not know the caller.",
-    "403": "The gateway does not let the caller in.",
-    "413": "The gateway takes no body of this size.",
-    "429": "Too many requests at once: repeat it a little later, with a growing pause.",
-    "500": "The request failed inside; it can be repeated.",
-    "503": "The API did not answer; the request can be repeated.",
-    "504": "The API did not answer in time; what it was asked for may have been done.",
+    "401": "The API gateway does not accept the credentials.",
+    "403": "The API gateway does not allow the caller this request.",
+    "413": "The API gateway does not accept a body of this size.",
+    "429": "Too many requests: repeat it later, with exponential backoff.",
+    "500": "The request failed with an internal error; it can be repeated.",
+    "503": "The API did not respond; the request can be repeated.",
+    "504": "The API did not respond in time; the request may have taken effect.",
 }
 """Statuses that the gateway answers by itself, too: see `ApiError`."""
 _OF_A_CALLER = ("401", "403")
 _OF_ITS_END = {
-    "Deprecation": "Since when another operation should be used instead.",
-    "Sunset": "When this operation goes.",
+    "Deprecation": "Since when the operation is deprecated.",
+    "Sunset": "When the operation will be removed.",
 }
 _RETRY_AFTER: Schema = {
     "Retry-After": {"description": "Seconds to wait before the request is repeated.", "schema": {"type": "string"}}
@@ -60,7 +60,7 @@ def _successes(operation: Operation) -> dict[str, Schema]:
     found = {str(success.status): _success(success, ends) for success in operation.successes}
     if IF_NONE_MATCH in operation.headers:
         found["304"] = {
-            "description": "It has not changed since the caller's copy, which `If-None-Match` names.",
+            "description": "Not modified: the copy that `If-None-Match` names is current.",
             "headers": _described(operation.returns.headers),
         }
     return found
@@ -90,7 +90,7 @@ def _refusal(status: str, kinds: list[problems.Kind]) -> Schema:
     by_code: dict[str, problems.Kind] = {kind.code: kind for kind in kinds}
     words = "; ".join(f"`{kind.code}`: {kind.title}" for kind in by_code.values())
     if status == "default":
-        words = f"Any other refusal. {words}".strip()
+        words = f"Any other error. {words}".strip()
     gateway = _OF_THE_GATEWAY.get(status)
     described: Schema = {
         "description": " ".join(part for part in (f"{words}." if words and gateway else words, gateway) if part),

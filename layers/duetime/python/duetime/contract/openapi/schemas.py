@@ -24,14 +24,14 @@ Mode = Literal["validation", "serialization"]
 REFERENCE = f"{PREFIX}{{model}}"
 _REFERENCES = re.compile(rf'"{PREFIX}(\w+)"')
 _GATEWAY_MESSAGE: Schema = {
-    "description": "What the gateway before the API answers by itself: without credentials that it accepts, beyond "
-    "its rate limit, or when the API did not answer. It has no other form for this.",
+    "description": "The response of the API gateway itself: for missing or wrong credentials, beyond the rate "
+    "limit, or when the API did not respond.",
     "type": "object",
-    "properties": {"message": {"type": "string", "description": "For people.", "examples": ["Forbidden"]}},
+    "properties": {"message": {"type": "string", "description": "A text for people.", "examples": ["Forbidden"]}},
     "required": ["message"],
 }
 _REFUSAL: Schema = {
-    "description": "Why a request failed: a problem of the API, or the message of the gateway before it.",
+    "description": "Why a request failed: a problem of the API, or a message of the API gateway.",
     "anyOf": [{"$ref": REFERENCE.format(model="Problem")}, {"$ref": REFERENCE.format(model="GatewayMessage")}],
 }
 

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from duetime.contract.http.operation import Operation
 
 TAGS: Mapping[str, str] = {
-    "tasks": "One piece of work with a due time: create, read, update, steer and report it.",
-    "bulk operations": "Actions on all tasks that a filter matches, carried out bit by bit.",
+    "tasks": "Work with a due time: create, read, update, control and report on tasks.",
+    "bulk operations": "Actions on all tasks that match a filter, carried out in the background.",
     "schedules": "Recurring work: each occurrence is a task.",
-    "calendars": "Times in which schedules run, or do not.",
-    "topologies": "Graphs of tasks that run as one.",
-    "locks": "Named resources that only so many running tasks may hold.",
-    "leases": "Work that workers of your own fetch.",
-    "switches": "Stop or cap the dispatch of a type, of an owner or of everything.",
-    "service": "The API about itself.",
-    webhooks.TAG: "Requests that the scheduler makes to URLs of yours.",
+    "calendars": "Named sets of times in which schedules run, or do not run.",
+    "topologies": "Graphs of tasks that run as one task.",
+    "locks": "Named resources that only a limited number of running tasks can hold.",
+    "leases": "Leases on tasks, for your own workers that pull their work.",
+    "switches": "Stop or limit the dispatch of a type, of an owner or of all tasks.",
+    "service": "The API itself: its entry point, its health and this document.",
+    webhooks.TAG: "Requests that the scheduler sends to your URLs.",
 }
 _OF_ANOTHER = {"dead-letters": "tasks", "health": "service", "openapi.json": "service"}
 

@@ -15,7 +15,7 @@ from duetime.contract.tasks.responses import Instant, TaskSummary  # noqa: TC001
 
 
 class TaskEvent(TypedDict):
-    """The outcome of a task, as its callback URL is told it; the form is that of Standard Webhooks."""
+    """The outcome of a task, as it is posted to its callback URL; the form is that of Standard Webhooks."""
 
     type: Annotated[
         str,
@@ -29,17 +29,17 @@ class TaskEvent(TypedDict):
 
 
 class TargetRequest(TypedDict):
-    """What an HTTP target is asked to work on."""
+    """The task that an HTTP target is called with."""
 
     task_id: Annotated[str, Field(description="The task's id: the same for every attempt.")]
     type: Annotated[str, Field(description="The task's type.")]
-    attempt: Annotated[int, Field(description="Which attempt this is; the first is 1.")]
+    attempt: Annotated[int, Field(description="Number of the attempt; the first is 1.")]
     fence: Annotated[int, Field(description="The fence of this attempt; a later attempt has a higher one.")]
     deadline: Annotated[Instant, Field(description="When the attempt must have ended.")]
     inputs: NotRequired[
         Annotated[
             dict[str, Any],
-            Field(description="The results of the nodes that it asked for, by their keys; in a topology only."),
+            Field(description="Results of the nodes in `inputs`, by their names; only for a node of a topology."),
         ]
     ]
     payload: Annotated[Any, Field(description="The task's payload, as it was given.")]

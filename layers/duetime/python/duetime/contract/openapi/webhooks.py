@@ -11,9 +11,9 @@ from duetime.domain.tasks.targets import Phase, Query
 Schema = dict[str, Any]
 TAG = "webhooks"
 _SIGNATURE = (
-    ("webhook-id", "The same for every repeat of this request."),
+    ("webhook-id", "The same when this request is sent again."),
     ("webhook-timestamp", "When it was signed, in seconds since 1970."),
-    ("webhook-signature", "Signatures by Standard Webhooks, separated by spaces; absent without a signing secret."),
+    ("webhook-signature", "Signatures as in Standard Webhooks, separated by spaces; absent without a signing secret."),
 )
 _TASK = (
     ("Duetime-Task", "The task's id."),
@@ -40,15 +40,15 @@ def _task_ended() -> Schema:
     return {
         "operationId": "taskEnded",
         "summary": "Receive the outcome of a task",
-        "description": "Sent to the `callback_url` of a task once it has ended, at least once and a few times at most.",
+        "description": "Sent to the `callback_url` of a task when it has ended: at least once, and again if it fails.",
         "tags": [TAG],
         "security": [],
         "parameters": _headers(_SIGNATURE),
         "requestBody": _body(TaskEvent),
         "responses": {
-            "200": {"description": "Received; any status of success will do."},
-            "4XX": {"description": "Refused: it is not sent again, unless the status is 408, 425 or 429."},
-            "5XX": {"description": "Failed: it is sent again a few times."},
+            "200": {"description": "Received; any 2xx status is accepted."},
+            "4XX": {"description": "Refused: not sent again, unless the status is 408, 425 or 429."},
+            "5XX": {"description": "Failed: sent again a few times."},
         },
     }
 
@@ -56,17 +56,17 @@ def _task_ended() -> Schema:
 def _target_work() -> Schema:
     return {
         "operationId": "targetWork",
-        "summary": "Work on a task",
-        "description": "Sent to the URL of a task's HTTP target, which names the phases that it takes besides `run`.",
+        "summary": "Run a phase of a task",
+        "description": "Sent to the URL of a task's HTTP target, for `run` and for each phase that the target lists.",
         "tags": [TAG],
         "security": [],
-        "parameters": [_action(list(Phase), "What is to be done."), *_headers(_TASK + _WORK + _SIGNATURE)],
+        "parameters": [_action(list(Phase), "The phase."), *_headers(_TASK + _WORK + _SIGNATURE)],
         "requestBody": _body(TargetRequest),
         "responses": {
-            "200": {"description": "Done; the body is the result, JSON or text.", "content": _RESULT},
-            "202": {"description": "Of `run`: accepted; the outcome comes by `reportOutcome`."},
-            "4XX": {"description": "The attempt has failed for good, unless the status is 408, 425 or 429."},
-            "5XX": {"description": "The attempt has failed; another may be made, after `Retry-After` at the earliest."},
+            "200": {"description": "Done; the body is the result, as JSON or text.", "content": _RESULT},
+            "202": {"description": "For `run`: accepted; the outcome is reported later by `reportOutcome`."},
+            "4XX": {"description": "The attempt has failed and is not retried, unless the status is 408, 425 or 429."},
+            "5XX": {"description": "The attempt has failed and may be retried, after `Retry-After` at the earliest."},
         },
     }
 
@@ -74,14 +74,14 @@ def _target_work() -> Schema:
 def _target_query() -> Schema:
     return {
         "operationId": "targetQuery",
-        "summary": "Answer a question about a task",
-        "description": "Sent to the URL of a task's HTTP target, if it names the query among those that it answers.",
+        "summary": "Answer a query about a task",
+        "description": "Sent to the URL of a task's HTTP target for `queryTask`, if the target lists the query.",
         "tags": [TAG],
         "security": [],
-        "parameters": [_action(list(Query), "What is asked."), *_headers(_TASK + _SIGNATURE)],
+        "parameters": [_action(list(Query), "The query."), *_headers(_TASK + _SIGNATURE)],
         "responses": {
-            "200": {"description": "The answer, JSON or text; it is handed on.", "content": _RESULT},
-            "4XX": {"description": "Handed on as it is."},
+            "200": {"description": "The answer, as JSON or text; it is passed on.", "content": _RESULT},
+            "4XX": {"description": "Passed on as it is."},
         },
     }
 

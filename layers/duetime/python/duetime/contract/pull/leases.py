@@ -28,7 +28,7 @@ from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
 
 
 class LeaseRequest(Body):
-    """What a worker can do, and how much of it now."""
+    """What a worker wants to lease."""
 
     types: Annotated[
         list[TaskType],
@@ -40,7 +40,7 @@ class LeaseRequest(Body):
         ),
         AfterValidator(each_once),
     ]
-    max_tasks: Annotated[int, Field(ge=1, le=MAX_LEASES, description="Tasks at the most.")] = 1
+    max_tasks: Annotated[int, Field(ge=1, le=MAX_LEASES, description="Maximum number of tasks.")] = 1
     wait_seconds: Annotated[
         int, Field(ge=0, le=MAX_PULL_WAIT_SECONDS, description="How long to wait for a task if none is due.")
     ] = 0
@@ -49,7 +49,7 @@ class LeaseRequest(Body):
         Field(
             ge=MIN_LEASE_SECONDS,
             le=MAX_LEASE_SECONDS,
-            description="How long the worker may be silent before another gets its tasks; a heartbeat begins it anew.",
+            description="Length of the lease: without a heartbeat within it, another worker may get the task.",
         ),
     ] = LEASE_SECONDS
     worker: Annotated[
@@ -60,14 +60,14 @@ class LeaseRequest(Body):
 
 
 class LeaseHeartbeat(Body):
-    """A sign of life, and how far the work has come."""
+    """A heartbeat, with the progress of the work."""
 
-    percent: Annotated[Percent | None, Field(description="How far the work has come.")] = None
+    percent: Annotated[Percent | None, Field(description="Progress of the work in percent.")] = None
     message: ProgressMessage = ""
 
 
 class LeaseComplete(Body):
-    """The work is done."""
+    """The work succeeded."""
 
     result: Annotated[
         Any, Field(description=f"Any JSON, at most {MAX_RESULT_BYTES} bytes.", examples=[{"rows": 17}])
@@ -77,18 +77,18 @@ class LeaseComplete(Body):
 class LeaseFail(Body):
     """The work failed."""
 
-    error: Annotated[ReportedError, Field(description="Why.")]
-    retriable: Annotated[bool, Field(description="Whether another attempt might help.")] = True
+    error: Annotated[ReportedError, Field(description="Why the work failed.")]
+    retriable: Annotated[bool, Field(description="Whether another attempt may be made.")] = True
 
 
 class LeasePause(Body):
-    """The work was left because its user asked for a pause."""
+    """The work was stopped because a pause was requested."""
 
     checkpoint: Annotated[
         Any,
         Field(
-            description=f"Any JSON of at most {MAX_CHECKPOINT_BYTES} bytes, for the attempt that goes on; without it, "
-            "what an earlier one left."
+            description=f"Any JSON of at most {MAX_CHECKPOINT_BYTES} bytes, for the attempt that continues; without "
+            f"it, an earlier checkpoint is kept."
         ),
     ] = None
 
@@ -100,29 +100,32 @@ class LeasedTask(TaskSummary):
 
 
 class LeasedResponse(TypedDict):
-    """A lease, and what it is about."""
+    """A lease, with its task."""
 
-    id: Annotated[str, Field(description="The lease's id, for all that is said of it.")]
-    expires_at: Annotated[Instant, Field(description="When another worker may get the task, unless a heartbeat comes.")]
-    checkpoint: Annotated[Any, Field(description="What an attempt that was paused has left; null if there is nothing.")]
+    id: Annotated[str, Field(description="Id of the lease, for all reports about it.")]
+    expires_at: Annotated[
+        Instant, Field(description="When the lease ends unless it is renewed; another worker may get the task then.")
+    ]
+    checkpoint: Annotated[Any, Field(description="Checkpoint of an earlier, paused attempt; null if there is none.")]
     inputs: Annotated[
-        Any, Field(description="The results of its parents that a topology's node asks for; null for any other task.")
+        Any,
+        Field(description="Results of the parent nodes that a node of a topology asks for; null for any other task."),
     ]
     task: LeasedTask
 
 
 class AcquiredLeases(TypedDict):
-    """What was leased; nothing, if no task was due."""
+    """The leases that were acquired; none if no task was due."""
 
     leases: Sequence[LeasedResponse]
 
 
 class LeaseStatus(TypedDict):
-    """What became of a lease, and of its task."""
+    """The status of a lease and of its task."""
 
     task_id: str
     state: State
     requested_action: Annotated[
-        RequestedAction | None, Field(description="What its user asks of the attempt, which should heed it.")
+        RequestedAction | None, Field(description="What the attempt should do: pause or cancel; null for neither.")
     ]
     expires_at: Annotated[Instant | None, Field(description="When the lease ends; null once the attempt has ended.")]

@@ -18,13 +18,12 @@ _ENDING = (*_OF_A_LEASE, errors.NotifiedOtherwise)
 LEASE = Operation(
     "acquireLeases",
     "POST /v1/leases",
-    "Lease due tasks of pulled types",
+    "Acquire leases on due tasks",
     Returns(leases.AcquiredLeases, "The leases."),
-    description="For workers anywhere. Tasks of all owners are handed out, none before its time, to callers that "
-    "the deployment's settings name for the types. With `wait_seconds`, the answer comes with the first task, "
-    "or at once if as many requests wait already as the settings let. An "
-    "answer that is lost has leased its tasks all the same: they come back after the lease, at the cost of an "
-    "attempt.",
+    description="For pull workers anywhere. Returns due tasks of all owners to callers that the deployment's "
+    "settings allow for these types. With `wait_seconds`, the response is sent as soon as there is a task, or at "
+    "once if as many requests are waiting as the settings allow. If the response is lost, its tasks are leased all "
+    "the same: they become available again when the lease ends, at the cost of one attempt.",
     body=leases.LeaseRequest,
     errors=(errors.TypeNotPulled,),
 )
@@ -54,42 +53,44 @@ HEARTBEAT = _report(
     "renewLease",
     "heartbeat",
     "Renew a lease",
-    "By its length, but never beyond the task's `timeout_seconds` after the attempt's start. `requested_action` is "
-    "what the worker should heed.",
+    "Extends the lease by its length, but never beyond the task's `timeout_seconds` after the start of the attempt. "
+    "`requested_action` is what the worker should do: pause or cancel.",
     leases.LeaseHeartbeat,
     (*_OF_A_LEASE, errors.AttemptOverdue, errors.LockLost),
 )
 COMPLETE = _report(
     "completeLease",
     "complete",
-    "Tell that a leased task is done",
-    "Telling the same again changes nothing and answers the same. It is taken even after the end of the lease, as long "
-    "as nobody else has the task.",
+    "Complete a leased task",
+    "Reports that the work is done. Repeating the same report changes nothing and returns the same. It is accepted "
+    "after the end of the lease, too, as long as no other worker has the task.",
     leases.LeaseComplete,
 )
 FAIL = _report(
     "failLease",
     "fail",
-    "Tell that a leased task has failed",
-    "It is retried by its policy, unless the failure is not `retriable`.",
+    "Fail a leased task",
+    "Reports that the work has failed. The task is retried by its retry policy, unless `retriable` is false.",
     leases.LeaseFail,
 )
 RELEASE = _report(
     "releaseLease",
     "release",
-    "Give a leased task back at once",
-    "It counts as no attempt, and any worker may lease it.",
+    "Give back a leased task",
+    "Any worker may lease the task at once. It does not count as an attempt.",
 )
 PAUSE = _report(
     "acknowledgeLeasePause",
     "pause",
-    "Leave a task that its user wants paused",
+    "Acknowledge a request to pause",
+    "The worker has stopped the work because `requested_action` was `pause`. It may leave a checkpoint.",
     body=leases.LeasePause,
     refusals=(*_ENDING, errors.StateConflict),
 )
 CANCEL = _report(
     "acknowledgeLeaseCancel",
     "cancel",
-    "Leave a task that its user wants cancelled",
+    "Acknowledge a request to cancel",
+    "The worker has stopped the work because `requested_action` was `cancel`.",
     refusals=(*_ENDING, errors.StateConflict),
 )

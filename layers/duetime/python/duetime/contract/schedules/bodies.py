@@ -85,7 +85,7 @@ ScheduleName = Annotated[
     str,
     Field(
         pattern=SCHEDULE_NAME_PATTERN,
-        description="Unique among the owner's schedules; one is generated where it is left out.",
+        description="Name of the schedule, unique among its owner's; generated if left out.",
         examples=["nightly"],
     ),
 ]
@@ -93,13 +93,13 @@ Reason = Annotated[str, Field(max_length=MAX_NOTE_LENGTH), AfterValidator(printa
 
 
 class TaskTemplate(TaskCreate):
-    """What each occurrence runs: a task without its due time."""
+    """The task that each occurrence of a schedule runs: a task without a due time."""
 
     model_config = ConfigDict(json_schema_extra=_as_template)
 
 
 class TaskTemplateUpdate(TaskPatch):
-    """What to change of the task of a schedule; it is merged (RFC 7396), and `payload` is replaced as a whole."""
+    """The fields of a schedule's task to change: a merge patch (RFC 7396); `payload` is replaced as a whole."""
 
     model_config = ConfigDict(json_schema_extra=_as_template_update)
 
@@ -113,17 +113,20 @@ class ScheduleFields(TimingFields):
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(ScheduleResponse.__annotations__) - {"name"}
 
     overlap: Annotated[
-        Overlap, Field(strict=False, description="What becomes of an occurrence while the one before still runs.")
+        Overlap, Field(strict=False, description="What happens to an occurrence while the previous one still runs.")
     ] = Overlap.SKIP
     catch_up_seconds: Annotated[
         int,
         Field(
             ge=0,
             le=MAX_CATCH_UP_SECONDS,
-            description="How late the latest missed occurrence may still run, after an outage of the scheduler.",
+            description="How late the latest missed occurrence may still run after an outage of the scheduler, in "
+            "seconds.",
         ),
     ] = DEFAULT_CATCH_UP_SECONDS
-    pause_on_failure: Annotated[bool, Field(description="Whether a task that has failed for good pauses it.")] = False
+    pause_on_failure: Annotated[
+        bool, Field(description="Whether the schedule is paused when one of its tasks has failed for good.")
+    ] = False
 
 
 class ScheduleCreate(ScheduleFields):
@@ -136,7 +139,7 @@ class ScheduleCreate(ScheduleFields):
 
 
 class SchedulePatch(ScheduleFields):
-    """What to change of a schedule, merged (RFC 7396): another timing replaces the one before; null removes."""
+    """The fields of a schedule to change: a merge patch (RFC 7396). A new timing replaces the previous one."""
 
     model_config = ConfigDict(json_schema_extra=_as_update)
     FIXED: ClassVar[frozenset[str]] = frozenset(ScheduleCreate.model_fields) - {*ScheduleFields.model_fields, "task"}
@@ -146,7 +149,7 @@ class SchedulePatch(ScheduleFields):
 
 
 class PreviewRequest(TimingFields):
-    """A timing whose occurrences are asked for; nothing is created."""
+    """A timing to preview; nothing is created."""
 
     model_config = ConfigDict(json_schema_extra=_as_preview, validate_by_alias=True)
 
@@ -154,21 +157,21 @@ class PreviewRequest(TimingFields):
         Millis | None,
         BeforeValidator(instant_of),
         WithJsonSchema(TIME_SCHEMA),
-        Field(alias="from", description="The first moment; now where it is left out."),
+        Field(alias="from", description="Start of the preview; now if left out."),
     ] = None
-    count: Annotated[int, Field(ge=1, le=MAX_OCCURRENCES, description="How many occurrences.")] = PREVIEWED
+    count: Annotated[int, Field(ge=1, le=MAX_OCCURRENCES, description="Number of occurrences.")] = PREVIEWED
 
 
 class SchedulePause(Body):
-    """Why a schedule is paused."""
+    """Pauses a schedule, for a reason."""
 
     reason: Annotated[
-        Reason, Field(description="Why; shown as `paused_reason`.", examples=["the printer is broken"])
+        Reason, Field(description="Why it is paused; shown as `paused_reason`.", examples=["the printer is broken"])
     ] = ""
 
 
 class BackfillCreate(Body):
-    """A past period whose occurrences are to run."""
+    """Backfills a past period."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -176,8 +179,8 @@ class BackfillCreate(Body):
         }
     )
 
-    scheduled_after: Annotated[Moment, Field(description="Its first moment.")]
-    scheduled_before: Annotated[Moment, Field(description="The first moment after it; it must not lie ahead.")]
-    per_minute: Annotated[int, Field(ge=1, le=MAX_BACKFILL_PER_MINUTE, description="How many run in a minute.")] = (
-        BACKFILLED_PER_MINUTE
-    )
+    scheduled_after: Annotated[Moment, Field(description="Start of the period, inclusive.")]
+    scheduled_before: Annotated[Moment, Field(description="End of the period, exclusive; not in the future.")]
+    per_minute: Annotated[
+        int, Field(ge=1, le=MAX_BACKFILL_PER_MINUTE, description="Number of runs started per minute.")
+    ] = BACKFILLED_PER_MINUTE

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CalendarWindowResponse(TypedDict):
-    """A time of each day."""
+    """A time window on each of its days."""
 
     start: str
     end: str
@@ -27,7 +27,7 @@ class CalendarWindowResponse(TypedDict):
 
 
 class CalendarSpanResponse(TypedDict):
-    """A stretch of time."""
+    """A period of time."""
 
     start: Instant
     end: Instant
@@ -35,12 +35,12 @@ class CalendarSpanResponse(TypedDict):
 
 
 class CalendarResponse(TypedDict):
-    """A named set of times."""
+    """A calendar: a named set of times."""
 
-    name: str
+    name: Annotated[str, Field(description="Name of the calendar.")]
     mode: CalendarMode
     timezone: str
-    dates: Mapping[str, str]
+    dates: Annotated[Mapping[str, str], Field(description="Dates, each with a label.")]
     except_dates: Sequence[str]
     weekdays: Sequence[Weekday]
     windows: Sequence[CalendarWindowResponse]
@@ -48,7 +48,7 @@ class CalendarResponse(TypedDict):
 
 
 class CalendarPage(TypedDict):
-    """Some of an owner's calendars."""
+    """A page of calendars."""
 
     calendars: Sequence[CalendarResponse]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]

@@ -43,9 +43,7 @@ def _time_of_day(text: object) -> Millis:
     return hours * HOUR + minutes * MINUTE + seconds * SECOND
 
 
-_Label = Annotated[
-    str, Field(max_length=MAX_NAME_LENGTH, description="What it is called, in words."), AfterValidator(printable)
-]
+_Label = Annotated[str, Field(max_length=MAX_NAME_LENGTH, description="A label for people."), AfterValidator(printable)]
 _Time = Annotated[
     Millis,
     BeforeValidator(_time_of_day),
@@ -62,26 +60,28 @@ def _labelled(value: object) -> object:
 
 
 class CalendarWindowInput(Body):
-    """A time of each day; one that ends before it starts goes over midnight."""
+    """A time window on each of its days; one that ends before it starts goes past midnight."""
 
-    start: Annotated[_Time, Field(description="When it begins, by the calendar's clock.", examples=["22:00"])]
-    end: Annotated[_Time, Field(description="The first moment after it.", examples=["06:00"])]
-    weekdays: Annotated[_Weekdays, Field(min_length=1, description="The days it begins on; all if left out.")] = Field(
-        default_factory=lambda: [*WEEKDAYS]
-    )
+    start: Annotated[
+        _Time, Field(description="Start, inclusive: a local time in the calendar's time zone.", examples=["22:00"])
+    ]
+    end: Annotated[_Time, Field(description="End, exclusive.", examples=["06:00"])]
+    weekdays: Annotated[
+        _Weekdays, Field(min_length=1, description="The days on which it starts; all days if left out.")
+    ] = Field(default_factory=lambda: [*WEEKDAYS])
     label: _Label = ""
 
 
 class CalendarSpanInput(Body):
-    """A stretch of time."""
+    """A period of time."""
 
-    start: Annotated[_Moment, Field(description="Its first moment.")]
-    end: Annotated[_Moment, Field(description="The first moment after it.")]
+    start: Annotated[_Moment, Field(description="Start of the period, inclusive.")]
+    end: Annotated[_Moment, Field(description="End of the period, exclusive.")]
     reason: _Label = ""
 
 
 class CalendarFields(Body):
-    """A calendar as it shall be; the one that was there is replaced as a whole."""
+    """A calendar to be created; it replaces an existing one as a whole."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -90,13 +90,14 @@ class CalendarFields(Body):
     )
 
     mode: Annotated[
-        CalendarMode, Field(strict=False, description="Whether work runs outside of its times, or in them only.")
+        CalendarMode,
+        Field(strict=False, description="Whether schedules run outside the calendar's times, or only within them."),
     ] = CalendarMode.EXCLUDES
-    timezone: Annotated[Timezone, Field(description="IANA name of the zone whose days and windows they are.")] = "UTC"
+    timezone: Annotated[Timezone, Field(description="IANA time zone of its days and windows.")] = "UTC"
     dates: Annotated[
         dict[_Day, _Label],
         BeforeValidator(_labelled),
-        Field(max_length=MAX_CALENDAR_DATES, description="Its days, each with a label; a list of days will do."),
+        Field(max_length=MAX_CALENDAR_DATES, description="Dates, each with a label; a list of dates is accepted, too."),
         WithJsonSchema(
             {
                 "anyOf": [
@@ -111,25 +112,26 @@ class CalendarFields(Body):
         ),
     ] = Field(default_factory=dict)
     except_dates: Annotated[
-        list[_Day], Field(max_length=MAX_CALENDAR_DATES, description="Days on which nothing of it but spans counts.")
+        list[_Day],
+        Field(max_length=MAX_CALENDAR_DATES, description="Dates on which only the spans of the calendar apply."),
     ] = Field(default_factory=list)
-    weekdays: Annotated[_Weekdays, Field(description="Its days of each week.", examples=[["sat", "sun"]])] = Field(
+    weekdays: Annotated[_Weekdays, Field(description="Days of the week.", examples=[["sat", "sun"]])] = Field(
         default_factory=list
     )
-    name: Annotated[str | None, Field(description="May be given: the same as in the path.")] = None
+    name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
     windows: Annotated[
-        list[CalendarWindowInput], Field(max_length=MAX_CALENDAR_WINDOWS, description="Its times of day.")
+        list[CalendarWindowInput], Field(max_length=MAX_CALENDAR_WINDOWS, description="Time windows of the day.")
     ] = Field(default_factory=list)
-    spans: Annotated[
-        list[CalendarSpanInput], Field(max_length=MAX_CALENDAR_DATES, description="Its stretches of time.")
-    ] = Field(default_factory=list)
+    spans: Annotated[list[CalendarSpanInput], Field(max_length=MAX_CALENDAR_DATES, description="Periods of time.")] = (
+        Field(default_factory=list)
+    )
 
 
 class CalendarListQuery(Parameters):
     """Parameters of `GET /v1/calendars`."""
 
-    limit: Annotated[PageSize, Field(description="Most calendars on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="Of the page before.")] = None
+    limit: Annotated[PageSize, Field(description="Maximum number of calendars on a page.")] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
 
 
 class ICalendarQuery(Parameters):
@@ -137,10 +139,13 @@ class ICalendarQuery(Parameters):
 
     mode: Annotated[
         CalendarMode | None,
-        Field(strict=False, description="Of an iCalendar file: whether work runs outside of its events, or during."),
+        Field(
+            strict=False,
+            description="For an iCalendar file: whether schedules run outside its events, or only during them.",
+        ),
     ] = None
     timezone: Annotated[
-        Timezone | None, Field(description="Of an iCalendar file: whose days they are; UTC where it is left out.")
+        Timezone | None, Field(description="For an iCalendar file: the time zone of its dates; UTC if left out.")
     ] = None
 
     def reject(self) -> None:

@@ -10,7 +10,9 @@ from duetime.domain import errors
 
 ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
 _SCHEDULE = Returns(
-    responses.ScheduleResponse, "The schedule.", {"ETag": "The schedule's version, and what is shown of it."}
+    responses.ScheduleResponse,
+    "The schedule.",
+    {"ETag": "Changes with the schedule's version and with what the response shows."},
 )
 _BACKFILL = Returns(responses.BackfillResponse, "The backfill.")
 _CALENDAR = Returns(calendar_responses.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
@@ -21,8 +23,8 @@ CREATE = Operation(
     "POST /v1/schedules",
     "Create a schedule",
     _SCHEDULE.created("Path of the schedule."),
-    description="It has exactly one of `cron`, `rate`, `interval`, `dates` and `permanent`, and begins at once. "
-    "A timing that never comes is refused.",
+    description="A schedule has exactly one of `cron`, `rate`, `interval`, `dates` and `permanent`, and is active "
+    "at once. A timing without any occurrence is refused.",
     body=bodies.ScheduleCreate,
     nesting=1,
     headers=(KEY,),
@@ -31,27 +33,27 @@ CREATE = Operation(
 LIST = Operation(
     "listSchedules",
     "GET /v1/schedules",
-    "List one's schedules",
-    Returns(responses.SchedulePage, "A page of the list."),
-    description="In the order of their names.",
+    "List schedules",
+    Returns(responses.SchedulePage, "A page of schedules."),
+    description="Ordered by name.",
     query=queries.ScheduleListQuery,
 )
 PREVIEW = Operation(
     "previewSchedule",
     "POST /v1/schedules/preview",
-    "See what a timing means",
-    Returns(responses.PreviewResponse, "What comes."),
-    description="The next occurrences by the clock of the zone and in UTC, with each decision about clocks and "
-    "calendars in words. Nothing is created.",
+    "Preview the occurrences of a timing",
+    Returns(responses.PreviewResponse, "The next occurrences."),
+    description="The next occurrences in local time and in UTC, with an explanation of each effect of clock changes "
+    "and calendars. Nothing is created.",
     body=bodies.PreviewRequest,
     is_question=True,
 )
 READ = Operation(
     "getSchedule",
     "GET /v1/schedules/{name}",
-    "Read a schedule",
+    "Get a schedule",
     _SCHEDULE,
-    description="With the next five occurrences, and why others did not run lately.",
+    description="With its next five occurrences, and the reasons why recent ones did not run.",
     headers=(IF_NONE_MATCH,),
 )
 UPDATE = Operation(
@@ -59,9 +61,9 @@ UPDATE = Operation(
     "PATCH /v1/schedules/{name}",
     "Update a schedule",
     _SCHEDULE.but("The schedule after the update."),
-    description="A merge patch (RFC 7396), of its task too, whose `payload` is replaced as a whole. Another timing "
-    "replaces the one before, of whatever kind. Takes effect at once: occurrences that are queued already are dropped "
-    "when they are claimed, and made anew from now on.",
+    description="A merge patch (RFC 7396); `task` is merged, too, and its `payload` is replaced as a whole. A new "
+    "timing replaces the previous one of any kind. It takes effect at once: occurrences that are already queued are "
+    "dropped, and created again from now on.",
     body=bodies.SchedulePatch,
     nesting=1,
     headers=(IF_MATCH,),
@@ -71,8 +73,8 @@ DELETE = Operation(
     "deleteSchedule",
     "DELETE /v1/schedules/{name}",
     "Delete a schedule",
-    Returns(responses.ScheduleResponse, "The schedule as it was."),
-    description="What is queued of it does not run any more; what runs goes on.",
+    Returns(responses.ScheduleResponse, "The deleted schedule."),
+    description="Queued occurrences do not run; running tasks continue.",
     headers=(IF_MATCH,),
     errors=(errors.ScheduleVersionMismatch,),
 )
@@ -81,7 +83,7 @@ PAUSE = Operation(
     "POST /v1/schedules/{name}/pause",
     "Pause a schedule",
     _SCHEDULE.but("The paused schedule."),
-    description="What is queued of it does not run; what runs goes on.",
+    description="Queued occurrences do not run; running tasks continue. Repeating the request changes nothing.",
     body=bodies.SchedulePause,
     headers=(IF_MATCH,),
     errors=_CHANGED,
@@ -91,7 +93,8 @@ RESUME = Operation(
     "POST /v1/schedules/{name}/resume",
     "Resume a paused schedule",
     _SCHEDULE,
-    description="From now on; what the pause missed does not run. One that is active stays as it is.",
+    description="It continues from now on: occurrences during the pause do not run. Repeating the request changes "
+    "nothing.",
     body=EmptyRequest,
     headers=(IF_MATCH,),
     errors=_CHANGED,
@@ -101,7 +104,7 @@ RUN = Operation(
     "POST /v1/schedules/{name}/run",
     "Run a schedule's task now",
     NEW_TASK,
-    description="Once, whatever its timing, which does not change, and even if it is paused.",
+    description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
     body=EmptyRequest,
     headers=(KEY, IF_MATCH),
     errors=(errors.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused),
@@ -109,9 +112,9 @@ RUN = Operation(
 CREATE_BACKFILL = Operation(
     "createBackfill",
     "POST /v1/schedules/{name}/backfills",
-    "Run the occurrences of a past period",
+    "Backfill a past period",
     _BACKFILL.created("Path of the backfill."),
-    description="Again, or for the first time, at a pace.",
+    description="Runs the occurrences of the period, whether they ran before or not, at the given pace.",
     body=bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),
     errors=(*_CHANGED, errors.KeyReused),
@@ -121,49 +124,55 @@ LIST_BACKFILLS = Operation(
     "GET /v1/schedules/{name}/backfills",
     "List the backfills of a schedule",
     Returns(responses.BackfillPage, "The backfills, the oldest first."),
-    description="Those on their way, and the latest that have finished.",
+    description="Those in progress, and the latest that have finished.",
 )
 GET_BACKFILL = Operation(
     "getBackfill",
     "GET /v1/schedules/{name}/backfills/{backfill_id}",
-    "Read a backfill",
+    "Get a backfill",
     _BACKFILL,
+    description="With its progress.",
 )
 CANCEL_BACKFILL = Operation(
     "cancelBackfill",
     "DELETE /v1/schedules/{name}/backfills/{backfill_id}",
     "Cancel a backfill",
-    _BACKFILL.but("The backfill, cancelled."),
-    description="What it has given a task already runs. One that has finished stays as it is.",
+    _BACKFILL.but("The cancelled backfill."),
+    description="Tasks that it has already created run. A backfill that has finished does not change.",
 )
 LIST_OCCURRENCES = Operation(
     "listOccurrences",
     "GET /v1/schedules/{name}/occurrences",
     "List the occurrences of a schedule",
     Returns(responses.OccurrencePage, "The occurrences."),
-    description="In order of time, past ones and those to come, each with its task when there is one, and why it "
-    "does not run when it does not.",
+    description="Past and future occurrences in order of time, each with its task if there is one, or the reason "
+    "why it does not run.",
     query=queries.OccurrencesQuery,
 )
 LIST_CALENDARS = Operation(
     "listCalendars",
     "GET /v1/calendars",
-    "List one's calendars",
-    Returns(calendar_responses.CalendarPage, "A page of the list."),
-    description="In the order of their names.",
+    "List calendars",
+    Returns(calendar_responses.CalendarPage, "A page of calendars."),
+    description="Ordered by name.",
     query=calendars.CalendarListQuery,
 )
 READ_CALENDAR = Operation(
-    "getCalendar", "GET /v1/calendars/{name}", "Read a calendar", _CALENDAR, headers=(IF_NONE_MATCH,)
+    "getCalendar",
+    "GET /v1/calendars/{name}",
+    "Get a calendar",
+    _CALENDAR,
+    description="All dates, weekdays, windows and spans of the calendar.",
+    headers=(IF_NONE_MATCH,),
 )
 PUT_CALENDAR = Operation(
     "putCalendar",
     "PUT /v1/calendars/{name}",
     "Create or replace a calendar",
-    _CALENDAR.but("The calendar that was replaced."),
+    _CALENDAR.but("The calendar after the replacement."),
     accepted=_CALENDAR.created("Path of the calendar."),
-    description="As JSON, or as an iCalendar file (`text/calendar`) whose events are its days and spans. Schedules "
-    "that name it apply it to every occurrence that has no task yet.",
+    description="As JSON, or as an iCalendar file (`text/calendar`) whose events become its days and spans. "
+    "Schedules that use the calendar apply it to every occurrence that has no task yet.",
     query=calendars.ICalendarQuery,
     body=calendars.CalendarFields,
     body_types=("text/calendar",),
@@ -174,8 +183,8 @@ DELETE_CALENDAR = Operation(
     "deleteCalendar",
     "DELETE /v1/calendars/{name}",
     "Delete a calendar",
-    _CALENDAR.but("The calendar as it was."),
-    description="Refused while a schedule names it.",
+    _CALENDAR.but("The deleted calendar."),
+    description="Refused while a schedule uses it.",
     headers=(IF_MATCH,),
     errors=(errors.CalendarVersionMismatch, errors.CalendarUsed),
 )

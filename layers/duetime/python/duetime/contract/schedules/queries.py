@@ -34,8 +34,10 @@ class ScheduleListQuery(Parameters):
     """Parameters of `GET /v1/schedules`."""
 
     state: Annotated[ScheduleState | None, Field(strict=False, description="Only schedules in this state.")] = None
-    limit: Annotated[PageSize, Field(description="Most schedules on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="Of the page before; the state as it was.")] = None
+    limit: Annotated[PageSize, Field(description="Maximum number of schedules on a page.")] = MAX_PAGE
+    next_token: Annotated[
+        str | None, Field(description="`next_token` of the previous page; `state` must be the same.")
+    ] = None
 
     def scope(self, owner: str) -> str:
         """Which list this is, whatever the page: what a token must have been handed out for."""
@@ -46,14 +48,14 @@ class OccurrencesQuery(Parameters):
     """Parameters of `GET /v1/schedules/{name}/occurrences`."""
 
     scheduled_after: Annotated[
-        _Instant, Field(description="Only occurrences at this time or later; now where it is left out.")
+        _Instant, Field(description="Only occurrences at this time or later; now if left out.")
     ] = None
     scheduled_before: Annotated[_Instant, Field(description="Only occurrences before this time.")] = None
     limit: Annotated[
         int,
         BeforeValidator(_count),
         WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_OCCURRENCES}),
-        Field(description="Most occurrences."),
+        Field(description="Maximum number of occurrences."),
     ] = LISTED
 
     def bounds(self, now: Millis) -> tuple[Millis, Millis]:

@@ -22,83 +22,86 @@ from duetime.domain.tasks.states import State  # noqa: TC001 - same
 
 
 class TaskTemplateResponse(TaskOptionsResponse):
-    """What each occurrence runs."""
+    """The task that each occurrence of a schedule runs."""
 
     type: str
-    payload: NotRequired[
-        Annotated[Any, Field(description="In a list, one that is too large to stand in the record is left out.")]
-    ]
-    target: Annotated[TargetResponse | None, Field(description="Null leaves it to the type.")]
+    payload: NotRequired[Annotated[Any, Field(description="Any JSON; in a list, a large one is left out.")]]
+    target: Annotated[TargetResponse | None, Field(description="What is called; null for the default of the type.")]
 
 
 class PermanentResponse(TypedDict):
-    """Again and again: each run starts a time after the one before has ended."""
+    """Runs again and again: each run starts some time after the previous one has ended."""
 
     gap_seconds: Annotated[int, Field(description="Seconds from the end of one run to the start of the next.")]
 
 
 class PreviewOccurrence(TypedDict):
-    """One time of a timing."""
+    """An occurrence of a timing."""
 
-    scheduled_at: Annotated[Instant, Field(description="The instant that the timing means.")]
-    local_time: Annotated[str, Field(description="The same by the clock of the time zone, with its offset.")]
+    scheduled_at: Annotated[Instant, Field(description="The time that the timing gives.")]
+    local_time: Annotated[str, Field(description="The same in the schedule's time zone, with its offset.")]
     runs: bool
-    due_at: Annotated[Instant | None, Field(description="When it runs, jitter and moves included; null if not at all.")]
+    due_at: Annotated[
+        Instant | None, Field(description="When it runs, with jitter and moves by calendars; null if it does not run.")
+    ]
     note: Annotated[
-        str | None, Field(description="What a clock or a calendar has to do with it, in words; why it does not run.")
+        str | None, Field(description="Explains the effect of clock changes and calendars, or why it does not run.")
     ]
 
 
 class PreviewResponse(TypedDict):
-    """What comes, in order of time."""
+    """The next occurrences, in order of time."""
 
     occurrences: Sequence[PreviewOccurrence]
 
 
 class OccurrenceResponse(PreviewOccurrence):
-    """One time of a schedule, with its task."""
+    """An occurrence of a schedule, with its task."""
 
-    task_id: Annotated[str | None, Field(description="Its task; null as long as there is none, or none was made.")]
-    state: Annotated[State | None, Field(description="Of its task; null when that is no longer kept.")]
+    task_id: Annotated[str | None, Field(description="Id of its task; null if it has none, or none yet.")]
+    state: Annotated[
+        State | None, Field(description="State of its task; null if there is none, or it is no longer kept.")
+    ]
 
 
 class OccurrencePage(TypedDict):
-    """Times of a schedule, in order."""
+    """A page of occurrences, in order of time."""
 
     occurrences: Sequence[OccurrenceResponse]
 
 
 class SkippedRunResponse(TypedDict):
-    """Why something did not run, or what else happened to the schedule."""
+    """A run that was skipped, or another event of the schedule."""
 
-    recorded_at: Annotated[Instant, Field(description="When that was found.")]
-    local_time: Annotated[str | None, Field(description="The occurrence, or the first of several, in local time.")]
+    recorded_at: Annotated[Instant, Field(description="When it was recorded.")]
+    local_time: Annotated[str | None, Field(description="Local time of the occurrence, or of the first of several.")]
     reason: str
 
 
 class LastRunResponse(TypedDict):
-    """The latest occurrence that was placed."""
+    """The latest occurrence that was started."""
 
     task_id: str
-    scheduled_at: Annotated[Instant, Field(description="The instant that it stands for.")]
+    scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
 
 
 class BackfillResponse(TypedDict):
-    """A past period whose occurrences run."""
+    """A backfill of a past period, and its progress."""
 
     id: str
-    scheduled_after: Annotated[Instant, Field(description="The first moment of the period.")]
-    scheduled_before: Annotated[Instant, Field(description="The first moment after it.")]
+    scheduled_after: Annotated[Instant, Field(description="Start of the period, inclusive.")]
+    scheduled_before: Annotated[Instant, Field(description="End of the period, exclusive.")]
     per_minute: int
-    occurrences: Annotated[int, Field(description="How many the period has, those included that do not run.")]
-    runs_started: Annotated[int, Field(description="How many of them have been given a task.")]
+    occurrences: Annotated[int, Field(description="Number of occurrences in the period, with those that do not run.")]
+    runs_started: Annotated[int, Field(description="Number of runs that were started.")]
     finished_at: Annotated[
-        Instant | None, Field(description="When the last of them was given a task, or it was cancelled.")
+        Instant | None,
+        Field(description="When the last run was started, or the backfill was cancelled; null before that."),
     ]
 
 
 class BackfillPage(TypedDict):
-    """The backfills of a schedule: those on their way, and the latest that have finished."""
+    """The backfills of a schedule: those in progress, and the latest that have finished."""
 
     backfills: Sequence[BackfillResponse]
 
@@ -106,7 +109,7 @@ class BackfillPage(TypedDict):
 class ScheduleSummary(TypedDict):
     """A schedule as lists show it."""
 
-    name: Annotated[str, Field(description="Unique among its owner's schedules.")]
+    name: Annotated[str, Field(description="Name of the schedule, unique among its owner's.")]
     state: ScheduleState
     paused_reason: Annotated[str | None, Field(description="Why it is paused; null if it is not.")]
     cron: str | None
@@ -123,7 +126,7 @@ class ScheduleSummary(TypedDict):
     jitter_seconds: int
     start_at: Instant | None
     end_at: Instant | None
-    remaining_runs: Annotated[int | None, Field(description="How many may still be placed; null for any number.")]
+    remaining_runs: Annotated[int | None, Field(description="How many more runs there may be; null for no limit.")]
     overlap: Overlap
     catch_up_seconds: int
     pause_on_failure: bool
@@ -131,28 +134,30 @@ class ScheduleSummary(TypedDict):
     created_at: Instant
     updated_at: Annotated[Instant, Field(description="When it was last updated, paused or resumed.")]
     next_at: Annotated[Instant | None, Field(description="When it runs next; null if it does not.")]
-    runs_started: Annotated[int, Field(description="How many occurrences have been given a task.")]
-    runs_skipped: Annotated[int, Field(description="How many have not, or were not let run.")]
+    runs_started: Annotated[int, Field(description="Number of runs that were started.")]
+    runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
     revision: Annotated[
-        int, Field(description="Grows with every update; queued occurrences of an older one are dropped.")
+        int, Field(description="Grows with every update; queued occurrences of an older revision are dropped.")
     ]
-    tzdata: Annotated[str, Field(description="Version of the time zone rules it was last computed with.")]
-    version: Annotated[int, Field(description="Grows with every write; the ETag is made of it.")]
+    tzdata: Annotated[str, Field(description="Version of the time zone data that it was last computed with.")]
+    version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
 
 
 class ScheduleResponse(ScheduleSummary):
-    """A schedule, with what comes next and what did not run lately."""
+    """A schedule, with its next occurrences and its recent skipped runs."""
 
-    upcoming: Annotated[Sequence[PreviewOccurrence], Field(description="The next five; none while it is paused.")]
+    upcoming: Annotated[
+        Sequence[PreviewOccurrence], Field(description="The next five occurrences; none while it is paused.")
+    ]
     last_run: LastRunResponse | None
     skipped_runs: Annotated[
-        Sequence[SkippedRunResponse], Field(description="Why occurrences did not run, the latest first.")
+        Sequence[SkippedRunResponse], Field(description="The latest runs that were skipped, newest first.")
     ]
     backfills: Sequence[BackfillResponse]
 
 
 class SchedulePage(TypedDict):
-    """Some of an owner's schedules."""
+    """A page of schedules."""
 
     schedules: Sequence[ScheduleSummary]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]

@@ -37,7 +37,7 @@ Timezone = Annotated[
     Field(
         min_length=1,
         max_length=MAX_ZONE_LENGTH,
-        description="IANA name of the zone whose clock the timing goes by.",
+        description="IANA time zone of the timing.",
         examples=["Europe/London"],
     ),
 ]
@@ -52,14 +52,14 @@ _Dates = Annotated[list[_Date], Field(min_length=1, max_length=MAX_DATES)]
 
 
 class PermanentTiming(Body):
-    """Again and again: each run starts a time after the one before has ended."""
+    """Runs again and again: each run starts some time after the previous one has ended."""
 
     gap_seconds: Annotated[
         int,
         Field(
             ge=0,
             le=MAX_PERIOD_DAYS * DAY // SECOND,
-            description="Seconds from the end of one run to the start of the next; 0 where it is left out.",
+            description="Seconds from the end of one run to the start of the next.",
             examples=[60],
         ),
     ] = 0
@@ -71,14 +71,17 @@ class TimingFields(Body):
     cron: Annotated[
         Expression | None,
         Field(
-            description="Five fields (minute, hour, day, month, weekday), or six with seconds first; names, ranges, "
-            "steps, `L`, `W`, `#`, `?`, and `@daily` and its like.",
+            description="A cron expression: five fields (minute, hour, day, month, weekday), or six with seconds "
+            "first; with names, ranges, steps, `L`, `W`, `#`, `?`, or a macro such as `@daily`.",
             examples=["30 1 * * *"],
         ),
     ] = None
     rate: Annotated[
         Expression | None,
-        Field(description="Evenly from `start_at`, or from its creation, on.", examples=["5 minutes", "4h30m"]),
+        Field(
+            description="A fixed rate, counted from `start_at` or from the creation of the schedule.",
+            examples=["5 minutes", "4h30m"],
+        ),
     ] = None
     interval: Annotated[
         Expression | None,
@@ -89,33 +92,38 @@ class TimingFields(Body):
     dates: Annotated[
         _Dates | None,
         Field(
-            description="Date-times, each with an offset, or in the time zone.",
+            description="A list of date-times, each with an offset or in `timezone`.",
             examples=[["2026-12-24T09:00:00"]],
         ),
     ] = None
     permanent: Annotated[
         PermanentTiming | None,
-        Field(description="Again and again, with a gap between runs.", examples=[{"gap_seconds": 60}]),
+        Field(description="Runs again and again, with a gap between runs.", examples=[{"gap_seconds": 60}]),
     ] = None
     dialect: Annotated[
         Dialect,
         Field(
             strict=False,
-            description="How `cron` is written; `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
+            description="Syntax of `cron`; `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
         ),
     ] = Dialect.CRON
     timezone: Timezone = "UTC"
     dst_gap: Annotated[
-        Gap, Field(strict=False, description="What becomes of a local time that the clock jumps over.")
+        Gap,
+        Field(strict=False, description="What happens to a local time that the clock skips when it is set forward."),
     ] = Gap.SKIP
     dst_fold: Annotated[
-        Fold, Field(strict=False, description="Whether a fixed local time that the clock shows twice counts twice.")
+        Fold,
+        Field(
+            strict=False,
+            description="Whether a local time that occurs twice, when the clock is set back, counts twice.",
+        ),
     ] = Fold.FIRST
     calendars: Annotated[
         list[_Name],
         Field(
             max_length=MAX_CALENDARS,
-            description="Names of calendars at whose times it does not run.",
+            description="Names of the calendars that decide when it does not run.",
             examples=[["uk-holidays"]],
             json_schema_extra={"uniqueItems": True},
         ),
@@ -123,18 +131,23 @@ class TimingFields(Body):
     ] = Field(default_factory=list)
     on_excluded: Annotated[
         OnExcluded,
-        Field(strict=False, description="What a calendar excludes is skipped, or moved to the next working moment."),
+        Field(
+            strict=False,
+            description="Whether an occurrence that a calendar excludes is skipped, or moved to the next time that "
+            "is not excluded.",
+        ),
     ] = OnExcluded.SKIP
     jitter_seconds: Annotated[
         int,
         Field(
             ge=0,
             le=MAX_JITTER_SECONDS,
-            description="Each occurrence is delayed by up to so much, always by the same, never past the next one.",
+            description="Maximum random delay of each occurrence in seconds; the same occurrence always has the "
+            "same delay, never beyond the next occurrence.",
         ),
     ] = 0
-    start_at: Annotated[Bound, Field(description="Nothing comes before it.")] = None
-    end_at: Annotated[Bound, Field(description="Nothing comes after it.")] = None
+    start_at: Annotated[Bound, Field(description="No occurrence is before this time.")] = None
+    end_at: Annotated[Bound, Field(description="No occurrence is after this time.")] = None
     remaining_runs: Annotated[
-        int | None, Field(ge=1, le=MAX_RUNS, description="How many may still run; null for any number.")
+        int | None, Field(ge=1, le=MAX_RUNS, description="How many more runs there may be; null for no limit.")
     ] = None

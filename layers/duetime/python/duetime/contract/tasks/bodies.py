@@ -70,16 +70,24 @@ class Body(BaseModel):
 
 
 class Retry(Body):
-    """How often and how patiently a task is tried: exponential backoff with full jitter."""
+    """The retry policy of a task: exponential backoff with full jitter."""
 
     max_attempts: Annotated[
-        int, Field(ge=1, le=MAX_ATTEMPTS, description="Attempts in all, lost ones included; 1 means no retry.")
+        int,
+        Field(ge=1, le=MAX_ATTEMPTS, description="Maximum number of attempts, including lost ones; 1 means no retry."),
     ] = _RETRY.max_attempts
-    initial_seconds: Annotated[WaitSeconds, Field(description="Longest first wait.")] = _RETRY.initial_seconds
+    initial_seconds: Annotated[WaitSeconds, Field(description="Upper limit of the first wait, in seconds.")] = (
+        _RETRY.initial_seconds
+    )
     multiplier: Annotated[
-        float, Field(ge=1, le=MAX_RETRY_MULTIPLIER, description="Growth of the longest wait, from each to the next.")
+        float,
+        Field(
+            ge=1,
+            le=MAX_RETRY_MULTIPLIER,
+            description="Factor by which the upper limit grows from each wait to the next.",
+        ),
     ] = _RETRY.multiplier
-    max_seconds: Annotated[WaitSeconds, Field(description="No wait is longer.")] = _RETRY.max_seconds
+    max_seconds: Annotated[WaitSeconds, Field(description="Upper limit of all waits, in seconds.")] = _RETRY.max_seconds
 
 
 class HandlerTarget(Body):
@@ -89,7 +97,7 @@ class HandlerTarget(Body):
 
 
 class HttpTarget(Body):
-    """An HTTP endpoint; it gets the payload in a request for each phase."""
+    """An HTTP endpoint, called with the payload once for each phase."""
 
     kind: Literal["http"]
     url: TargetUrl
@@ -98,13 +106,13 @@ class HttpTarget(Body):
 
 
 class PullTarget(Body):
-    """Workers of one's own that lease the tasks of a type that the deployment declares as pulled."""
+    """Your own workers, which lease the tasks of a type that the deployment declares as pulled."""
 
     kind: Literal["pull"]
 
 
 class TopologyTarget(Body):
-    """The state machine that runs a graph of tasks; the payload is the graph: `nodes`, `on_failure`, and so on."""
+    """A topology: the payload is its graph, with `nodes`, `on_failure` and so on."""
 
     kind: Literal["topology"]
 
@@ -118,21 +126,21 @@ class LambdaTarget(Body):
 
 
 class SqsTarget(Body):
-    """An SQS queue, to which a message is sent."""
+    """An SQS queue: a message is sent."""
 
     kind: Literal["sqs"]
     arn: QueueArn
 
 
 class SnsTarget(Body):
-    """An SNS topic, to which a message is published."""
+    """An SNS topic: a message is published."""
 
     kind: Literal["sns"]
     arn: TopicArn
 
 
 class EventBridgeTarget(Body):
-    """An event bus, on which an event is put."""
+    """An EventBridge event bus: an event is put."""
 
     kind: Literal["eventbridge"]
     arn: EventBusArn
@@ -140,7 +148,7 @@ class EventBridgeTarget(Body):
 
 
 class StepFunctionsTarget(Body):
-    """A state machine, of which an execution is started."""
+    """A Step Functions state machine: an execution is started."""
 
     kind: Literal["step_functions"]
     arn: StateMachineArn
@@ -152,20 +160,20 @@ Target = Annotated[
     HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget,
     Field(
         discriminator="kind",
-        description="What is called. Without it: the pull workers of the type if it is declared as pulled, else its "
-        "handler.",
+        description="What is called. If left out: pull workers if the type is declared as pulled, otherwise the "
+        "handler of the type.",
     ),
 ]
 
 
 class Lock(Body):
-    """A named resource that at most so many tasks hold while they run; the others wait in the order of due times."""
+    """A lock that a task holds while it runs; other tasks that need it wait, in the order of their due times."""
 
     key: LockKey
     max_holders: MaxHolders = 1
     scope: Annotated[
         LockScope,
-        Field(strict=False, description="Whether it is held for all phases of an attempt, or for `run` only."),
+        Field(strict=False, description="Whether the lock is held for all phases of an attempt, or for `run` only."),
     ] = LockScope.TASK
 
 
@@ -185,7 +193,7 @@ class _NullAsDefault(Body):
 Payload = Annotated[
     Any,
     Field(
-        description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers that are not whole are doubles.",
+        description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers with a fraction are double-precision.",
         examples=[{"any": "json"}],
     ),
 ]
@@ -197,9 +205,13 @@ class TaskLabels(_NullAsDefault):
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(TaskResponse.__annotations__)
 
     priority: TaskPriority = Priority.NORMAL
-    callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told.")] = None
+    callback_url: Annotated[
+        CallbackUrl | None, Field(description="URL that the outcome is posted to; null for none.")
+    ] = None
     name: Annotated[
-        TaskName | None, AfterValidator(_or_empty), Field(description="A name for people; need not be unique.")
+        TaskName | None,
+        AfterValidator(_or_empty),
+        Field(description="A name for people, not necessarily unique; null for none."),
     ] = ""
     tags: Tags = {}
 
@@ -209,7 +221,7 @@ class TaskWork(_NullAsDefault):
 
     payload: Payload = None
     due_at: Annotated[
-        At, Field(description="When it is due; a time in the past is due now. Excludes `delay_seconds`.")
+        At, Field(description="When it is due; a time in the past means now. Cannot be given with `delay_seconds`.")
     ] = None
     delay_seconds: DelaySeconds = 0
     target: Target = HandlerTarget(kind="handler")
@@ -217,7 +229,7 @@ class TaskWork(_NullAsDefault):
     timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
     notify_within_seconds: NotifyWithinSeconds = _SPEC.notify_within_seconds
     rollback_on_failure: RollbackOnFailure = _SPEC.rollback_on_failure
-    lock: Annotated[Lock | None, Field(description="What it needs for itself while it runs.")] = None
+    lock: Annotated[Lock | None, Field(description="The lock that it needs while it runs; null for none.")] = None
 
 
 class TaskFields(TaskLabels, TaskWork):
@@ -242,4 +254,4 @@ class BatchEnvelope(Body):
 class TaskBatchCreate(Body):
     """Tasks to be created, each with its own result."""
 
-    tasks: Annotated[list[TaskCreate], Field(min_length=1, max_length=MAX_BATCH)]
+    tasks: Annotated[list[TaskCreate], Field(min_length=1, max_length=MAX_BATCH, description="The tasks.")]

@@ -74,7 +74,7 @@ OWNER_RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters withou
 TIME_SCHEMA: dict[str, Any] = {
     "type": "string",
     "format": "date-time",
-    "description": "RFC 3339 with an offset; parts of a millisecond are rounded up.",
+    "description": "RFC 3339 with an offset; fractions of a millisecond are rounded up.",
     "examples": ["2026-12-01T09:00:00.250+09:00"],
 }
 
@@ -82,22 +82,28 @@ LOCK_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_LOCK_KEY_LENGTH - 1}}
 SCHEDULE_NAME_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_NAME_LENGTH - 1}}}$"
 ScheduleName = Annotated[str, Field(pattern=SCHEDULE_NAME_PATTERN)]
 LockKey = Annotated[
-    str, Field(pattern=LOCK_KEY_PATTERN, description="Its name among the owner's locks.", examples=["db-17"])
+    str, Field(pattern=LOCK_KEY_PATTERN, description="Name of the lock, among the owner's locks.", examples=["db-17"])
 ]
 MaxHolders = Annotated[
-    int, Field(ge=1, le=MAX_LOCK_HOLDERS, description="Most tasks that may hold it at once; each goes by its own.")
+    int,
+    Field(
+        ge=1,
+        le=MAX_LOCK_HOLDERS,
+        description="Maximum number of tasks that hold the lock at once; the limit of the task that asks for it "
+        "applies.",
+    ),
 ]
 TaskType = Annotated[
     str,
     Field(
         pattern=TYPE_PATTERN,
-        description="Names the Python handler, or says what kind of work an endpoint is asked for.",
+        description="Type of the task: the name of its Python handler, or of a kind of work.",
         examples=["report"],
     ),
 ]
 TaskName = Annotated[
     str,
-    Field(max_length=MAX_NAME_LENGTH, description="A name for people; need not be unique."),
+    Field(max_length=MAX_NAME_LENGTH, description="A name for people, not necessarily unique."),
     AfterValidator(printable),
 ]
 WantedName = Annotated[TaskName, Field(min_length=1)]
@@ -116,7 +122,7 @@ Tags = Annotated[
 TaskPriority = Annotated[
     Priority,
     # JSON has no enumerations: the text is accepted for the member, nothing else is.
-    Field(strict=False, description="Orders tasks that are due at once; it never advances time."),
+    Field(strict=False, description="Orders tasks that are due at the same time; it makes none run early."),
 ]
 At = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
 Moment = Annotated[Millis, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
@@ -134,7 +140,7 @@ TimeoutSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_TIMEOUT_SECONDS,
-        description="How long one attempt may take, `prepare` and `run` together, before it has failed.",
+        description="Time limit of one attempt in seconds, for `prepare` and `run` together.",
     ),
 ]
 NotifyWithinSeconds = Annotated[
@@ -142,16 +148,18 @@ NotifyWithinSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_DEADLINE_SECONDS,
-        description="How long after the start of an attempt a target that has only accepted the work may notify.",
+        description="Time limit of an asynchronous attempt in seconds: when it has not reported its outcome by "
+        "then, it has failed.",
     ),
 ]
 RollbackOnFailure = Annotated[
-    bool, Field(description="Whether a final failure is undone by the target's `rollback`, if it offers one.")
+    bool,
+    Field(description="Whether the target's `rollback` is called, if it has one, when the task has failed for good."),
 ]
 TargetPhases = Annotated[
     list[Literal["prepare", "clean", "rollback"]],
     Field(
-        description="What the endpoint can be asked for besides `run`.",
+        description="Phases that the endpoint supports besides `run`.",
         examples=[["prepare", "rollback"]],
         json_schema_extra={"uniqueItems": True},
     ),
@@ -160,32 +168,34 @@ TargetPhases = Annotated[
 OfferedQueries = Annotated[
     list[Literal["status", "progress", "summary"]],
     Field(
-        description="What the endpoint answers when it is asked by `POST /v1/tasks/{task_id}/query`.",
+        description="Queries that the endpoint answers: see `POST /v1/tasks/{task_id}/query`.",
         examples=[["status"]],
         json_schema_extra={"uniqueItems": True},
     ),
     AfterValidator(each_once),
 ]
-Fence = Annotated[int, Field(ge=1, description="The fence that the attempt was given; no other attempt has it.")]
-Percent = Annotated[int, Field(ge=0, le=100, description="How far the work has come.", examples=[40])]
+Fence = Annotated[int, Field(ge=1, description="Fence of the attempt; no other attempt of the task has it.")]
+Percent = Annotated[int, Field(ge=0, le=100, description="Progress of the work in percent.", examples=[40])]
 ProgressMessage = Annotated[
     str,
-    Field(max_length=MAX_PROGRESS_MESSAGE_LENGTH, description="A few words about it."),
+    Field(max_length=MAX_PROGRESS_MESSAGE_LENGTH, description="A short text about the progress."),
     AfterValidator(printable),
 ]
 ErrorType = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_ERROR_TYPE_LENGTH, description="What kind of error it was."),
+    Field(
+        min_length=1, max_length=MAX_ERROR_TYPE_LENGTH, description="Type of the error, such as the name of its class."
+    ),
     AfterValidator(printable),
 ]
 ErrorMessage = Annotated[
-    str, Field(description=f"What happened; beyond {MAX_ERROR_MESSAGE_LENGTH} characters it is cut, and says so.")
+    str, Field(description=f"What happened; longer than {MAX_ERROR_MESSAGE_LENGTH} characters, it is cut.")
 ]
 AllowUnknownType = Annotated[
     bool,
     Field(
-        description="Whether the type may be one that no handler is known for, because a later deployment brings it. "
-        "Without that it is refused."
+        description="Accepts a type without a known handler, because a later deployment adds it; otherwise such a "
+        "type is refused."
     ),
 ]
 TargetUrl = Annotated[
@@ -204,7 +214,7 @@ CallbackUrl = Annotated[
     Field(
         min_length=1,
         max_length=MAX_URL_LENGTH,
-        description="Where the outcome is posted to, signed: http or https, with a host and without credentials.",
+        description="URL that the outcome is posted to, signed: http or https, with a host and without credentials.",
         examples=["https://example.org/task-ended"],
         json_schema_extra={"format": "uri", "pattern": "^https?://"},
     ),
@@ -216,7 +226,7 @@ def _arn(service: AwsService, example: str) -> Any:  # noqa: ANN401 - what stand
     return Field(
         max_length=MAX_ARN_LENGTH,
         pattern=arn_pattern(service),
-        description="Must match a pattern of the deployment's settings.",
+        description="ARN of the AWS resource; it must match a pattern in the deployment's settings.",
         examples=[example],
     )
 
@@ -230,12 +240,14 @@ StateMachineArn = Annotated[
 ]
 LambdaMode = Annotated[
     Literal["sync", "async"],
-    Field(description="`sync` waits for the function's end; with `async` the function notifies of its end."),
+    Field(description="`sync`: the function's result is the outcome. `async`: the function reports its outcome later."),
 ]
 DetailType = Annotated[
     str,
     Field(
-        min_length=1, max_length=MAX_DETAIL_TYPE_LENGTH, description="Of the event; without it the type of the task."
+        min_length=1,
+        max_length=MAX_DETAIL_TYPE_LENGTH,
+        description="Detail type of the event; the type of the task if left out.",
     ),
     AfterValidator(printable),
 ]

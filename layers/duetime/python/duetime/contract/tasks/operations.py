@@ -15,7 +15,7 @@ NEW_TASK = TASK.created("Path of the task.")
 CHANGED = (errors.StateConflict, errors.VersionMismatch)
 _CACHED = {
     **TASK.headers,
-    "Cache-Control": "`no-store` until the task has ended, then how long its outcome may be kept.",
+    "Cache-Control": "`no-store` until the task has ended; then `no-cache`, so that a copy is revalidated by its ETag.",
 }
 
 CREATE = Operation(
@@ -23,9 +23,9 @@ CREATE = Operation(
     "POST /v1/tasks",
     "Create a task",
     NEW_TASK,
-    description="Once it is answered, the task is durable. A due time in the past is accepted: it runs now. "
-    "With `wait_seconds`, the answer comes with the outcome, or at the limit.",
-    accepted=NEW_TASK.accepted("The task is durable, but has no outcome yet."),
+    description="The task is stored durably before the response is sent. A due time in the past means now. With "
+    "`wait_seconds`, the response is sent once the task has ended, or after that time.",
+    accepted=NEW_TASK.accepted("The task is stored, and has not ended yet."),
     query=queries.CreationQuery,
     body=bodies.TaskCreate,
     headers=(KEY,),
@@ -34,10 +34,10 @@ CREATE = Operation(
 CREATE_MANY = Operation(
     "createTaskBatch",
     "POST /v1/tasks/batch",
-    "Create many tasks",
-    Returns(responses.TaskBatchResult, "What became of each task, in the order they were given."),
-    description=f"Up to {MAX_BATCH} at once, each with its own result: one that is refused stops no other. "
-    "The idempotency key holds for each task together with its place in the list.",
+    "Create a batch of tasks",
+    Returns(responses.TaskBatchResult, "The result of each task, in the order of the request."),
+    description=f"Up to {MAX_BATCH} tasks, each with its own result: a task that is refused does not stop the "
+    "others. The idempotency key applies to each task together with its position in the list.",
     body=bodies.TaskBatchCreate,
     # More than any good batch has: a task in it that is nested too deeply is refused by itself.
     nesting=2 * MAX_JSON_DEPTH,
@@ -46,18 +46,18 @@ CREATE_MANY = Operation(
 LIST = Operation(
     "listTasks",
     "GET /v1/tasks",
-    "List one's tasks",
-    Returns(responses.TaskPage, "A page of the list."),
-    description="In order of their due times. A page may be short, or empty, and still name a next one. Those that "
-    "gave up are the list of `state=failed`.",
+    "List tasks",
+    Returns(responses.TaskPage, "A page of tasks."),
+    description="Your tasks, ordered by due time. A page can be short or empty and still have a next page. Tasks "
+    "that have failed for good are those with `state=failed`.",
     query=queries.TaskListQuery,
 )
 READ = Operation(
     "getTask",
     "GET /v1/tasks/{task_id}",
-    "Read a task",
+    "Get a task",
     replace(TASK, headers=_CACHED),
-    description="With `wait_seconds`, the answer comes with the outcome, or at the limit.",
+    description="With `wait_seconds`, the response is sent once the task has ended, or after that time.",
     query=queries.TaskQuery,
     headers=(IF_NONE_MATCH,),
 )
@@ -75,11 +75,11 @@ UPDATE = Operation(
 CANCEL = Operation(
     "cancelTask",
     "POST /v1/tasks/{task_id}/cancel",
-    "Cancel a task that has not started, or ask a running one to stop",
+    "Cancel a task",
     TASK.but("The cancelled task."),
-    description="Cancelling it again changes nothing and answers the same. A task that runs is a conflict, unless "
-    "`force` is true: then it is asked to stop, which it does when it can.",
-    accepted=TASK.accepted("The running task is asked to stop."),
+    description="Cancels a task that has not started. A running task is a conflict unless `force` is true: then it "
+    "is asked to stop, and stops when it can. Repeating the request changes nothing and returns the same.",
+    accepted=TASK.accepted("The running task has been asked to stop."),
     body=report_bodies.TaskCancel,
     headers=(IF_MATCH,),
     errors=CHANGED,
@@ -112,30 +112,31 @@ def _action(
 PAUSE = _action(
     "pauseTask",
     "pause",
-    "Hold a task, or ask a running one to pause",
-    "Held, nothing runs and nothing is lost. A running attempt pauses when it can, and may leave a checkpoint for the "
-    "one that goes on.",
-    accepted=TASK.accepted("The running task is asked to pause."),
+    "Pause a task",
+    "A paused task does not start until it is resumed. A running attempt is asked to pause: it does so when it can, "
+    "and may leave a checkpoint for the attempt that continues.",
+    accepted=TASK.accepted("The running task has been asked to pause."),
 )
 RESUME = _action(
     "resumeTask",
     "resume",
-    "Let a paused task go on",
-    "At its due time if that is still ahead, else now. A pause that was only asked for is taken back.",
+    "Resume a paused task",
+    "It runs at its due time if that is still to come, otherwise now. A request to pause that the running attempt "
+    "has not followed yet is withdrawn.",
 )
-RUN = _action("runTask", "run", "Have a task that has not started run now")
+RUN = _action("runTask", "run", "Run a task now", "Starts a task that has not started yet, whatever its due time.")
 RETRY = _action(
     "retryTask",
     "retry",
-    "Have a failed task tried again",
-    "From its first attempt on, by its whole retry policy; its fence and its attempt history go on.",
+    "Retry a failed task",
+    "Starts again with the first attempt and the full retry policy. The fence and the attempt history continue.",
     also=(errors.ContentExpired,),
 )
 ROLL_BACK = _action(
     "rollbackTask",
     "rollback",
-    "Have an ended task undone by its target",
-    "The target's `rollback` runs as a task does: under a lease, with retries and an outcome.",
+    "Roll back an ended task",
+    "Calls the target's `rollback`, which runs as a task does: under a lease, with retries and an outcome.",
     TASK.accepted("The task."),
     also=(errors.ContentExpired,),
 )
@@ -144,29 +145,30 @@ ROLL_BACK = _action(
 NOTIFY = Operation(
     "reportOutcome",
     "POST /v1/tasks/{task_id}/notify",
-    "Tell how an attempt ended whose target had only accepted the work",
-    TASK.but("The task after the end of the attempt."),
-    description="Telling the same again changes nothing and answers the same. A failure is retried by the task's "
-    "policy, unless it is not `retriable`.",
+    "Report the outcome of an asynchronous attempt",
+    TASK.but("The task, after the attempt has ended."),
+    description="For an attempt whose target has accepted the work and finishes it later. A failure is retried by "
+    "the task's retry policy, unless `retriable` is false. Repeating the same report changes nothing and returns "
+    "the same.",
     body=report_bodies.OutcomeReport,
     errors=(errors.FenceMismatch, errors.NotifiedOtherwise),
 )
 HEARTBEAT = Operation(
     "reportHeartbeat",
     "POST /v1/tasks/{task_id}/heartbeat",
-    "Say that an attempt is alive",
+    "Send a heartbeat of a running attempt",
     TASK,
-    description="An attempt whose target had only accepted the work gets its whole deadline again. `asked` in the "
-    "answer is what the attempt should heed.",
+    description="Starts the time limit of an asynchronous attempt again. `requested_action` of the response is what "
+    "the attempt should do: pause or cancel.",
     body=report_bodies.HeartbeatReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 PROGRESS = Operation(
     "reportProgress",
     "POST /v1/tasks/{task_id}/progress",
-    "Tell how far an attempt has come",
+    "Report the progress of a running attempt",
     TASK,
-    description="It is a sign of life as well: see `reportHeartbeat`.",
+    description="Counts as a heartbeat: see `reportHeartbeat`.",
     body=report_bodies.ProgressReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
@@ -174,16 +176,17 @@ LIST_ATTEMPTS = Operation(
     "listTaskAttempts",
     "GET /v1/tasks/{task_id}/attempts",
     "List the attempts of a task",
-    Returns(responses.AttemptPage, "Who ran it and when, how it ended and what it cost."),
-    description="Those that have ended, oldest first. One whose worker was lost is entered with the next claim.",
+    Returns(responses.AttemptPage, "The attempts: who ran each and when, how it ended and what it cost."),
+    description="Attempts that have ended, oldest first. An attempt whose worker was lost is added when the next "
+    "attempt starts.",
 )
 QUERY = Operation(
     "queryTask",
     "POST /v1/tasks/{task_id}/query",
-    "Ask the endpoint of a task how it stands with it",
-    Returns(responses.TaskQueryResult, "What the endpoint answered."),
-    description="Only of an HTTP target that lists the question in its `queries`. Whatever the endpoint answers is "
-    f"passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes of it; it has {QUERY_TIMEOUT // SECOND} seconds.",
+    "Query the endpoint of a task",
+    Returns(responses.TaskQueryResult, "The response of the endpoint."),
+    description="For HTTP targets that list the action in their `queries`. The endpoint has "
+    f"{QUERY_TIMEOUT // SECOND} seconds to respond; its response is passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes.",
     body=report_bodies.TaskQueryBody,
     is_question=True,
     errors=(errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent),

@@ -97,7 +97,10 @@ WaitSeconds = Annotated[
     int,
     BeforeValidator(_wait_seconds),
     WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
-    Field(description="Seconds to wait for the outcome; the answer comes at the latest when they are over."),
+    Field(
+        description="How long to wait for the task to end, in seconds; the response is sent after that time at the "
+        "latest."
+    ),
 ]
 _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
@@ -132,15 +135,17 @@ class ListedQuery(Parameters, TaskConditions):
         dict[str, str],
         BeforeValidator(_tags),
         WithJsonSchema(_TAGS_SCHEMA),
-        Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
+        Field(description="Only tasks with this tag, as `key:value`; if repeated, a task must have all of them."),
     ] = Field(default_factory=dict)
     finished_after: FinishedAfter = None
     finished_before: FinishedBefore = None
-    order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
-    limit: Annotated[PageSize, Field(description="Most tasks on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
-        None
-    )
+    order: Annotated[
+        Literal["asc", "desc"], Field(description="By due time: earliest first (`asc`) or latest first (`desc`).")
+    ] = "desc"
+    limit: Annotated[PageSize, Field(description="Maximum number of tasks on a page.")] = MAX_PAGE
+    next_token: Annotated[
+        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+    ] = None
 
     @property
     def filter(self) -> TaskFilter:
@@ -164,13 +169,16 @@ class TaskListQuery(ListedQuery):
         TaskId | None,
         BeforeValidator(_id),
         WithJsonSchema({"type": "string"}),
-        Field(description="Only nodes of this topology, of all its runs."),
+        Field(description="Only nodes of this topology, in all of its runs."),
     ] = None
     ids: Annotated[
         tuple[TaskId, ...],
         BeforeValidator(_ids),
         WithJsonSchema(_IDS_SCHEMA),
-        Field(description="Only these tasks; may be repeated. Unknown ones are left out. Excludes all else."),
+        Field(
+            description="Only the tasks with these ids; may be repeated. Unknown ids are left out. Cannot be given "
+            "with other parameters."
+        ),
     ] = ()
 
     @property

@@ -29,19 +29,22 @@ def _as_notification(schema: dict[str, Any]) -> None:
 
 
 class EmptyRequest(Body):
-    """Nothing: this request takes no fields, and no body at all will do."""
+    """A request without fields; the body can be left out."""
 
 
 class TaskCancel(Body):
-    """How a task is cancelled; no body at all will do."""
+    """Cancels a task; the body can be left out."""
 
-    force: Annotated[bool, Field(description="Ask a running task to stop as well, which it does when it can.")] = False
+    force: Annotated[bool, Field(description="Also ask a running task to stop, which it does when it can.")] = False
 
 
 class TaskQueryBody(Body):
-    """What the endpoint of a task is asked for."""
+    """Queries the endpoint of a task."""
 
-    action: Annotated[Literal["status", "progress", "summary"], Field(description="It must be among its `queries`.")]
+    action: Annotated[
+        Literal["status", "progress", "summary"],
+        Field(description="What is asked; the target must list it in its `queries`."),
+    ]
 
 
 class ReportedError(Body):
@@ -52,27 +55,28 @@ class ReportedError(Body):
 
 
 class OutcomeReport(Body):
-    """How an attempt ended whose target had only accepted the work."""
+    """The outcome of an asynchronous attempt."""
 
     model_config = ConfigDict(json_schema_extra=_as_notification)
 
     fence: Fence
     outcome: Annotated[Literal["succeeded", "failed"], Field(description="How the attempt ended.")]
     result: Annotated[
-        Any, Field(description=f"Of a success: any JSON, at most {MAX_RESULT_BYTES} bytes.", examples=[{"rows": 17}])
+        Any,
+        Field(description=f"Result of a success: any JSON, at most {MAX_RESULT_BYTES} bytes.", examples=[{"rows": 17}]),
     ] = None
-    error: Annotated[ReportedError | None, Field(description="Of a failure: why.")] = None
-    retriable: Annotated[bool, Field(description="Of a failure: whether another attempt might help.")] = True
+    error: Annotated[ReportedError | None, Field(description="Error of a failure.")] = None
+    retriable: Annotated[bool, Field(description="For a failure: whether another attempt may be made.")] = True
 
 
 class HeartbeatReport(Body):
-    """A sign of life of a running attempt."""
+    """A heartbeat of a running attempt."""
 
     fence: Fence
 
 
 class ProgressReport(Body):
-    """How far a running attempt has come; a sign of life as well."""
+    """The progress of a running attempt; counts as a heartbeat."""
 
     fence: Fence
     percent: Percent

@@ -22,19 +22,19 @@ Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"
 class TaskErrorResponse(TypedDict):
     """Why the last attempt failed."""
 
-    type: Annotated[str, Field(description="What kind of error it was.")]
+    type: Annotated[str, Field(description="Type of the error.")]
     message: str
 
 
 class TaskProgressResponse(TypedDict):
-    """How far the running attempt says it has come."""
+    """The progress that the running attempt has reported."""
 
     percent: int
     message: str
 
 
 class RetryResponse(TypedDict):
-    """How often and how patiently the task is tried."""
+    """The retry policy of a task."""
 
     max_attempts: int
     initial_seconds: float
@@ -43,16 +43,16 @@ class RetryResponse(TypedDict):
 
 
 class TopologyReferenceResponse(TypedDict):
-    """The node of a topology that a task is."""
+    """The topology that a task is a node of."""
 
-    id: Annotated[str, Field(description="Id of the topology's task.")]
+    id: Annotated[str, Field(description="Id of the topology.")]
     run: int
     node: str
-    reason: Annotated[str | None, Field(description="Why it was cancelled, if its topology did that.")]
+    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null if it did not.")]
 
 
 class LeaseResponse(TypedDict):
-    """Who may work on the task now, and until when."""
+    """The lease of the worker that runs the task."""
 
     worker: str
     expires_at: Instant
@@ -62,11 +62,11 @@ class WaitingForResponse(TypedDict):
     """What a task waits for besides its time."""
 
     reason: WaitReason
-    text: Annotated[str, Field(description="The same in words: `lock db-17`.")]
+    text: Annotated[str, Field(description="A description for people, such as `lock db-17`.")]
 
 
 class TaskLockResponse(TypedDict):
-    """A named resource that a task needs for itself, or shares with few, while it runs."""
+    """The lock that a task holds while it runs."""
 
     key: str
     max_holders: int
@@ -74,12 +74,12 @@ class TaskLockResponse(TypedDict):
 
 
 class ScheduleReferenceResponse(TypedDict):
-    """The occurrence of a schedule that a task is."""
+    """The schedule that a task is a run of."""
 
-    name: Annotated[str, Field(description="Of the schedule.")]
-    revision: Annotated[int, Field(description="Of the schedule, under which it was placed.")]
-    scheduled_at: Annotated[Instant, Field(description="The instant that it stands for.")]
-    cause: Annotated[Cause, Field(description="Why it was placed.")]
+    name: Annotated[str, Field(description="Name of the schedule.")]
+    revision: Annotated[int, Field(description="Revision of the schedule that created the task.")]
+    scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
+    cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
 
 
 class TaskOptionsResponse(TypedDict):
@@ -93,7 +93,7 @@ class TaskOptionsResponse(TypedDict):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: TaskLockResponse | None
-    callback_url: Annotated[str | None, Field(description="Where its outcome is told.")]
+    callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
 
 
 class _Identity(TypedDict):
@@ -106,83 +106,103 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     """A task as lists show it."""
 
     target: TargetResponse
-    due_at: Annotated[Instant, Field(description="When its user wants it to run.")]
-    next_at: Annotated[Instant | None, Field(description="When it is looked at next; null once it has ended.")]
+    due_at: Annotated[Instant, Field(description="When it is due.")]
+    next_at: Annotated[Instant | None, Field(description="When the scheduler checks it next; null once it has ended.")]
     created_at: Instant
-    started_at: Annotated[Instant | None, Field(description="When the first attempt started.")]
-    finished_at: Annotated[Instant | None, Field(description="When its outcome was stored and followed up.")]
-    attempt: Annotated[int, Field(description="How many attempts have begun.")]
-    fence: Annotated[int, Field(description="Grows with every claim; a target can refuse an older one.")]
-    lease: Annotated[
-        LeaseResponse | None, Field(description="Who works on it, and until when; null while nobody does.")
+    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before that.")]
+    finished_at: Annotated[
+        Instant | None, Field(description="When its outcome was stored and followed up; null before that.")
     ]
-    awaiting_notification: Annotated[bool, Field(description="The target has only accepted the work, and will notify.")]
+    attempt: Annotated[int, Field(description="Number of attempts that have started.")]
+    fence: Annotated[int, Field(description="Grows with every attempt, so that a target can refuse an outdated one.")]
+    lease: Annotated[
+        LeaseResponse | None, Field(description="The lease of the worker that runs it; null while none does.")
+    ]
+    awaiting_notification: Annotated[
+        bool, Field(description="Whether the target has accepted the work and will report the outcome later.")
+    ]
     requested_action: Annotated[
         RequestedAction | None,
-        Field(description="What its user asks of the running attempt, which heeds it when it can."),
+        Field(description="What the running attempt has been asked to do; null for nothing."),
     ]
     waiting_for: Annotated[
         WaitingForResponse | None,
-        Field(description="Why its last check began no attempt; null if it waits for nothing but its time."),
+        Field(description="Why its last check started no attempt; null if it only waits for its time."),
     ]
     schedule: Annotated[
         ScheduleReferenceResponse | None,
-        Field(description="The schedule's occurrence that it is; null for a task by itself."),
+        Field(description="The schedule that it is a run of; null for a task that is none."),
     ]
     topology: Annotated[
         TopologyReferenceResponse | None,
-        Field(description="The node of a topology that it is; null for a task that is none."),
+        Field(description="The topology that it is a node of; null for a task that is none."),
     ]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
-    lateness_ms: Annotated[int | None, Field(description="How long after its due time it started.")]
-    version: Annotated[int, Field(description="Grows with every write; the ETag is made of it.")]
+    lateness_ms: Annotated[
+        int | None,
+        Field(description="How long after its due time the first attempt started, in milliseconds; null before that."),
+    ]
+    version: Annotated[int, Field(description="Grows with every write; the ETag contains it.")]
 
 
 class TaskResponse(TaskSummary):
-    """A task, whole."""
+    """A task, with its payload and result."""
 
     payload: Any
-    result: Annotated[Any, Field(description="What the target returned; null before that.")]
+    result: Annotated[Any, Field(description="What the target returned: any JSON; null before that.")]
     content_expired: Annotated[
         Sequence[Literal["payload", "result"]],
-        Field(description="What was kept outside the record and has been removed before it: it is null here."),
+        Field(description="Which of `payload` and `result` were large, have expired, and are null for this reason."),
     ]
 
 
 class TaskQueryResult(TypedDict):
-    """What an endpoint answered when it was asked about a task."""
+    """The response of a task's endpoint to a query."""
 
-    status: Annotated[int, Field(description="Of its HTTP answer, whatever it is.")]
-    body: Annotated[Any, Field(description="Its JSON; other text as a string; null if there is none.")]
+    status: Annotated[int, Field(description="HTTP status of the response.")]
+    body: Annotated[
+        Any, Field(description="Body of the response: its JSON, or other text as a string; null if there is none.")
+    ]
 
 
 class TaskPage(TypedDict):
-    """Some of the tasks of a list."""
+    """A page of tasks."""
 
     tasks: Sequence[TaskSummary]
     next_token: Annotated[
-        str | None, Field(description="Asks for the next page; null on the last one. A page may be short, or empty.")
+        str | None, Field(description="Asks for the next page; null on the last one. A page can be short or empty.")
     ]
 
 
 class AttemptResponse(TypedDict):
-    """One attempt, as the attempt history has it. Of one whose worker was lost, nobody knows more than that it was."""
+    """An attempt of a task. Most fields of an attempt whose worker was lost are null."""
 
-    attempt: Annotated[int, Field(description="Its number. A pause takes one back, and a reopened task counts anew.")]
-    fence: Annotated[int, Field(description="Unlike the number, it never repeats.")]
-    worker: Annotated[str | None, Field(description="Who ran it.")]
-    planned_at: Annotated[Instant | None, Field(description="When it was to start.")]
+    attempt: Annotated[
+        int,
+        Field(
+            description="Number of the attempt. A paused attempt does not count, and a retried task starts again "
+            "with 1."
+        ),
+    ]
+    fence: Annotated[int, Field(description="Fence of the attempt; unlike the number, it never repeats.")]
+    worker: Annotated[str | None, Field(description="The worker that ran it.")]
+    planned_at: Annotated[Instant | None, Field(description="When it was planned to start.")]
     started_at: Annotated[Instant | None, Field(description="When the target was called.")]
-    lateness_ms: Annotated[int | None, Field(description="How long after its planned start that was.")]
-    duration_ms: Annotated[int | None, Field(description="How long it took.")]
+    lateness_ms: Annotated[
+        int | None, Field(description="How long after its planned start it started, in milliseconds.")
+    ]
+    duration_ms: Annotated[int | None, Field(description="How long it took, in milliseconds.")]
     outcome: Annotated[AttemptOutcome, Field(description="How it ended.")]
     error: Annotated[
         TaskErrorResponse | None,
-        Field(description="Why it failed; of all but the last failure the message may be cut."),
+        Field(description="Why it failed; the message can be cut, except that of the last failure."),
     ]
     cost_dollars: Annotated[
-        float | None, Field(description="Estimated from assumed public prices: its writes, and its time in a worker.")
+        float | None,
+        Field(
+            description="Estimated cost in US dollars, by assumed public prices: its writes, and its time in a worker."
+        ),
     ]
 
 
@@ -207,6 +227,6 @@ class TaskBatchRejected(TypedDict):
 
 
 class TaskBatchResult(TypedDict):
-    """What became of each task of a batch, in its order."""
+    """The result of each task of a batch, in its order."""
 
     results: Sequence[TaskBatchAccepted | TaskBatchRejected]

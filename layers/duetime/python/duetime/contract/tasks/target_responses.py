@@ -21,21 +21,22 @@ class HttpTargetResponse(TypedDict):
     kind: Literal["http"]
     url: str
     phases: Annotated[
-        Sequence[Literal["prepare", "clean", "rollback"]], Field(description="What it offers besides `run`.")
+        Sequence[Literal["prepare", "clean", "rollback"]],
+        Field(description="Phases that the endpoint supports besides `run`."),
     ]
     queries: Annotated[
-        Sequence[Literal["status", "progress", "summary"]], Field(description="What it answers when it is asked.")
+        Sequence[Literal["status", "progress", "summary"]], Field(description="Queries that the endpoint answers.")
     ]
 
 
 class PullTargetResponse(TypedDict):
-    """Workers that lease the tasks of this type."""
+    """Pull workers, which lease the tasks of this type."""
 
     kind: Literal["pull"]
 
 
 class TopologyTargetResponse(TypedDict):
-    """The state machine that runs the graph in the payload."""
+    """A topology, whose graph is the payload."""
 
     kind: Literal["topology"]
 
@@ -53,7 +54,7 @@ class EventBridgeTargetResponse(TypedDict):
 
     kind: Literal["eventbridge"]
     arn: str
-    detail_type: Annotated[str | None, Field(description="Of the event; null for the type of the task.")]
+    detail_type: Annotated[str | None, Field(description="Detail type of the event; null for the type of the task.")]
 
 
 class AwsTargetResponse(TypedDict):

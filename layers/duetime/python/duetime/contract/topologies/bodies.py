@@ -32,38 +32,41 @@ def _as_node(schema: dict[str, Any]) -> None:
 
 
 class TopologyNode(TaskCreate):
-    """A node: a task without a due time, and what it waits for."""
+    """A node of a topology: a task without a due time, and the nodes that it depends on."""
 
     model_config = ConfigDict(json_schema_extra=_as_node)
 
-    depends_on: Annotated[list[str], Field(default_factory=list, description="The nodes that it waits for.")]
+    depends_on: Annotated[list[str], Field(default_factory=list, description="Names of the nodes that it depends on.")]
     trigger_rule: Annotated[
-        TriggerRule, Field(strict=False, description="How those must have ended for it to run.")
+        TriggerRule, Field(strict=False, description="How those nodes must have ended for it to run.")
     ] = TriggerRule.ALL_SUCCESS
     inputs: Annotated[
-        list[str], Field(default_factory=list, description="Those of them whose results its target is given.")
+        list[str],
+        Field(default_factory=list, description="Those of `depends_on` whose results are passed to its target."),
     ]
     expected_seconds: Annotated[
         float | None,
-        Field(ge=0, le=MAX_EXPECTED_SECONDS, description="How long it should run: its weight in the run's progress."),
+        Field(
+            ge=0, le=MAX_EXPECTED_SECONDS, description="Expected duration: its weight in the progress of the topology."
+        ),
     ] = None
 
 
 class TopologyGraph(Body):
     """A graph: what the payload of a topology's task holds."""
 
-    nodes: Annotated[dict[str, TopologyNode], Field(description="The nodes, by their names.", examples=[_NODE_EXAMPLE])]
+    nodes: Annotated[dict[str, TopologyNode], Field(description="The nodes by name.", examples=[_NODE_EXAMPLE])]
     on_failure: Annotated[
         OnFailure,
         Field(
             strict=False,
-            description="When a node has failed: start nothing more (`stop`), let the rules decide (`continue`), or "
-            "also undo what has run, in reverse order (`rollback`).",
+            description="What happens when a node has failed: no more nodes start (`stop`), the trigger rules "
+            "decide (`continue`), or what has run is also rolled back, in reverse order (`rollback`).",
         ),
     ] = OnFailure.STOP
     timeout_seconds: Annotated[
         int | None,
-        Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the run may take; null for as long as it needs."),
+        Field(ge=1, le=MAX_DEADLINE_SECONDS, description="Time limit of the whole run in seconds; null for none."),
     ] = None
 
 
@@ -78,7 +81,9 @@ class TopologyCreate(TaskLabels, TopologyGraph):
     model_config = ConfigDict(json_schema_extra=_as_creation)
 
     type: TaskType = TYPE
-    due_at: Annotated[At, Field(description="When it is due. Excludes `delay_seconds`.")] = None
+    due_at: Annotated[
+        At, Field(description="When it is due; a time in the past means now. Cannot be given with `delay_seconds`.")
+    ] = None
     delay_seconds: DelaySeconds = 0
 
 

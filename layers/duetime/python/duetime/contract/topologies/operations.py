@@ -17,8 +17,8 @@ CREATE = Operation(
     "POST /v1/topologies",
     "Create a topology",
     TASK.created("Path of the topology.").but("The topology's task; its payload is the graph."),
-    description="A graph of tasks, run as one task: a node starts the moment its own parents let it. Cycles, "
-    "unknown parents and names given twice are refused.",
+    description="A graph of tasks that runs as one task: each node starts as soon as its parents allow it. Cycles, "
+    "unknown parents and duplicate names are refused.",
     body=TopologyCreate,
     nesting=2,
     headers=(KEY,),
@@ -27,20 +27,19 @@ CREATE = Operation(
 LIST = Operation(
     "listTopologies",
     "GET /v1/topologies",
-    "List one's topologies",
-    Returns(TopologyPage, "A page of the list."),
-    description=f"The tasks that are topologies, as the list of tasks has them. A page examines at most {MAX_EXAMINED} "
-    "tasks, so it may be shorter than its `limit`, or empty, and still have a successor: go on until `next_token` is "
-    "null.",
+    "List topologies",
+    Returns(TopologyPage, "A page of topologies."),
+    description=f"Your topologies, ordered by due time. A page examines at most {MAX_EXAMINED} tasks, so it can be "
+    "shorter than `limit` or empty and still have a next page: continue until `next_token` is null.",
     query=TopologyListQuery,
 )
 READ = Operation(
     "getTopology",
     "GET /v1/topologies/{topology_id}",
-    "See where a topology and its nodes stand",
-    Returns(TopologyResponse, "The topology.", {"ETag": "The version of its task, and a hash of this answer."}),
-    description="The ETag changes whenever the answer does, also by a node. Requests that change the topology take it "
-    "as `If-Match`, and compare the version of its task alone: what its nodes did since does not matter.",
+    "Get a topology",
+    Returns(TopologyResponse, "The topology.", {"ETag": "The version of its task, and a hash of the response."}),
+    description="With the state of each node. The ETag changes whenever the response does. Requests that change the "
+    "topology take it as `If-Match` and compare the version of its task only: changes of its nodes do not matter.",
     headers=(IF_NONE_MATCH,),
     errors=(errors.ContentExpired,),
 )
@@ -53,10 +52,10 @@ def _action(
     done = TASK.but("The topology's task.")
     goes_on = replace(
         done.accepted(accepted),
-        headers={**TASK.headers, "Location": "Path of the bulk operation, if the nodes do not heed it yet."},
+        headers={**TASK.headers, "Location": "Path of the bulk operation that updates the nodes, if there is one."},
     )
     if accepted:
-        description += " What is asked holds for the run at once; with many nodes, a bulk operation has them heed it."
+        description += " The request applies to the run at once; with many nodes, a bulk operation updates them."
     return Operation(
         f"{name}Topology",
         f"POST /v1/topologies/{{topology_id}}/{name}",
@@ -73,23 +72,26 @@ def _action(
 RETRY = _action(
     "retry",
     "Retry a failed topology",
-    "What succeeded is kept with its results; what failed, and what waited for that, runs again as new tasks. Asking "
-    "again once it was retried changes nothing, unless it has failed since.",
+    "Nodes that succeeded are kept with their results; nodes that failed, and those that waited for them, run again "
+    "as new tasks. Repeating the request changes nothing, unless it has failed again.",
     also=(errors.ContentExpired,),
 )
 CANCEL = _action(
     "cancel",
     "Cancel a topology",
-    "What has not started is cancelled; what runs is asked to stop. A topology that failed under `rollback` is not "
-    "rolled back any further.",
-    "Its nodes are being stopped.",
+    "Nodes that have not started are cancelled; running nodes are asked to stop. A rollback that follows a failure "
+    "is stopped, too.",
+    "The nodes are being cancelled.",
 )
 PAUSE = _action(
-    "pause", "Hold a topology", "Nothing more starts; what runs goes on to its end.", "It has begun, and holds."
+    "pause",
+    "Pause a topology",
+    "No more nodes start; running nodes continue to their end.",
+    "The topology has started, and is being paused.",
 )
 RESUME = _action(
     "resume",
-    "Let a paused topology go on",
-    "With all its nodes. One that goes on already stays as it is.",
-    "Its nodes are being resumed.",
+    "Resume a paused topology",
+    "All its nodes continue. Repeating the request changes nothing.",
+    "The nodes are being resumed.",
 )

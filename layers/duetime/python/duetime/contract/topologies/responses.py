@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 
 
 class NodeResponse(TypedDict):
-    """A node, and where it stands."""
+    """A node of a topology, and its state."""
 
-    task_id: Annotated[str | None, Field(description="Its task; null before the topology has begun.")]
+    task_id: Annotated[str | None, Field(description="Id of its task; null before the topology has started.")]
     type: str
     state: State
-    reason: Annotated[str | None, Field(description="Why it was cancelled: `skipped`, `upstream_failed`, `stopped`.")]
+    reason: Annotated[
+        str | None,
+        Field(description="Why it was cancelled: `skipped`, `upstream_failed` or `stopped`; null if it was not."),
+    ]
     percent: int
     depends_on: list[str]
     trigger_rule: TriggerRule
@@ -42,21 +45,21 @@ class NodeResponse(TypedDict):
     finished_at: Annotated[
         Instant | None,
         Field(
-            description="As of any task: when its outcome and all that follows it were done. Its children may have "
-            "started before, at the end of its last attempt, which its attempts tell."
+            description="When its outcome was stored and followed up. Its children may have started before, at the "
+            "end of its last attempt."
         ),
     ]
 
 
 class CriticalPathResponse(TypedDict):
-    """The chain of nodes that the end of the run waits for."""
+    """The chain of nodes that determines when the run ends."""
 
     nodes: list[str]
     seconds: float
 
 
 class TopologySummary(TypedDict):
-    """A topology as lists show it: its task."""
+    """A topology as lists show it."""
 
     id: str
     state: State
@@ -73,24 +76,26 @@ class TopologySummary(TypedDict):
 
 
 class TopologyPage(TypedDict):
-    """Some of an owner's topologies."""
+    """A page of topologies."""
 
     topologies: Sequence[TopologySummary]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
 
 
 class TopologyResponse(TopologySummary):
-    """A topology: its task, and its graph with where each node stands."""
+    """A topology: its task, and the state of each node of its graph."""
 
-    run: Annotated[int, Field(description="Counts its runs; 0 before the first.")]
+    run: Annotated[int, Field(description="Number of the run; 0 before the first.")]
     on_failure: OnFailure
     timeout_seconds: int | None
-    percent: Annotated[int, Field(description="How far it has come, each node by how long it is expected to run.")]
-    counts: Annotated[Mapping[str, int], Field(description="How many nodes stand where.")]
+    percent: Annotated[
+        int, Field(description="Progress of the run in percent; each node counts by its expected duration.")
+    ]
+    counts: Annotated[Mapping[str, int], Field(description="Number of nodes by state.")]
     critical_path: CriticalPathResponse
     operation: Annotated[
         BulkOperationResponse | None,
-        Field(description="What was started last to have all nodes heed a request; a small topology needs none."),
+        Field(description="The latest bulk operation on its nodes; null if there was none, as for small topologies."),
     ]
     nodes: Mapping[str, NodeResponse]
 

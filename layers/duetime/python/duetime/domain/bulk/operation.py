@@ -25,8 +25,7 @@ class BulkKind(StrEnum):
     """What is done with each task.
 
     Attributes:
-        END: what is left of a topology that failed, or whose task has ended, is cancelled, stopped or rolled back; no
-            user asks for it.
+        END: what is left of a topology that has failed or ended is cancelled, stopped or rolled back.
     """
 
     CANCEL = "cancel"
@@ -38,7 +37,7 @@ class BulkKind(StrEnum):
 
 
 class BulkState(StrEnum):
-    """Where an operation stands."""
+    """The state of a bulk operation."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"

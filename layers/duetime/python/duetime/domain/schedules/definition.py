@@ -22,12 +22,12 @@ _OF_CLOCK = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
 
 
 class Overlap(StrEnum):
-    """What becomes of an occurrence that is due while the one before still runs.
+    """What happens to an occurrence that is due while the previous one still runs.
 
     Attributes:
         SKIP: it does not run.
-        BUFFER_ONE: one waits and runs afterwards.
-        ALLOW_ALL: they run side by side.
+        BUFFER_ONE: one occurrence waits, and runs afterwards.
+        ALLOW_ALL: they run at the same time.
     """
 
     SKIP = "skip"
@@ -36,11 +36,11 @@ class Overlap(StrEnum):
 
 
 class OnExcluded(StrEnum):
-    """What becomes of an occurrence at a time that a calendar does not let work run.
+    """What happens to an occurrence at a time that a calendar excludes.
 
     Attributes:
         SKIP: it does not run.
-        MOVE: it runs at the next working moment, once for all that were moved there.
+        MOVE: it runs at the next time that is not excluded; several that are moved there run once.
     """
 
     SKIP = "skip"

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class ScheduleState(StrEnum):
-    """Where a schedule stands.
+    """The state of a schedule.
 
     Attributes:
-        ACTIVE: it produces tasks.
-        PAUSED: its user, or a failure, holds it.
-        ENDED: nothing is to come any more.
+        ACTIVE: it creates tasks.
+        PAUSED: by its owner, or by a failure.
+        ENDED: it has no more occurrences.
     """
 
     ACTIVE = "active"

@@ -35,11 +35,11 @@ _NEAR = 2 * DAY
 
 
 class Gap(StrEnum):
-    """What happens to a wall time that the clock jumps over.
+    """What happens to a local time that the clock skips when it is set forward.
 
     Attributes:
-        SKIP: it does not come.
-        SHIFT_FORWARD: it comes at the first moment after the gap; several of one gap come once.
+        SKIP: there is no occurrence.
+        SHIFT_FORWARD: the occurrence is at the first moment after the gap; several of one gap are one.
     """
 
     SKIP = "skip"
@@ -47,11 +47,11 @@ class Gap(StrEnum):
 
 
 class Fold(StrEnum):
-    """What happens to a wall time that the clock shows twice.
+    """What happens to a local time that occurs twice, when the clock is set back.
 
     Attributes:
-        FIRST: it comes the first time only.
-        BOTH: it comes both times.
+        FIRST: there is one occurrence, at the first time.
+        BOTH: there are two occurrences.
     """
 
     FIRST = "first"

@@ -19,7 +19,16 @@ class TaskError:
 
 
 class AttemptOutcome(StrEnum):
-    """How an attempt ended."""
+    """How an attempt ended.
+
+    Attributes:
+        RETRIED: it failed, and another attempt follows.
+        FAILED: it failed, and no other attempt follows.
+        LOST: its worker did not report in time.
+        PAUSED: it was asked to pause; it does not count as an attempt.
+        CANCELLED: it was asked to cancel.
+        ROLLED_BACK: the target's `rollback` has run.
+    """
 
     SUCCEEDED = "succeeded"
     RETRIED = "retried"

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class Cause(StrEnum):
-    """Why an occurrence of a schedule was placed.
+    """Why a schedule created a task.
 
     Attributes:
-        SCHEDULE: its timing says so.
-        MANUAL: its owner asked for a run now.
-        BACKFILL: its owner asked for a past period.
+        SCHEDULE: its timing.
+        MANUAL: a run by request.
+        BACKFILL: a backfill of a past period.
     """
 
     SCHEDULE = "schedule"

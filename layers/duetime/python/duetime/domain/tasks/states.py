@@ -11,30 +11,33 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a task stands; the first design's word follows in brackets."""
+    """The state of a task.
+
+    Attributes:
+        BLOCKED: waits for its parents in a topology.
+        SCHEDULED: waits for its due time, or is on a queue.
+        PREPARING: leased; the target's `prepare` runs.
+        RUNNING: leased; the target runs, or has accepted the work and will report the outcome.
+        WAITING: waits for its next attempt, or for something that an attempt needs.
+        PAUSED: held by its owner.
+        SUCCEEDED: ended with success.
+        FAILED: ended with a failure, after its last attempt.
+        ROLLING_BACK: leased; the target's `rollback` runs.
+        ROLLED_BACK: the target's `rollback` has run.
+        CANCELLED: cancelled before it ended by itself.
+    """
 
     BLOCKED = "blocked"
-    """Waits for parents in a topology. [Init]"""
     SCHEDULED = "scheduled"
-    """Waits for its time, or is on a queue. [Create]"""
     PREPARING = "preparing"
-    """Leased; the target's `prepare` runs. [Prepare]"""
     RUNNING = "running"
-    """Leased; the target runs, or has accepted and will notify. [Running]"""
     WAITING = "waiting"
-    """Waits for its next attempt, or for something that an attempt needs. [Postpose]"""
     PAUSED = "paused"
-    """Held by its user. [Pause]"""
     SUCCEEDED = "succeeded"
-    """Ended well. [Success, then Finish]"""
     FAILED = "failed"
-    """Ended badly, after its last attempt. [Fail, then Finish]"""
     ROLLING_BACK = "rolling_back"
-    """Leased; the target's `rollback` runs. [Rollback]"""
     ROLLED_BACK = "rolled_back"
-    """The target's `rollback` has run. [Rollback]"""
     CANCELLED = "cancelled"
-    """Taken back before it ran. [None]"""
 
 
 STARTABLE = frozenset({State.SCHEDULED, State.WAITING})

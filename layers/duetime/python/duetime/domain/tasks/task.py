@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Priority(StrEnum):
-    """Which queue a due task waits on. Priority orders due work; it never advances time."""
+    """The priority of a task: it orders tasks that are due at the same time."""
 
     HIGH = "high"
     NORMAL = "normal"
@@ -30,7 +30,7 @@ class Priority(StrEnum):
 
 
 class LockScope(StrEnum):
-    """For how much of an attempt a lock is held.
+    """For which part of an attempt a lock is held.
 
     Attributes:
         TASK: for all its phases, from before `prepare` until after `clean`, and for a rollback.
@@ -64,7 +64,7 @@ class Progress:
 
 
 class RequestedAction(StrEnum):
-    """What a user asks of a running attempt, which heeds it when it can."""
+    """What a running attempt has been asked to do."""
 
     PAUSE = "pause"
     CANCEL = "cancel"

@@ -9,19 +9,19 @@ from enum import StrEnum
 
 
 class WaitReason(StrEnum):
-    """What a task waits for besides its time. Values may be added.
+    """What a task waits for besides its time.
 
     Attributes:
-        LOCK: the lock that it names.
-        CONCURRENCY_LIMIT: a place among the tasks of its type, or of its owner, that may run at once.
-        SWITCH: its type, its owner or everything is stopped.
-        CIRCUIT: the host that it calls fails again and again, and is left in peace for a while.
-        OVERLAP: an earlier run of its schedule goes on.
+        LOCK: its lock.
+        CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
+        SWITCH: its type, its owner or all tasks are stopped.
+        CIRCUIT: the host that it calls keeps failing, and is not called for a while.
+        OVERLAP: an earlier run of its schedule.
         HANDLERS: the handlers cannot be imported.
-        WORKER: a worker that has time for it.
-        TARGET: its target took no more calls.
-        TOPOLOGY: the state machine of a topology, or nodes of its run before.
-        OTHER: something else; the text says what.
+        WORKER: a free worker.
+        TARGET: its target does not accept more calls now.
+        TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
+        OTHER: something else, which the text names.
     """
 
     LOCK = "lock"

@@ -21,9 +21,9 @@ class OnFailure(StrEnum):
     """What happens to a topology when one of its nodes has failed.
 
     Attributes:
-        STOP: no other node starts; those that run go on to their end.
-        CONTINUE: the rules decide, node by node.
-        ROLLBACK: as `STOP`, then what has run is rolled back, in reverse order of dependency.
+        STOP: no more nodes start; running nodes continue to their end.
+        CONTINUE: the trigger rules decide for each node.
+        ROLLBACK: as `stop`; then what has run is rolled back, in reverse order of dependency.
     """
 
     STOP = "stop"

@@ -24,7 +24,16 @@ from enum import StrEnum
 
 
 class TriggerRule(StrEnum):
-    """What a node asks of its parents; the module's table says it exactly."""
+    """How the parents of a node must have ended for it to run.
+
+    Attributes:
+        ALL_SUCCESS: all have succeeded.
+        ALL_DONE: all have ended, in whatever way.
+        ONE_SUCCESS: one has succeeded; the others need not have ended.
+        ONE_FAILED: one has failed; the others need not have ended.
+        NONE_FAILED: all have ended, and none has failed.
+        ALWAYS: at once, however they end.
+    """
 
     ALL_SUCCESS = "all_success"
     ALL_DONE = "all_done"

@@ -1,0 +1,75 @@
+"""What the document says of operations and fields: something of each, and nothing that is left over."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.openapi.document import document
+from duetime.contract.openapi.field_descriptions import MEANINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
+SCHEMAS = DOCUMENT["components"]["schemas"]
+PRIVATE = re.compile(
+    r"\b(asked for|heed\w*|first design\w*|let (in|run)|looked at|sign of life|one's own|placed|goes on|gives? up)\b"
+)
+"""Words that are not those of the field, or that earlier versions of the texts had."""
+
+
+def operations() -> Iterator[dict[str, Any]]:
+    """Every operation, and every request that the scheduler makes."""
+    for part in ("paths", "webhooks"):
+        for methods in DOCUMENT[part].values():
+            yield from methods.values()
+
+
+def descriptions(value: object) -> Iterator[str]:
+    """Every text of a part of the document."""
+    if isinstance(value, list):
+        for each in value:
+            yield from descriptions(each)
+    elif isinstance(value, dict):
+        yield from (value[name] for name in ("summary", "description") if isinstance(value.get(name), str))
+        for name, each in value.items():
+            if name not in ("example", "examples", "value"):
+                yield from descriptions(each)
+
+
+def test_every_field_is_described() -> None:
+    """Each property of each model has a description, or refers to a model that has one."""
+    bare = [
+        f"{model}.{name}"
+        for model, schema in SCHEMAS.items()
+        for name, field in schema.get("properties", {}).items()
+        if not field.get("description") and "$ref" not in field
+    ]
+    assert bare == []
+    assert [name for name, schema in SCHEMAS.items() if not schema.get("description")] == []
+
+
+def test_descriptions_say_more_than_summaries() -> None:
+    """The description of an operation does not repeat its summary, but for an action that needs no more words."""
+    same = {one["operationId"] for one in operations() if one["description"] == one["summary"]}
+    assert same <= {"updateTask", "deleteTask"}
+
+
+def test_each_meaning_by_name_is_used() -> None:
+    """No meaning is left of a field that was renamed."""
+    used = {
+        name
+        for schema in SCHEMAS.values()
+        for name, field in schema.get("properties", {}).items()
+        if field.get("description") == MEANINGS.get(name)
+    }
+    assert set(MEANINGS) - used == set()
+
+
+def test_texts_are_written_for_users() -> None:
+    """No text is in the words of the authors alone."""
+    parts = [DOCUMENT[name] for name in ("info", "tags", "paths", "webhooks", "components")]
+    texts = set(descriptions(parts))
+    assert {text for text in texts if PRIVATE.search(text)} == set()
