@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
-from duetime.composition.schedules import ScheduleServices
+from duetime.composition.schedule_requests import ScheduleRequestServices
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE
@@ -26,7 +26,7 @@ __all__ = ["metered"]
 def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make an ordinary schedule of the type `report`."""
     spec = ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields)
-    return composed(ScheduleServices).creator.create(OWNER, spec).stored
+    return composed(ScheduleRequestServices).creator.create(OWNER, spec).stored
 
 
 def ticked(stack: Stack, minutes: int) -> None:

@@ -12,7 +12,7 @@ from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.locks import LockServices
 from duetime.composition.pull import PullServices
 from duetime.composition.root import Part
-from duetime.composition.schedules import ScheduleServices
+from duetime.composition.schedule_requests import ScheduleRequestServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
@@ -121,27 +121,27 @@ class ApiServices(Part):
     @property
     def manual_runs(self) -> ManualRuns:
         """Runs and backfills schedules."""
-        return self.part(ScheduleServices).manual_runs
+        return self.part(ScheduleRequestServices).manual_runs
 
     @property
     def schedule_creator(self) -> ScheduleCreator:
         """Creates schedules."""
-        return self.part(ScheduleServices).creator
+        return self.part(ScheduleRequestServices).creator
 
     @property
     def schedule_manager(self) -> ScheduleManager:
         """Updates and controls schedules."""
-        return self.part(ScheduleServices).manager
+        return self.part(ScheduleRequestServices).manager
 
     @property
     def schedule_preview(self) -> SchedulePreview:
         """Tells what schedules have done and will do."""
-        return self.part(ScheduleServices).preview
+        return self.part(ScheduleRequestServices).preview
 
     @property
     def calendar_manager(self) -> CalendarManager:
         """Keeps calendars."""
-        return self.part(ScheduleServices).calendar_manager
+        return self.part(ScheduleRequestServices).calendar_manager
 
     @property
     def topology_service(self) -> TopologyService:
