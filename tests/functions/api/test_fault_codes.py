@@ -14,16 +14,9 @@ PERIOD = {"scheduled_after": "2026-11-01T00:00:00Z", "scheduled_before": "2026-1
 REPORTS = {"filter": {"type": "report"}}
 REFUSED: list[tuple[str, str, dict[str, Any], dict[str, str]]] = [
     ("POST", "/v1/tasks", {"type": "report", "due_at": "2036-12-01T00:00:00Z"}, {"due_at": "out_of_range"}),
-    (
-        "POST",
-        "/v1/tasks",
-        {"type": "report", "due_at": "2026-12-01T00:00:00Z", "delay_seconds": 5},
-        {"due_at": "conflict", "delay_seconds": "conflict"},
-    ),
     ("POST", "/v1/tasks/cancel", {"filter": {}}, {"filter": "required"}),
     ("POST", "/v1/tasks/cancel", {**REPORTS, "all": True}, {"all": "conflict"}),
     ("POST", "/v1/tasks/cancel", {"filter": {"state": "failed"}}, {"filter.state": "not_allowed"}),
-    ("POST", "/v1/tasks/update", {**REPORTS, "update": {}}, {"update": "required"}),
     ("POST", "/v1/tasks/cancel", {**REPORTS, "confirmation_token": "x"}, {"confirmation_token": "conflict"}),
     ("POST", "/v1/schedules", {**SCHEDULE, "rate": "5 minutes"}, {"rate": "conflict"}),
     ("POST", "/v1/schedules", {**SCHEDULE, "cron": "61 * * * *"}, {"cron": "out_of_range"}),

@@ -17,7 +17,7 @@ class RequestError(Exception):
 
 
 class FaultCode(StrEnum):
-    """What kind of fault it is, for programs; more may be added."""
+    """The kind of fault, for programs."""
 
     REQUIRED = "required"
     UNKNOWN_FIELD = "unknown_field"

@@ -40,17 +40,16 @@ OWNER = Header(
 )
 KEY = Header(
     "Idempotency-Key",
-    "Repeating a request with the same key and body does nothing more and answers the same; another body is refused.",
+    "Repeating a request with the same key and body answers the same task; with another body it is refused.",
     {"pattern": f"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$"},
 )
-IF_MATCH = Header("If-Match", "Only if it is still at this ETag; without it, whatever it is at.")
-IF_NONE_MATCH = Header("If-None-Match", "ETags that the caller has; if it is at one of them, the answer is 304.")
-
-REPLAYED = "Idempotent-Replayed"
-"""Header of an answer that an earlier request with the same idempotency key got as well."""
+IF_MATCH = Header("If-Match", "Only if the task is still at this ETag; without it, whatever it is at.")
+IF_NONE_MATCH = Header("If-None-Match", "ETags that the caller has; if the task is at one of them, the answer is 304.")
 
 CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name)
 """Headers on which it depends whether a request takes effect: none is ever ignored by what changes something."""
+REPLAYED = "Idempotent-Replayed"
+"""Header of an answer that an earlier request with the same idempotency key was given as well."""
 
 _ALWAYS = (request_errors.ParametersInvalid,)
 _OF_A_CALLER = (request_errors.CallerUnknown, request_errors.CallerForbidden, errors.Unavailable)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import BODY
-from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.schedules.bodies import SchedulePatch, TaskTemplate
@@ -94,7 +94,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
     task: object = {}
     if isinstance(value, dict):
         if not value:
-            raise FieldsInvalid([Fault(BODY, "names no field to change", FaultCode.REQUIRED)])
+            raise FieldsInvalid([Fault(BODY, "names no field to change")])
         reject_invalid_values(value, document)
         task = value.get(_TASK, {})
         # Its task is read once it is merged; its own name changes nothing.
@@ -102,7 +102,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
         document = replace(document, value=value)
     body = read_writable(SchedulePatch, document)
     if not isinstance(task, dict):
-        raise FieldsInvalid([Fault(_TASK, "should be an object", FaultCode.WRONG_TYPE)])
+        raise FieldsInvalid([Fault(_TASK, "should be an object")])
     given = body.model_fields_set
     fields: dict[str, Any] = {
         each: getattr(body, each) for each in (*PLAIN_FIELDS, "dst_gap", "dst_fold") if each in given

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import BODY, path_of
-from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks.bodies import (
     EventBridgeTarget,
     HandlerTarget,
@@ -48,7 +48,7 @@ def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
     _reject_contradictions(body, place)
     given = body.model_fields_set
     if not given:
-        raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change", FaultCode.REQUIRED)])
+        raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change")])
     fields: Any = {name: value for name, value in _plain_fields(body).items() if name in given}
     return TaskChange(
         fields=fields,
@@ -96,20 +96,20 @@ def _reject_contradictions(body: TaskFields, place: Place) -> None:
         reason = "cannot be given together with"
         raise FieldsInvalid(
             [
-                Fault(path_of((*place, "due_at")), f"{reason} delay_seconds", FaultCode.CONFLICT),
-                Fault(path_of((*place, "delay_seconds")), f"{reason} due_at", FaultCode.CONFLICT),
+                Fault(path_of((*place, "due_at")), f"{reason} delay_seconds"),
+                Fault(path_of((*place, "delay_seconds")), f"{reason} due_at"),
             ]
         )
     if body.rollback_on_failure and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
-        reason = "needs 'rollback' among the phases of the target"
-        raise FieldsInvalid([Fault(path_of((*place, "rollback_on_failure")), reason, FaultCode.CONFLICT)])
+        raise FieldsInvalid(
+            [Fault(path_of((*place, "rollback_on_failure")), "needs 'rollback' among the phases of the target")]
+        )
 
 
 def _payload(body: TaskFields, place: Place) -> bytes:
     payload = compact(body.payload)
     if len(payload) > MAX_PAYLOAD_BYTES:
-        reason = f"is larger than {MAX_PAYLOAD_BYTES} bytes"
-        raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.TOO_LONG)])
+        raise FieldsInvalid([Fault(path_of((*place, "payload")), f"is larger than {MAX_PAYLOAD_BYTES} bytes")])
     return payload
 
 
