@@ -96,7 +96,7 @@ def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
     for line in (
         "from      2026-11-01 09:00:00 JST (20 d 12 h ago)",
         "until     2026-12-24 09:00:00 JST (in 32 d 12 h)",
-        "backfill  1a2b running: 3 of 19 occurrences created, 2026-11-01 09:00:00 JST to 2026-11-20 09:00:00 JST",
+        "backfill  1a2b running: 3 of 19 runs started, 2026-11-01 09:00:00 JST to 2026-11-20 09:00:00 JST",
         "catch up  2 h",
     ):
         assert line in shown

@@ -122,11 +122,15 @@ def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deploym
 def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
     """The sheet tells the id and how far it is."""
     nightly(client)
-    assert "1a2b running: 3 of 19 occurrences created" in duetime("schedules", "show", "nightly").stdout
-    assert duetime("schedules", "cancel-backfill", "nightly", "1a2b").exit_code == 0
+    assert "1a2b running: 3 of 19 runs started" in duetime("schedules", "show", "nightly").stdout
+    assert duetime("schedules", "backfills", "cancel", "nightly", "1a2b").exit_code == 0
     last = deployment.received[-1]
     assert (last.method, last.path) == ("DELETE", "/stage/v1/schedules/nightly/backfills/1a2b")
-    assert "1a2b running: 3 of 19" in duetime("schedules", "backfills", "nightly").stdout
+    assert "1a2b running: 3 of 19" in duetime("schedules", "backfills", "list", "nightly").stdout
+    assert "1a2b running: 3 of 19" in duetime("schedules", "backfills", "show", "nightly", "1a2b").stdout
+    period = ("--after", "2026-11-01T00:00Z", "--before", "2026-11-20T00:00Z")
+    made = duetime("schedules", "backfills", "create", "nightly", *period, "--per-minute", "6", "--json")
+    assert json.loads(made.stdout)["id"] == "1a2b"
     assert client.get_backfill("nightly", "1a2b").runs_started == 3
     assert [each.id for each in client.list_backfills("nightly")] == ["1a2b"]
 
@@ -257,7 +261,7 @@ def test_every_kind_of_timing_has_its_option(
         (["create", "x", "t", "--start", "tomorrow"], "--start"),
         (["create", "x", "t", "--overlap", "queue"], "--overlap"),
         (["update", "x"], "nothing to update"),
-        (["backfill", "x"], "--after"),
+        (["backfills", "create", "x"], "--after"),
         (["occurrences", "x", "--after", "then"], "--after"),
         (["preview", "--count", "0"], "--count"),
         (["list", "--state", "running"], "--state"),

@@ -116,7 +116,7 @@ def backfill_line(backfill: Backfill, clock: Clock) -> str:
     state = "finished" if backfill.finished_at else "running"
     bounds = (backfill.scheduled_after, backfill.scheduled_before)
     start, end = (full_moment(localized(each, clock)) for each in bounds)
-    done = f"{backfill.runs_started} of {counted(backfill.occurrences, 'occurrence')} created"
+    done = f"{backfill.runs_started} of {counted(backfill.occurrences, 'run')} started"
     return f"{state}: {done}, {start} to {end}"
 
 

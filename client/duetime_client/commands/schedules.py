@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duetime_client.commands import apply, schedule_control
+from duetime_client.commands import apply, backfills, schedule_control
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import say, show_json
@@ -185,4 +185,5 @@ def preview(
 
 
 schedule_control.add_to(app)
+app.add_typer(backfills.app, name="backfills")
 apply.add_to(app)

@@ -1,0 +1,82 @@
+"""`duetime schedules backfills`: list, show, create, cancel."""
+
+from typing import Annotated
+
+import typer
+
+from duetime_client.commands.clock import Clock
+from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.console import show_json
+from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.schedule_options import ScheduleName
+from duetime_client.commands.schedule_views import show_backfills
+from duetime_client.commands.task_arguments import moment
+
+app = CommandGroup(help="Run the occurrences of past periods, and follow or cancel that.", no_args_is_help=True)
+BackfillId = Annotated[str, typer.Argument(metavar="ID", help="Id of the backfill, from `schedules backfills list`.")]
+
+
+@app.command("list")
+def list_backfills(
+    context: typer.Context,
+    name: ScheduleName,
+    *,
+    deployment: Deployment,
+    as_json: AsJson = False,
+) -> None:
+    """List the backfills of a schedule, with their progress; with --json, as one array."""
+    with connected(context, deployment) as client:
+        found = client.list_backfills(name)
+    if as_json:
+        show_json([each.document for each in found])
+    else:
+        show_backfills(found, context.ensure_object(Clock))
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    name: ScheduleName,
+    backfill_id: BackfillId,
+    *,
+    deployment: Deployment,
+    as_json: AsJson = False,
+) -> None:
+    """Show one backfill, with its progress."""
+    with connected(context, deployment) as client:
+        found = client.get_backfill(name, backfill_id)
+    show_backfills([found], context.ensure_object(Clock), as_json=as_json)
+
+
+@app.command()
+def create(
+    context: typer.Context,
+    name: ScheduleName,
+    *,
+    deployment: Deployment,
+    after: Annotated[str, typer.Option("--after", metavar="TIME", help="Start of the period.")],
+    before: Annotated[str, typer.Option("--before", metavar="TIME", help="End of the period, excluded; in the past.")],
+    per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many tasks per minute.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the occurrences of a past period, a number of them per minute."""
+    clock = context.ensure_object(Clock)
+    start, end = moment(after, clock, "--after"), moment(before, clock, "--before")
+    with connected(context, deployment) as client:
+        begun = client.create_backfill(name, start, end, per_minute=per_minute)
+    show_backfills([begun], clock, as_json=as_json)
+
+
+@app.command()
+def cancel(
+    context: typer.Context,
+    name: ScheduleName,
+    backfill_id: BackfillId,
+    *,
+    deployment: Deployment,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel a backfill; tasks that it has created still run."""
+    with connected(context, deployment) as client:
+        cancelled = client.cancel_backfill(name, backfill_id)
+    show_backfills([cancelled], context.ensure_object(Clock), as_json=as_json)

@@ -1,0 +1,98 @@
+"""Every `duetime` command that a page shows is one that the command line takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from duetime_client.commands.app import app
+from tests.docs.pages import PAGES, ROOT, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ROOT_COMMAND = typer.main.get_command(app)
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that it does not take; it has no public name for it."""
+COMMANDS_OF_PAGES = sorted({*PAGES, ROOT / "client" / "README.md"})
+_FENCE = re.compile(r"^ *```(?:console|sh|bash|shell)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_CALL = re.compile(r"^ *(?:\$ )?(?:[A-Z_]+=\S+ |uvx? (?:tool )?run |\.venv/bin/)*duetime (?P<rest>.*)$")
+_SPAN = re.compile(r"`duetime ([^`\n]+)`")
+_NO_COMMAND = {"task"}
+"""The detail type of events, which begins with the same word."""
+_REDIRECTION = re.compile(r"\s(?:[|>&]|2>).*$|\s#.*$")
+_FILE = re.compile(r"\w[\w./-]*\.(?:json|ics|ya?ml|txt)")
+_PLACEHOLDER = re.compile(r"[…<]|\.\.\.")
+
+
+def shown_in(text: str) -> Iterator[str]:
+    """What follows `duetime` in the blocks of a page: whole command lines."""
+    for block in _FENCE.findall(text):
+        for line in block.replace("\\\n", " ").splitlines():
+            if (found := _CALL.match(line)) is not None:
+                yield _REDIRECTION.sub("", found["rest"])
+
+
+def named_in(text: str) -> Iterator[str]:
+    """What follows `duetime` in the running text of a page: the beginnings of command lines."""
+    return (
+        each
+        for each in _SPAN.findall(_FENCE.sub("", text))
+        if not _PLACEHOLDER.search(each) and each not in _NO_COMMAND
+    )
+
+
+def check(arguments: list[str], *, whole: bool) -> None:
+    """Parse a command line as it would be run; of the beginning of one, only its commands and options.
+
+    Raises:
+        USAGE_ERROR: there is no such command, option or value, or something is missing.
+    """
+    command, context = ROOT_COMMAND, typer.Context(ROOT_COMMAND, info_name="duetime")
+    while isinstance(command, TyperGroup) and arguments and not arguments[0].startswith("-"):
+        _, found, arguments = command.resolve_command(context, arguments)
+        assert found is not None
+        command, context = found, typer.Context(found, parent=context, info_name=found.name)
+    if whole:
+        command.make_context(command.name or "", arguments, parent=context.parent)
+        return
+    known = {name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)}
+    if unknown := [each for each in arguments if each.startswith("--") and each.partition("=")[0] not in known]:
+        raise USAGE_ERROR(f"no such option: {unknown[0]}")
+
+
+@pytest.mark.parametrize("page", COMMANDS_OF_PAGES, ids=name_of)
+def test_every_command_of_a_page_is_taken(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its names, options, values and arguments; nothing is run."""
+    monkeypatch.setenv("DUETIME_URL", "https://api.example.org")
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    refused: list[str] = []
+    for whole, lines in ((True, shown_in(text)), (False, named_in(text))):
+        for line in lines:
+            try:
+                arguments = shlex.split(line)
+                for name in filter(_FILE.fullmatch, arguments):
+                    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+                    (tmp_path / name).touch()
+                check(arguments, whole=whole)
+            except typer.Exit:
+                continue
+            except (USAGE_ERROR, ValueError) as error:
+                refused.append(f"duetime {line}: {error}")
+    assert refused == []
+
+
+def test_the_pages_show_commands() -> None:
+    """The check above finds what it is there for, and can fail."""
+    found = [line for page in COMMANDS_OF_PAGES for line in shown_in(page.read_text(encoding="utf-8"))]
+    assert len(found) > 50
+    for wrong in ("tasks remove x", "schedules list --colour red", "tasks cancel --type", "schedules show"):
+        with pytest.raises(USAGE_ERROR):
+            check(wrong.split(), whole=True)
