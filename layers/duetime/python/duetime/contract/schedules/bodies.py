@@ -81,7 +81,9 @@ ScheduleName = Annotated[
     ),
 ]
 Reason = Annotated[str, Field(max_length=MAX_NOTE_LENGTH), AfterValidator(printable)]
-Moment = Annotated[Millis, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
+Moment = Annotated[
+    Millis, BeforeValidator(instant_of), WithJsonSchema({**TIME_SCHEMA, "examples": ["2026-11-20T00:00:00Z"]})
+]
 
 
 class TaskTemplate(TaskCreate):
