@@ -134,8 +134,9 @@ class Environment:
     which all functions of the account share. Empty: the functions take what is left."""
 
     long_polls: int = 5
-    """Most requests of the API that may wait at once, for an outcome (`wait=`) or for tasks to lease: each keeps one of
-    the API's executions busy meanwhile. Those beyond are answered at once, as at the end of their wait."""
+    """Maximum number of API requests that wait at once (`wait_seconds`), for an outcome or for tasks to lease: each
+    keeps one of the API's executions busy meanwhile. Further requests are answered at once, as at the end of their
+    wait."""
 
     authentication: Authentication = Authentication.IAM
     """Who may call the API: signed requests (`iam`), bearer tokens (`jwt`), anyone (`none`, local only)."""

@@ -1,20 +1,20 @@
-"""Every limit of duetime, written down once: the API rejects by them, the docs and the OpenAPI page show them."""
+"""All limits of duetime: the API rejects by them, the docs and the OpenAPI document show them."""
 
 from __future__ import annotations
 
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 MAX_DUE_AHEAD = 3_653 * DAY
-"""A task may be due this far ahead: ten years."""
+"""How far in the future a task can be due: ten years."""
 
 MAX_PAYLOAD_BYTES = 1_048_576
-"""A payload's JSON, in bytes of UTF-8."""
+"""Size of a payload's JSON, in bytes of UTF-8."""
 MAX_RESULT_BYTES = 262_144
-"""A result's JSON, in bytes of UTF-8; a larger one fails the attempt."""
+"""Size of a result's JSON, in bytes of UTF-8; a larger result fails the attempt."""
 MAX_BODY_BYTES = 5_242_880
-"""A request's body. API Gateway hands on 10 MB, Lambda takes 6 MB (Source: AWS Lambda quotas)."""
+"""Size of a request's body, in bytes. API Gateway passes on 10 MB, Lambda accepts 6 MB (Source: AWS Lambda quotas)."""
 MAX_JSON_DEPTH = 64
-"""Nesting of a request's JSON."""
+"""Levels of nesting in a request's JSON."""
 MAX_NUMBER_DIGITS = 38
 """Digits of a number: DynamoDB's own precision (Source: DynamoDB Developer Guide, "Number")."""
 
@@ -23,27 +23,27 @@ MAX_BATCH = 100
 MAX_PAGE = 100
 """Tasks on one page of a list."""
 MAX_EXAMINED = 1_000
-"""Records that one page of a filtered list reads at most before it hands out a token to go on."""
+"""Records that one page of a filtered list reads before it returns a token to continue with."""
 
 BULK_INLINE = 1_200
-"""Milliseconds that a request which concerns many tasks works before it is answered; what is left then goes on in a
-bulk operation."""
+"""Milliseconds for which a request on many tasks works before the response; a bulk operation does the rest."""
 BULK_INLINE_NODES = 500
-"""A topology of more nodes than this is paused, resumed or stopped by a bulk operation."""
+"""A topology with more nodes than this is paused, resumed or cancelled by a bulk operation."""
 BULK_STEP = 5 * SECOND
-"""How long a bulk operation goes on before it stores how far it is, and checks whether it is still wanted."""
+"""How long a bulk operation works before it stores its progress and checks whether it was cancelled."""
 BULK_LEASE = 30 * SECOND
-"""Whoever runs a bulk operation and stores nothing for so long is replaced; longer than a step and the longest
-pause of its pace."""
+"""When a bulk operation has stored no progress for this long, another invocation continues it; longer than a step and
+the longest pause between tasks."""
 BULK_INVOCATION = 12 * MINUTE
-"""How long one invocation runs an operation; the next goes on from there."""
+"""How long one invocation runs a bulk operation; the next one continues from there."""
 BULK_RETENTION = 7 * DAY
 """How long a bulk operation that has ended can be read."""
 MAX_BULK_PAGE = 50
-"""Bulk operations in one list: the latest."""
+"""Bulk operations in a list: the latest ones."""
 MIN_BULK_PACE = 0.1
-"""Slowest pace of such a request, in tasks a second."""
+"""Slowest pace of a bulk operation, in tasks a second."""
 MAX_BULK_PACE = 1_000
+"""Fastest pace of a bulk operation, in tasks a second."""
 
 MAX_TYPE_LENGTH = 64
 MAX_NAME_LENGTH = 128
@@ -58,25 +58,25 @@ MAX_TAG_KEY_LENGTH = 32
 MAX_TAG_VALUE_LENGTH = 64
 MAX_IDEMPOTENCY_KEY_LENGTH = 255
 IDEMPOTENCY_KEY_LIFE = DAY
-"""How long an idempotency key is remembered; always less than a finished record's retention."""
+"""How long an idempotency key is remembered; always less than the retention of ended tasks."""
 
 MAX_ATTEMPTS = 100
-"""Attempts that a retry policy may ask for."""
+"""Attempts in a retry policy."""
 MAX_RETRY_WAIT_SECONDS = 86_400
-"""Longest wait between two attempts that a retry policy may ask for."""
+"""Longest wait between two attempts in a retry policy."""
 MAX_RETRY_MULTIPLIER = 100
-"""Steepest growth of the wait that a retry policy may ask for; its powers must stay within a float."""
+"""Largest multiplier of a retry policy; its powers must stay within a float."""
 WORKER_FUNCTION_SECONDS = 900
 """How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
 MAX_TIMEOUT_SECONDS = 840
-"""Longest attempt, all its phases together: the worker's function's time less that to hold, claim and finish."""
+"""Longest attempt, with all its phases: the time of the worker function less that to hold, claim and finish."""
 
 MAX_DEADLINE_SECONDS = 2_592_000
-"""Longest that a target which has only accepted the work may take to notify: thirty days."""
+"""Longest time limit of an asynchronous attempt: thirty days."""
 MAX_WAIT_SECONDS = 25
-"""Longest that a request to create a task waits for its end: API Gateway waits thirty seconds."""
+"""Longest time that a request waits for the end of a task; API Gateway waits thirty seconds."""
 MAX_CHECKPOINT_BYTES = 4_096
-"""JSON that a paused attempt may leave for the one that goes on."""
+"""Size of the checkpoint that a paused attempt leaves for the next one, in bytes of JSON."""
 
 CONTENT_OUTLIVES_RECORD = 7 * DAY
 """A payload or result outside its record, and an old line of its history, expires so much later than the record:
@@ -89,59 +89,59 @@ UNREFERENCED_OBJECT_LIFE_DAYS = 400
 
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
-"""Most holders that a lock's `limit` may allow; each is some 50 bytes of the lock's one item."""
+"""Largest `max_holders` of a lock; each holder is some 50 bytes of the lock's one item."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
-"""A task in a lock's line is let in by whoever releases; it checks by itself this often all the same."""
+"""How often a task that waits for a lock checks it; it also gets the lock as soon as that is released."""
 LOCK_LIFE = DAY
-"""A lock is removed this long after its last use; a place in its line this long after the longest hold before it."""
+"""A lock is removed this long after its last use, and a waiting entry this long after the longest hold before it."""
 LONGEST_LOCK_HOLD = 31 * DAY
-"""No hold of a lock ends later than this after it was taken or renewed: a target may take as long as
-`MAX_DEADLINE_SECONDS` to notify, and a topology `TOPOLOGY_MARGIN` longer."""
+"""Longest time for which a lock is held after it was taken or renewed: an asynchronous attempt can take
+`MAX_DEADLINE_SECONDS`, and a topology `TOPOLOGY_MARGIN` longer."""
 
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
 MAX_ZONE_LENGTH = 64
 MAX_DATES = 1_000
-"""Date-times that one schedule may list."""
+"""Date-times in the `dates` of a schedule."""
 MAX_PERIOD_DAYS = 3_653
-"""Longest time between two occurrences of a rate or an interval, and longest pause of `permanent`: ten years."""
+"""Longest time between two occurrences of a rate or an interval, and longest gap of `permanent`: ten years."""
 MAX_JITTER_SECONDS = 86_400
-"""Most that an occurrence may be delayed by its schedule's jitter."""
+"""Largest jitter of a schedule."""
 MAX_CATCH_UP_SECONDS = 2_592_000
-"""Longest that a missed occurrence may still be run after its time: thirty days."""
+"""Longest `catch_up_seconds` of a schedule: thirty days."""
 MAX_OCCURRENCES = 1_000
-"""Occurrences in one preview, or in one list of them."""
+"""Occurrences in one preview or list."""
 MAX_NOTE_LENGTH = 256
 """Characters of the reason why a schedule is paused."""
 MAX_BACKFILL_PER_MINUTE = 6_000
 """Fastest pace of a backfill, in occurrences a minute."""
 MAX_BACKFILLS = 5
-"""Backfills of one schedule on their way at once; of those that have ended, a few are remembered."""
+"""Backfills of one schedule in progress at once; the latest that have finished can be read, too."""
 MAX_REMARKS = 20
-"""Remarks that a schedule keeps of what did not run, and why."""
+"""Entries in the `skipped_runs` of a schedule."""
 MAX_REMARK_LENGTH = 160
-"""Characters of one of them."""
+"""Characters of the reason in such an entry."""
 MAX_REVISION_ENDS = 20
 """Changes of a schedule, none of them about its timing, before each of which what was due may still wait to run."""
 MISSED_AFTER = 10 * SECOND
-"""An occurrence that is placed later than this after its time was missed, and is caught up if it may be."""
+"""An occurrence that is found later than this after its time was missed; `catch_up_seconds` decides whether it runs."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE
-"""How often a permanent schedule is checked, should the chain of its runs have broken."""
+"""How often a permanent schedule is checked, in case the chain of its runs has broken."""
 LONGEST_SLEEP = 7 * DAY
 """How often a schedule is checked whose next occurrence is far ahead: the rules of time zones change."""
 OVERLAP_CHECK_INTERVAL = MINUTE
-"""How often an occurrence checks that waits for the one before; it is placed as soon as that ends, all the same."""
+"""How often an occurrence that waits for the previous run checks it; it also runs as soon as that one ends."""
 MAX_CALENDARS = 8
-"""Calendars that one schedule may name."""
+"""Calendars that one schedule can use."""
 MAX_CALENDAR_DATES = 5_000
-"""Dates and spans of time in one calendar, those that its recurring events make included."""
+"""Dates and spans in one calendar, including those of recurring events."""
 MAX_CALENDAR_WINDOWS = 64
 MAX_CALENDAR_BYTES = 1_048_576
 """An iCalendar file, in bytes."""
 MAX_CALENDAR_RULES = 100
 """Recurring events in one iCalendar file."""
 WORKING_MOMENT_HORIZON = 731 * DAY
-"""How far ahead an occurrence may be moved to find a working moment: two years."""
+"""How far an occurrence can be moved to a time that no calendar excludes: two years."""
 
 MAX_NODES = 10_000
 """Nodes of one topology."""
@@ -152,9 +152,9 @@ MAX_GRAPH_BYTES = 2_097_152
 function's (Source: AWS Lambda quotas)."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_EXPECTED_SECONDS = 2_592_000
-"""Longest that a node may be expected to run: thirty days, as long as a target may take to notify."""
+"""Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
 MAX_INPUTS_BYTES = 1_048_576
-"""The results of its parents that a node is given, together, in bytes of UTF-8."""
+"""Size of all results of parents that a node is given, in bytes of UTF-8."""
 EDGES_PER_CHUNK = 100
 """Dependencies of one node that are counted in one item: its numbers stay within one write unit."""
 WAITS_AT_ONCE = 40
@@ -170,26 +170,27 @@ NODE_MARGIN = 2 * DAY
 """How long nodes are kept beyond their topology's own task. TTL removes within two days (Source: DynamoDB Developer
 Guide, "Using time to live"): whoever sees the topology sees its nodes, and a retry of the last moment finds them."""
 RUN_STATE_LIFE = 400 * DAY
-"""How long it is kept how far a topology has come, from the last change of it once its run has ended."""
+"""How long the state of a topology's run is kept, from its last change after the run has ended."""
 TOPOLOGY_MARGIN = 15 * MINUTE
-"""How much longer than its `timeout_seconds` a topology may take to have what runs end, and to end itself."""
+"""How much longer than its `timeout_seconds` a topology can take to stop its running nodes and to end."""
 
 MAX_EVENT_AHEAD = 5 * MINUTE
-"""An event that tasks are made of may be so much ahead of the clock: its sender's may differ."""
+"""How far ahead of the clock the time of an event can be that creates tasks."""
 MAX_EVENT_NAME_LENGTH = 256
 """Characters of the id and the source of such an event."""
 MAX_REASON_LENGTH = 1_000
-"""What is kept of the reason why an event can become no task."""
+"""Characters that are kept of the reason why an event cannot become a task."""
 
 MAX_SWITCHES = 100
-"""Switches of a deployment: they lie in one item, which every worker reads."""
+"""Switches of a deployment; they are stored in one item, which every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
 SWITCHES_LIFE = 5 * SECOND
-"""How long a process goes by the switches that it has read."""
+"""How long a process uses the switches that it has read."""
 SHORTEST_STOP = 30 * SECOND
-"""What is stopped is checked again after this long at the least."""
+"""Shortest time after which a task that is stopped by a switch is checked again."""
 LONGEST_STOP = 85 * SECOND
-"""What is stopped is checked again after this long at the most: with `SWITCHES_LIFE`, within 90 seconds."""
+"""Longest time after which a task that is stopped by a switch is checked again: with `SWITCHES_LIFE`, within 90
+seconds."""
 
 SHORTEST_NOT_SENT_WAIT = SECOND
 """A task whose call never left, because what was to take it was throttled, is tried again after this at the least."""
@@ -197,17 +198,17 @@ LONGEST_NOT_SENT_WAIT = MINUTE
 """The same at the most: the wait grows with the time for which the task has been due."""
 
 CIRCUIT_THRESHOLD = 5
-"""So many calls of an owner to a host that fail in a row, as one process sees them, open their circuit."""
+"""Number of consecutive failed calls of an owner to a host, as one process sees them, that open the circuit."""
 CIRCUIT_PATIENCE = 10 * SECOND
 """A call that was given less time than this, or than twice what its host usually takes to answer, and timed out, says
 nothing of the host."""
 CIRCUIT_OPEN = 30 * SECOND
-"""How long a circuit is open at first; each time that the probe fails it is twice as long."""
+"""How long a circuit is open at first; the time doubles whenever the probe fails."""
 CIRCUIT_LONGEST_OPEN = 10 * MINUTE
 CIRCUIT_LIFE = 5 * SECOND
-"""How long a process goes by what it has read of a host's circuit."""
+"""How long a process uses what it has read of a host's circuit."""
 CIRCUIT_SPREAD = 15 * SECOND
-"""Tasks that a circuit postpones come again within this long after it: not all at once."""
+"""Tasks that a circuit holds back are spread over this time after it, so that they do not run all at once."""
 CIRCUIT_FORGOTTEN = DAY
 """The circuit of a host that nobody has called for so long since it opened is removed."""
 MAX_CIRCUITS_KNOWN = 1_000
@@ -216,19 +217,19 @@ MAX_HOST_LENGTH = 253
 """Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
 
 MAX_LEASES = 10
-"""Tasks that one request of a pull worker leases: what SQS hands out at once (Source: SQS API Reference,
+"""Tasks that one request of a pull worker leases: what SQS returns at once (Source: SQS API Reference,
 ReceiveMessage)."""
 MAX_PULLED_TYPES = 10
-"""Types that one request of a pull worker asks for."""
+"""Types in one request of a pull worker."""
 MAX_PULL_WAIT_SECONDS = 20
-"""Longest that a request of a pull worker waits for tasks: what SQS waits (Source: SQS API Reference,
+"""Longest time that a request of a pull worker waits for tasks: what SQS waits (Source: SQS API Reference,
 ReceiveMessage)."""
 MIN_LEASE_SECONDS = 5
 """Shortest lease of a pull worker: a heartbeat every third of it must have time to travel."""
 MAX_LEASE_SECONDS = 900
 """Longest lease of a pull worker: its loss is noticed after the lease."""
 LEASE_SECONDS = 30
-"""Lease of a pull worker that does not say how long."""
+"""Length of a pull worker's lease, if the request does not say it."""
 LEAST_LEASE_SHARE = 2
 """A lease is handed out only if at least this part of it is left, one half; else the task is returned at once."""
 MAX_WORKER_NAME_LENGTH = 40
@@ -240,7 +241,7 @@ MAX_LEASE_TOKEN_LENGTH = 2_048
 
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_ERROR_MESSAGE_LENGTH = 256
-"""Characters of an error's message that the record keeps; the rest is cut, and said to be."""
+"""Characters of an error's message that are kept; a longer one is cut."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_WAIT_REASON_LENGTH = 80
 """Characters that the record keeps of what a task waits for."""
@@ -255,7 +256,7 @@ ITEM_CONTENT_BYTES = 200_000
 """A compressed payload or result up to this size lies in an item of its own; a larger one in S3."""
 
 MAX_CLOCK_DIFFERENCE = 5 * SECOND
-"""Clocks may differ by this much before two leases could overlap; a lease is taken over only after it."""
+"""How much clocks can differ before two leases could overlap; a lease is taken over only after this time."""
 LATEST_ARRIVAL = MINUTE
 """How long after it was sent, and given up by its sender, a write may still take effect."""
 DELETION_MARKER_LIFE = 7 * DAY
@@ -274,19 +275,19 @@ A message comes up to two seconds early, and by a clock that is behind it seems 
 CLAIM_LEAD = 10
 """A worker claims this long before the due time, so that the claim's own time makes nothing late."""
 MAX_QUERY_ANSWER_BYTES = 65_536
-"""What is passed on of an endpoint's answer to a query."""
+"""Bytes of an endpoint's response to a query that are passed on."""
 QUERY_TIMEOUT = 10 * SECOND
-"""How long an endpoint may take to answer a query."""
+"""How long an endpoint can take to respond to a query."""
 CALLBACK_TRIES = 3
-"""How often a task's callback is tried; after that it is given up, and the outcome stands."""
+"""How often a task's callback is tried; the outcome stands even if all tries fail."""
 CALLBACK_TIMEOUT = 5 * SECOND
-"""How long one try of a callback may take."""
+"""Time limit of one try of a callback."""
 CALLBACK_PAUSE = SECOND
 """Wait between the first try of a callback and the second; it doubles."""
 CALLBACK_MARGIN = 20 * SECOND
 """How much longer a worker may take to follow an outcome up, if there is a callback to be made."""
 HANDLERS_RETRY = MINUTE
-"""A package of handlers that cannot be imported is tried again after this long, and so are the tasks that need it."""
+"""How long until a package of handlers that cannot be imported is tried again, with the tasks that need it."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end by itself before its process is ended."""
 FUNCTION_END_MARGIN = 10 * SECOND

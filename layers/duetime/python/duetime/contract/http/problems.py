@@ -90,80 +90,100 @@ class Kind:
     title: str
 
 
-INTERNAL = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, ProblemCode.INTERNAL, "The request failed for a reason of our own")
+INTERNAL = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, ProblemCode.INTERNAL, "Internal error")
 KINDS: Mapping[type[Exception], Kind] = {
     request_errors.BodyUnreadable: Kind(HTTPStatus.BAD_REQUEST, ProblemCode.BODY_UNREADABLE, "The body is not JSON"),
     request_errors.ParametersInvalid: Kind(
-        HTTPStatus.BAD_REQUEST, ProblemCode.PARAMETERS_INVALID, "A parameter cannot be accepted"
+        HTTPStatus.BAD_REQUEST, ProblemCode.PARAMETERS_INVALID, "Invalid parameter or header"
     ),
-    request_errors.CallerUnknown: Kind(HTTPStatus.UNAUTHORIZED, ProblemCode.CALLER_UNKNOWN, "The caller is not known"),
+    request_errors.CallerUnknown: Kind(
+        HTTPStatus.UNAUTHORIZED, ProblemCode.CALLER_UNKNOWN, "The caller is not authenticated"
+    ),
     request_errors.CallerForbidden: Kind(
         HTTPStatus.FORBIDDEN, ProblemCode.CALLER_REFUSED, "The caller cannot own tasks"
     ),
-    request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.PATH_UNKNOWN, "There is nothing at this path"),
+    request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.PATH_UNKNOWN, "There is no such path"),
     errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TASK_UNKNOWN, "There is no such task"),
-    errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "What it needs has expired"),
-    errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator may do this"),
+    errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "The content of the task has expired"),
+    errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_UNKNOWN, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
     errors.BulkNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.BULK_OPERATION_UNKNOWN, "There is no such bulk operation"
     ),
-    errors.BulkEnded: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
-    errors.BulkOfTopology: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
+    errors.BulkEnded: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "The state of the resource does not allow it"
+    ),
+    errors.BulkOfTopology: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "The state of the resource does not allow it"
+    ),
     errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_UNKNOWN, "There is no such lock"),
     errors.ScheduleNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_UNKNOWN, "There is no such schedule"),
     errors.BackfillNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.BACKFILL_UNKNOWN, "There is no such backfill"),
-    errors.ScheduleExists: Kind(HTTPStatus.CONFLICT, ProblemCode.SCHEDULE_EXISTS, "There is a schedule of this name"),
-    errors.ScheduleStateConflict: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
-    errors.ScheduleVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "It has changed"),
+    errors.ScheduleExists: Kind(HTTPStatus.CONFLICT, ProblemCode.SCHEDULE_EXISTS, "A schedule of this name exists"),
+    errors.ScheduleStateConflict: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "The state of the resource does not allow it"
+    ),
+    errors.ScheduleVersionMismatch: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "The resource has changed"
+    ),
     errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.CALENDAR_UNKNOWN, "There is no such calendar"),
     errors.CalendarExists: Kind(
-        HTTPStatus.PRECONDITION_FAILED, ProblemCode.CALENDAR_EXISTS, "There is a calendar of this name"
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.CALENDAR_EXISTS, "A calendar of this name exists"
     ),
-    errors.CalendarVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "It has changed"),
-    errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_USED, "A schedule names the calendar"),
+    errors.CalendarVersionMismatch: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "The resource has changed"
+    ),
+    errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_USED, "A schedule uses the calendar"),
     request_errors.MethodUnsupported: Kind(
-        HTTPStatus.METHOD_NOT_ALLOWED, ProblemCode.METHOD_UNSUPPORTED, "Not with this method"
+        HTTPStatus.METHOD_NOT_ALLOWED, ProblemCode.METHOD_UNSUPPORTED, "Method not allowed"
     ),
-    errors.StateConflict: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
+    errors.StateConflict: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "The state of the resource does not allow it"
+    ),
     errors.FenceMismatch: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.FENCE_DIFFERS, "The attempt is over, or it is another's"
+        HTTPStatus.CONFLICT, ProblemCode.FENCE_DIFFERS, "The attempt has ended, or the fence is of another attempt"
     ),
     errors.LockLost: Kind(HTTPStatus.CONFLICT, ProblemCode.LOCK_LOST, "The attempt has lost its lock"),
     errors.AttemptOverdue: Kind(HTTPStatus.CONFLICT, ProblemCode.ATTEMPT_OVERDUE, "The attempt has taken too long"),
-    errors.TypeNotPulled: Kind(HTTPStatus.FORBIDDEN, ProblemCode.TYPE_NOT_PULLED, "The caller may not pull this type"),
+    errors.TypeNotPulled: Kind(
+        HTTPStatus.FORBIDDEN, ProblemCode.TYPE_NOT_PULLED, "The caller is not allowed to pull this type"
+    ),
     errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LEASE_UNKNOWN, "There is no such lease"),
     errors.NotifiedOtherwise: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.NOTIFIED_OTHERWISE, "The attempt has ended differently"
+        HTTPStatus.CONFLICT, ProblemCode.NOTIFIED_OTHERWISE, "The attempt has already ended with another outcome"
     ),
-    errors.VersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "It has changed"),
+    errors.VersionMismatch: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "The resource has changed"
+    ),
     request_errors.BodyTooLarge: Kind(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE, ProblemCode.BODY_TOO_LARGE, "The body is too large"
     ),
     request_errors.MediaTypeUnsupported: Kind(
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, ProblemCode.MEDIA_TYPE_UNSUPPORTED, "The body is not of a type that is taken"
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        ProblemCode.MEDIA_TYPE_UNSUPPORTED,
+        "The media type of the body is not supported",
     ),
     request_errors.EncodingUnsupported: Kind(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
         ProblemCode.ENCODING_UNSUPPORTED,
-        "The body is packed in a way that is not supported",
+        "The content encoding of the body is not supported",
     ),
-    request_errors.FieldsInvalid: Kind(
-        HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.FIELDS_INVALID, "Some fields cannot be accepted"
-    ),
-    errors.FieldInvalid: Kind(
-        HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.FIELDS_INVALID, "Some fields cannot be accepted"
-    ),
+    request_errors.FieldsInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.FIELDS_INVALID, "Invalid fields"),
+    errors.FieldInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.FIELDS_INVALID, "Invalid fields"),
     errors.KeyReused: Kind(
-        HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.IDEMPOTENCY_KEY_REUSED, "The idempotency key is taken"
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        ProblemCode.IDEMPOTENCY_KEY_REUSED,
+        "The idempotency key was used for another request",
     ),
-    errors.QueryNotOffered: Kind(HTTPStatus.CONFLICT, ProblemCode.QUERY_NOT_OFFERED, "The target does not answer that"),
+    errors.QueryNotOffered: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.QUERY_NOT_OFFERED, "The target does not offer the query"
+    ),
     errors.TargetUnreachable: Kind(
-        HTTPStatus.BAD_GATEWAY, ProblemCode.TARGET_UNREACHABLE, "The target gave no usable answer"
+        HTTPStatus.BAD_GATEWAY, ProblemCode.TARGET_UNREACHABLE, "The target sent no usable response"
     ),
     errors.TargetSilent: Kind(
-        HTTPStatus.GATEWAY_TIMEOUT, ProblemCode.TARGET_SILENT, "The target did not answer in time"
+        HTTPStatus.GATEWAY_TIMEOUT, ProblemCode.TARGET_SILENT, "The target did not respond in time"
     ),
     errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, ProblemCode.UNAVAILABLE, "Try again in a moment"),
 }

@@ -14,14 +14,13 @@ from duetime.contract.tasks.fields import (
     SCHEDULE_NAME_PATTERN,
     TIME_SCHEMA,
     AllowUnknownType,
-    Moment,
     TaskType,
     printable,
 )
 from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.domain.limits import MAX_BACKFILL_PER_MINUTE, MAX_CATCH_UP_SECONDS, MAX_NOTE_LENGTH, MAX_OCCURRENCES
 from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, Overlap
-from duetime.domain.times import Millis  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.times import Millis
 
 PREVIEWED = 10
 """Occurrences in a preview that does not say how many."""
@@ -90,6 +89,9 @@ ScheduleName = Annotated[
     ),
 ]
 Reason = Annotated[str, Field(max_length=MAX_NOTE_LENGTH), AfterValidator(printable)]
+PastMoment = Annotated[
+    Millis, BeforeValidator(instant_of), WithJsonSchema({**TIME_SCHEMA, "examples": ["2026-11-20T00:00:00Z"]})
+]
 
 
 class TaskTemplate(TaskCreate):
@@ -179,8 +181,8 @@ class BackfillCreate(Body):
         }
     )
 
-    scheduled_after: Annotated[Moment, Field(description="Start of the period, inclusive.")]
-    scheduled_before: Annotated[Moment, Field(description="End of the period, exclusive; not in the future.")]
+    scheduled_after: Annotated[PastMoment, Field(description="Start of the period, inclusive.")]
+    scheduled_before: Annotated[PastMoment, Field(description="End of the period, exclusive; not in the future.")]
     per_minute: Annotated[
         int, Field(ge=1, le=MAX_BACKFILL_PER_MINUTE, description="Number of runs started per minute.")
     ] = BACKFILLED_PER_MINUTE

@@ -86,7 +86,7 @@ class TimingFields(Body):
     interval: Annotated[
         Expression | None,
         Field(
-            description="An ISO 8601 repeating interval or duration.", examples=["PT1H", "R5/2026-01-31T09:00:00Z/P1M"]
+            description="An ISO 8601 repeating interval or duration.", examples=["PT1H", "R/2026-01-31T09:00:00Z/P1M"]
         ),
     ] = None
     dates: Annotated[

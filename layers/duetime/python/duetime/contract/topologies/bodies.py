@@ -26,9 +26,12 @@ _NODE_EXAMPLE = {"fetch": {"type": "fetch"}, "report": {"type": "report", "depen
 
 
 def _as_node(schema: dict[str, Any]) -> None:
-    """A node has no due time: one that is given is refused with the reason."""
+    """A node has no due time, and is no topology: what is given all the same is refused with the reason."""
     for name in ("at", "due_at"):
         schema["properties"].pop(name, None)
+    target = schema["properties"]["target"]
+    topology = target["discriminator"]["mapping"].pop("topology")
+    target["oneOf"] = [kind for kind in target["oneOf"] if kind["$ref"] != topology]
 
 
 class TopologyNode(TaskCreate):

@@ -1,0 +1,193 @@
+"""What the document says of requests is true of the API: each field can be used, and each example is accepted."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.openapi.document import document
+from tests.hostile.corpus import BODIES, Corpus
+from tests.hostile.grounds import InProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from duetime.contract.http.operation import Operation
+
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(document("none")))
+JSON = "application/json"
+INVALID = {400, 422}
+BY_SETTINGS = {"arn"}
+"""Fields whose values the deployment's settings allow; this one's allow none, and declare no such type as pulled."""
+TIMINGS = {"cron", "rate", "interval", "dates", "permanent"}
+TIMED = {"createSchedule", "previewSchedule"}
+FAILED = {"outcome": "failed", "error": {"type": "NoSpace"}}
+GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("reportOutcome", "error"): FAILED,
+    ("reportOutcome", "retriable"): FAILED,
+    ("renewLease", "message"): {"percent": 5},
+}
+"""What a field needs beside it."""
+Path = tuple[str, ...]
+Schema = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def grounds() -> Iterator[InProcess]:
+    """The API over fakes of AWS, with a few things of every kind."""
+    logging.disable(logging.CRITICAL)
+    yield InProcess()
+    composition.use(None)
+    logging.disable(logging.NOTSET)
+
+
+def resolved(schema: Schema) -> Schema:
+    """A schema, or the one that it refers to."""
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if not name:
+        return schema
+    return {**DOCUMENT["components"]["schemas"][name], **{key: each for key, each in schema.items() if key != "$ref"}}
+
+
+def choices(schema: Schema) -> list[Schema]:
+    """The forms that a value may have."""
+    found = resolved(schema)
+    return [form for each in found.get("anyOf") or found.get("oneOf") or () for form in choices(each)] or [found]
+
+
+def fields(schema: Schema, at: Path = ()) -> Iterator[tuple[Path, Schema, Schema]]:
+    """Each field of an object, at any depth: its path, its schema, and the object around it."""
+    for form in choices(schema):
+        for name, field in form.get("properties", {}).items():
+            yield (*at, name), field, form
+            yield from fields(field, (*at, name))
+        if isinstance(form.get("additionalProperties"), dict) and at:
+            yield from fields(form["additionalProperties"], (*at, "a"))
+
+
+def least(schema: Schema) -> Any:  # noqa: ANN401 - any JSON
+    """The least value of a schema: what it requires, and nothing more."""
+    return values(schema)[0]
+
+
+def values(schema: Schema) -> list[Any]:
+    """Values of a schema: its examples, and others."""
+    found: list[Any] = [*resolved(schema).get("examples", ())]
+    for form in choices(schema):
+        found += [*form.get("examples", ()), *form.get("enum", ()), *([form["const"]] if "const" in form else ())]
+        if "properties" in form:
+            found.append({name: least(form["properties"][name]) for name in form.get("required", ())})
+        elif form.get("type") == "array":
+            found.append([least(form["items"])] if form.get("minItems") else [])
+        elif form.get("type") == "string" and "enum" not in form and "pattern" not in form:
+            found.append("x" * max(1, form.get("minLength", 0)))
+        else:
+            least_number = form.get("minimum", 0)
+            found += {"boolean": [True, False], "integer": [least_number], "number": [least_number]}.get(
+                str(form.get("type")), [None, {}]
+            )
+    return found
+
+
+def model_of(operation: Operation) -> Schema:
+    """The model of an operation's body."""
+    content = DOCUMENT["paths"][operation.path][operation.method.lower()]["requestBody"]["content"]
+    return resolved(content[JSON]["schema"])
+
+
+def base_of(operation: Operation, path: Path) -> dict[str, Any]:
+    """The least body that a field can be put into."""
+    required = model_of(operation).get("required", ())
+    found: dict[str, Any] = {name: BODIES[operation.id][name] for name in required}
+    if operation.id in TIMED and not TIMINGS & set(path):
+        found["cron"] = "0 4 * * *"
+    return copy.deepcopy({**found, **GOES_WITH.get((operation.id, path[0]), {})})
+
+
+def body_of(operation: Operation, path: Path, value: object, around: Schema) -> dict[str, Any]:
+    """The least body that has a value in a field, in an object of which that is a field."""
+    body = inner = base_of(operation, path)
+    for name in path[:-1]:
+        inner = inner.setdefault(name, {})
+    least_around = least({"properties": around["properties"], "required": around.get("required", [])})
+    inner.update({name: each for name, each in least_around.items() if name not in inner or name == "kind"})
+    inner[path[-1]] = value
+    return body
+
+
+def candidates(operation: Operation, path: Path, field: Schema) -> list[Any]:
+    """Values that may be accepted."""
+    good = BODIES.get(operation.id, {}).get(path[0])
+    return [*([good] if len(path) == 1 and good is not None else []), *values(field)]
+
+
+def faults(grounds: InProcess, known: dict[str, Any], operation: Operation, body: object) -> dict[str, str]:
+    """The fields that are refused, each with the reason."""
+    request = Corpus(0, known).good(operation, existing=1)
+    answer = grounds.api.send(request.method, request.path, body)
+    return {one["field"]: one["reason"] for one in answer.body["errors"]} if answer.status in INVALID else {}
+
+
+WITH_BODY = [one for one in OPERATIONS if one.body is not None]
+USED = [
+    pytest.param(operation, path, field, around, id=f"{operation.id}-{'.'.join(path)}-{index}")
+    for operation in WITH_BODY
+    for index, (path, field, around) in enumerate(fields(model_of(operation)))
+    if path[-1] not in BY_SETTINGS and field.get("const") != "pull"
+]
+
+
+def furnished(grounds: InProcess) -> dict[str, Any]:
+    """Make things anew, and what the examples name; their ids by the names of parameters."""
+    found = grounds.fresh_world()
+    grounds.api.send("PUT", "/v1/calendars/uk-holidays", {"weekdays": ["sun"]})
+    grounds.api.send("POST", "/v1/schedules", {"name": "daily", "cron": "0 4 * * *", "task": {"type": "echo"}})
+    return {**found, "name": ["daily"], "task_id": found["task_id"][:1]}
+
+
+@pytest.fixture(scope="module")
+def known(grounds: InProcess) -> dict[str, Any]:
+    """Ids of what exists."""
+    return furnished(grounds)
+
+
+@pytest.mark.parametrize(("operation", "path", "field", "around"), USED)
+def test_each_field_can_be_used(
+    grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
+) -> None:
+    """Some value of the field is accepted: the document names none that is always refused."""
+    name = ".".join(path)
+    told = []
+    for value in candidates(operation, path, field):
+        refused = faults(grounds, known, operation, body_of(operation, path, value, around))
+        mine = {place: why for place, why in refused.items() if place.startswith(name) or name.startswith(f"{place}.")}
+        if not mine:
+            return
+        told.append((value, mine))
+    raise AssertionError(told)
+
+
+@pytest.mark.parametrize(("operation", "path", "field", "around"), USED)
+def test_each_example_of_a_field_is_accepted(
+    grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
+) -> None:
+    """A body with the example is not refused for it."""
+    name = ".".join(path)
+    for value in resolved(field).get("examples", ()):
+        refused = faults(grounds, known, operation, body_of(operation, path, value, around))
+        assert not {place: why for place, why in refused.items() if place.startswith(name)}, value
+
+
+@pytest.mark.parametrize(
+    "operation", [one for one in WITH_BODY if "examples" in model_of(one)], ids=lambda operation: operation.id
+)
+def test_each_example_of_a_body_is_accepted(grounds: InProcess, operation: Operation) -> None:
+    """The examples of its model are taken as they are; those of the operation were recorded when it succeeded."""
+    for body in model_of(operation)["examples"]:
+        assert faults(grounds, furnished(grounds), operation, body) == {}
