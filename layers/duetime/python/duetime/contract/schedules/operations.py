@@ -113,7 +113,7 @@ RUN = Operation(
     description="Once, whatever its timing, which does not change, and even if it is paused.",
     body=NoFields,
     headers=(KEY, IF_MATCH),
-    errors=(errors.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused),
+    errors=(errors.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )
 CREATE_BACKFILL = Operation(
     "createBackfill",
