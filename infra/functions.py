@@ -39,7 +39,7 @@ LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility
 """What it takes to hand out what lies on a queue."""
 READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
 DELETE = ("dynamodb:DeleteItem",)
-"""What it takes to leave the line of a lock, and to remove a schedule or a calendar."""
+"""What it takes to leave the line of a lock, and to remove what lies beside the record of a deleted task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,7 @@ class Functions(Construct):
         function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
         self._grant_leasing(function)
         self._stores.content.grant_access(function)
+        self._stores.content.grant_deletion(function)
         return function
 
     def _trigger(self) -> LambdaFunction:

@@ -58,7 +58,7 @@ class Content(Construct):
         )
 
     def grant_access(self, function: LambdaFunction, *, reads: bool = True) -> None:
-        """Let a function write and tag any object, and read it unless it never does, but not delete it.
+        """Let a function write and tag any object, and read it unless it never does, but not delete it: see below.
 
         Who may not list the bucket is told `AccessDenied` of an object that is not there, as if its policy were wrong
         (Source: S3 API Reference, GetObject): nobody lists it.
@@ -66,6 +66,13 @@ class Content(Construct):
         reading = ["s3:GetObject"] if reads else []
         function.allow([*reading, "s3:PutObject", "s3:PutObjectTagging"], [self.bucket.arn_for_objects("*")])
         function.allow(["s3:ListBucket"], [self.bucket.bucket_arn])
+        self._acknowledge(function)
+
+    def grant_deletion(self, function: LambdaFunction) -> None:
+        """Let a function delete objects: whose task its user deletes."""
+        function.allow(["s3:DeleteObject"], [self.bucket.arn_for_objects("*")])
+
+    def _acknowledge(self, function: LambdaFunction) -> None:
         logical_id = Stack.of(self).get_logical_id(cast("CfnElement", self.bucket.node.default_child))
         Validations.of(function.role).acknowledge(
             Acknowledgment(

@@ -145,6 +145,14 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
         body: dict[str, object] = {"force": True} if force else {}
         return task_of(self._transport.request("POST", f"{path_of(task_id)}/cancel", body=body))
 
+    def delete_task(self, task_id: str, *, if_match: str | None = None) -> None:
+        """Delete a task with its payload, its result and its attempts; one that has not started is cancelled first.
+
+        A task that runs, a topology, and a node of one cannot be deleted.
+        """
+        headers = {"If-Match": if_match} if if_match else {}
+        self._transport.request("DELETE", path_of(task_id), headers=headers)
+
     def follow_task(self, task_id: str) -> Iterator[Task]:
         """The task as it is now, and again each time it is polled, until its outcome is known."""
         pause = 0.0

@@ -108,6 +108,13 @@ def cancel_task(request: Request) -> Response:
     return control_response(result, is_done=result.task.is_terminal)
 
 
+@route(operations.DELETE)
+def delete_task(request: Request) -> Response:
+    """Erase a task."""
+    composed().task_eraser.erase(request.owner, request.task_id, request.version)
+    return Response(HTTPStatus.NO_CONTENT.value, headers={"Cache-Control": "no-store"})
+
+
 def _key(text: str | None, value: object) -> IdempotencyKey | None:
     return IdempotencyKey(text, body_hash(value)) if text else None
 

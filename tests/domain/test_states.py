@@ -22,6 +22,7 @@ def test_no_move_of_an_attempt_changes_an_outcome() -> None:
         Move.CLAIM_FOLLOW_UP,
         Move.CLOSE,
         Move.RETAIN,
+        Move.ERASE,
     }
     assert {move for move in touching if LEGAL[move].to is not None} == {Move.REOPEN, Move.REQUEST_ROLLBACK}
 

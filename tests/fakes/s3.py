@@ -49,6 +49,12 @@ class FakeS3:
             self.tags[Bucket, Key] = how["Tagging"]
         return {}
 
+    def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
+        """Remove an object, if there is one."""
+        self.objects.pop((Bucket, Key), None)
+        self.tags.pop((Bucket, Key), None)
+        return {}
+
     def put_object_tagging(self, *, Bucket: str, Key: str, Tagging: dict[str, Any]) -> dict[str, Any]:
         """Write an object's tags."""
         self._object(Bucket, Key, "PutObjectTagging")

@@ -304,6 +304,19 @@ def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> No
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
 
 
+def test_a_deletion_costs_one_unit_and_two_reads(metered: tuple[Stack, Meter]) -> None:
+    """Of the record, and of what lies beside it; one that has not started costs its cancel more."""
+    stack, meter = metered
+    ended, waiting = create(stack), create(stack, delay=20 * MINUTE)
+    assert stack.work(Priority.NORMAL) == []
+    meter.reset()
+    composed(TaskServices).eraser.erase(OWNER, ended.id)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 2)
+    meter.reset()
+    composed(TaskServices).eraser.erase(OWNER, waiting.id)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 2)
+
+
 def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter]) -> None:
     """A second copy of a message: one unit, no read, no effect."""
     stack, meter = metered

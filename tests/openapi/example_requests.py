@@ -89,6 +89,7 @@ def _control(account: Recorder) -> None:
     account.run(MINUTE)
     account.ask("PATCH", f"/v1/tasks/{task}", {"priority": "low"})
     account.cancel(account.create(HOUR))
+    account.ask("DELETE", f"/v1/tasks/{account.create(HOUR)}")
     account.fail(attempts=1)
     failed = account.create(retry={"max_attempts": 1})
     account.run(MINUTE)

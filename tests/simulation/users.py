@@ -145,6 +145,7 @@ class Users:
         calls: list[Callable[[], object]] = [
             partial(self._cancel, task_id),
             partial(self._stop, task_id),
+            partial(self._delete, task_id),
             *2 * [partial(self.ask, "PATCH", path, {"delay_seconds": self.random.choice([0, 1, 240, 600])})],
             *(partial(self.ask, "POST", f"{path}/{verb}") for verb in ("pause", "resume", "run", "retry", "rollback")),
             partial(self._notify, task_id),
@@ -174,7 +175,9 @@ class Users:
     def _read_one(self, task_id: str) -> None:
         """Read one task, with what lies outside its record."""
         answer = self.ask("GET", f"/v1/tasks/{task_id}")
-        is_there = answer is None or answer.status in {200, 503}
+        stored = self.storm.watching.record(task_id)
+        gone = {404} if stored is not None and stored.erased else set()
+        is_there = answer is None or answer.status in {200, 503, *gone}
         self.storm.watching.check(is_there, f"{task_id} was accepted, and reading it is answered {answer}")
 
     def read_any(self) -> None:
@@ -207,6 +210,15 @@ class Users:
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
         if answer is not None and answer.status == 202:
             self.storm.attempts.asked_to_stop(task_id, answer.body["fence"])
+
+    def _delete(self, task_id: str) -> None:
+        """Delete a task; one that was deleted is not there for its user any more."""
+        self.storm.attempts.may_cancel.add(task_id)
+        deleted = self.ask("DELETE", f"/v1/tasks/{task_id}")
+        if deleted is not None and deleted.status == 204:
+            again = self.ask("GET", f"/v1/tasks/{task_id}")
+            is_gone = again is None or again.status in {404, 503}
+            self.storm.watching.check(is_gone, f"{task_id} was deleted, and reading it is answered {again}")
 
     def _notify(self, task_id: str) -> None:
         stored = self.storm.watching.record(task_id)

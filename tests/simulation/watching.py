@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _STATE, _FENCE, _VERSION, _FINISHED = (ATTRIBUTES[name].name for name in ("state", "fence", "version", "finished_at"))
 _ATTEMPT_HISTORY = ATTRIBUTES["attempt_history"].name
+_ERASED = ATTRIBUTES["erased"].name
 _LEASE = ATTRIBUTES["lease_expires_at"].name
 _NODE_REF = ATTRIBUTES["node_ref"].name
 _BEGINNING = frozenset({"prepare", "run"})
@@ -146,6 +147,8 @@ class Watching:
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
         self.moves.add((before, after))
         self.check(after in MOVES[before].split(), f"{name} went from {before} to {after}")
+        stays = _ERASED in new and after is before
+        self.check(_ERASED not in old or stays, f"{name} was deleted, and came back as {after}")
         versions = int(old[_VERSION]["N"]), int(new[_VERSION]["N"])
         self.check(versions[1] == versions[0] + 1, f"{name} went from version {versions[0]} to {versions[1]}")
         fences = int(old[_FENCE]["N"]), int(new[_FENCE]["N"])

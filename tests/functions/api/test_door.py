@@ -43,7 +43,7 @@ def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str
     [
         ("PUT", "/v1/tasks", "GET, HEAD, POST, OPTIONS"),
         ("DELETE", "/v1/tasks", "GET, HEAD, POST, OPTIONS"),
-        ("POST", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX", "GET, HEAD, PATCH, OPTIONS"),
+        ("POST", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX", "GET, HEAD, PATCH, DELETE, OPTIONS"),
         ("PUT", "/v1/tasks/batch", "POST, OPTIONS"),
         ("POST", "/v1/health", "GET, HEAD, OPTIONS"),
         ("TRACE", "/v1/openapi.json", "GET, HEAD, OPTIONS"),

@@ -13,7 +13,7 @@ from duetime.domain.errors import ContentExpired
 from duetime.domain.tasks.content import Content, ContentPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
@@ -179,6 +179,16 @@ class SplitContentStore:
             for item in self._items(task_id, "", "#p, #s, #ttl"):
                 if schema.TTL not in item or int(item[schema.TTL]["N"]) < int(wanted["N"]):
                     self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
+
+    def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
+        """Remove what lies outside a record: these contents, and all items beside it; any may be gone already."""
+        with translated():
+            for content in contents:
+                if content.place is ContentPlace.OBJECT:
+                    self._s3.delete_object(Bucket=self._bucket, Key=_object_of(task_id, content.name))
+            for item in self._items(task_id, "", "#p, #s, #ttl"):
+                key = {name: item[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
+                self._dynamodb.delete_item(TableName=self._table, Key=key)
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
         """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""

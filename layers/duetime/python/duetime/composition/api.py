@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from duetime.services.tasks.control import TaskControl
     from duetime.services.tasks.create import TaskCreator
     from duetime.services.tasks.endpoint_query import TargetQueryService
+    from duetime.services.tasks.erase import TaskEraser
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater
     from duetime.services.tasks.wait import OutcomeWaiter
@@ -72,6 +73,11 @@ class ApiServices(Part):
     def task_control(self) -> TaskControl:
         """Pauses, resumes, runs, retries, stops and reports on tasks."""
         return self.part(TaskServices).control
+
+    @property
+    def task_eraser(self) -> TaskEraser:
+        """Erases tasks."""
+        return self.part(TaskServices).eraser
 
     @property
     def outcome_waiter(self) -> OutcomeWaiter:

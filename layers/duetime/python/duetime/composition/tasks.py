@@ -14,6 +14,7 @@ from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl
 from duetime.services.tasks.create import TaskCreator
 from duetime.services.tasks.creation_rules import CreationRules
+from duetime.services.tasks.erase import TaskEraser
 from duetime.services.tasks.read import TaskReader
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
@@ -62,6 +63,11 @@ class TaskServices(Part):
             lock_manager=self.part(LockServices).manager,
             runtime=self.runtime,
         )
+
+    @cached_property
+    def eraser(self) -> TaskEraser:
+        """Erases tasks."""
+        return TaskEraser(self.part(CoreServices).stores, self.updater, self.runtime)
 
     @cached_property
     def attempt_reports(self) -> AttemptReports:

@@ -93,7 +93,7 @@ WriteResult = Applied | ConditionFailed
 def permits(write: Write, task: Task) -> bool:
     """Whether a record allows a write."""
     guard = write.guard
-    if task.state not in LEGAL[write.move].sources:
+    if task.state not in LEGAL[write.move].sources or task.erased:
         return False
     if guard.owner not in (None, task.owner) or guard.version not in (None, task.version):
         return False

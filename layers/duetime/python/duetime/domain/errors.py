@@ -65,6 +65,14 @@ class TaskNotFound(RequestError):
         self.task_id = task_id
 
 
+class TaskDeleted(RequestError):
+    """The task that a repeated request made was deleted since: it is not made again."""
+
+    def __init__(self, task_id: TaskId) -> None:
+        super().__init__(f"the task {task_id}, which this idempotency key made, was deleted; use another key")
+        self.task_id = task_id
+
+
 class StateConflict(RequestError):
     """The task's state does not allow what was requested."""
 

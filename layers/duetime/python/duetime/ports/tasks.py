@@ -149,6 +149,10 @@ class ContentStore(Protocol):
         """Let all items beside a record be removed after an instant; those that expire later already stay so."""
         ...
 
+    def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
+        """Remove what lies outside a record: these contents, and all items beside it; any may be gone already."""
+        ...
+
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
         """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
         ...

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.attribute_values import text
 from duetime.adapters.dynamodb.task_items import key_of
-from duetime.domain.tasks.states import LEGAL, STARTABLE, State
+from duetime.domain.tasks.states import LEGAL, STARTABLE, TERMINAL, Move, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 
@@ -63,6 +63,9 @@ class _Expression:
             self._compare("nonce", "<>", "nonce", write.nonce),
             self._states(write),
         ]
+        if TERMINAL & LEGAL[write.move].sources:
+            # An erased task has ended.
+            clauses.append(f"attribute_not_exists({self._field('erased')})")
         if guard.owner is not None:
             partition = text(write.task_id.owner_partition(guard.owner))
             clauses.append(f"{self._name(schema.OWNER_KEY)} = {self._value('owner', partition)}")
@@ -134,6 +137,8 @@ class _Expression:
                 sets.append(f"{self._name(schema.FAILED_KEY)} = {self._name(schema.OWNER_KEY)}")
             elif State.FAILED in rule.sources:
                 removes.append(self._name(schema.FAILED_KEY))
+        elif write.move is Move.ERASE:
+            removes.append(self._name(schema.FAILED_KEY))
         return sets, removes
 
     def _added(self, field: str, count: int) -> str:

@@ -82,11 +82,11 @@ class Returns:
     """One way in which an operation succeeds.
 
     Attributes:
-        model: of the response's body; `dict` for any object.
+        model: of the response's body; `dict` for any object, `None` for no body.
         headers: of the response, each with its description.
     """
 
-    model: type
+    model: type | None
     description: str
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200

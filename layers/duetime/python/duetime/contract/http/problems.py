@@ -29,6 +29,7 @@ class ProblemCode(StrEnum):
     CALLER_REFUSED = "caller_refused"
     PATH_UNKNOWN = "path_unknown"
     TASK_UNKNOWN = "task_unknown"
+    TASK_DELETED = "task_deleted"
     CONTENT_EXPIRED = "content_expired"
     OPERATOR_REQUIRED = "operator_required"
     SWITCH_UNKNOWN = "switch_unknown"
@@ -104,6 +105,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     ),
     request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.PATH_UNKNOWN, "There is no such path"),
     errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TASK_UNKNOWN, "There is no such task"),
+    errors.TaskDeleted: Kind(HTTPStatus.GONE, ProblemCode.TASK_DELETED, "The task was deleted"),
     errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "The content of the task has expired"),
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_UNKNOWN, "There is no such switch"),

@@ -67,8 +67,10 @@ def _successes(operation: Operation) -> dict[str, Schema]:
 
 
 def _success(success: Returns, more_headers: Mapping[str, str]) -> Schema:
-    schema: Schema = {"type": "object"} if success.model is dict else reference(success.model)
-    described: Schema = {"description": success.description, "content": {"application/json": {"schema": schema}}}
+    described: Schema = {"description": success.description}
+    if success.model is not None:
+        schema: Schema = {"type": "object"} if success.model is dict else reference(success.model)
+        described["content"] = {"application/json": {"schema": schema}}
     headers = {**success.headers, **more_headers}
     return described | ({"headers": _described(headers)} if headers else {})
 

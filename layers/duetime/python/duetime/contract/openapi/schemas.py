@@ -69,7 +69,7 @@ def _models() -> Iterator[tuple[type, Mode]]:
         if operation.body is not None:
             yield operation.body, "validation"
         for success in operation.successes:
-            if success.model is not dict:
+            if success.model not in (dict, None):
                 yield success.model, "serialization"
 
 

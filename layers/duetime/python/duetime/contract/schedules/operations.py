@@ -107,7 +107,7 @@ RUN = Operation(
     description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
     body=EmptyRequest,
     headers=(KEY, IF_MATCH),
-    errors=(errors.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused),
+    errors=(errors.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )
 CREATE_BACKFILL = Operation(
     "createBackfill",

@@ -18,7 +18,7 @@ def states_of(given: object) -> tuple[State, ...]:
     Raises:
         ValueError: one of them names none, or there is none.
     """
-    texts = given if isinstance(given, list) else [given]
+    texts: list[Any] = given if isinstance(given, list) else [given]
     try:
         states = tuple(sorted({State(str(text)) for text in texts}))
     except ValueError:

@@ -29,7 +29,7 @@ CREATE = Operation(
     query=queries.CreationQuery,
     body=bodies.TaskCreate,
     headers=(KEY,),
-    errors=(errors.KeyReused,),
+    errors=(errors.KeyReused, errors.TaskDeleted),
 )
 CREATE_MANY = Operation(
     "createTaskBatch",
@@ -81,6 +81,18 @@ CANCEL = Operation(
     "is asked to stop, and stops when it can. Repeating the request changes nothing and returns the same.",
     accepted=TASK.accepted("The running task has been asked to stop."),
     body=report_bodies.TaskCancel,
+    headers=(IF_MATCH,),
+    errors=CHANGED,
+)
+
+DELETE = Operation(
+    "deleteTask",
+    "DELETE /v1/tasks/{task_id}",
+    "Delete a task with its payload, its result and its attempts",
+    Returns(None, "The task is deleted.", status=204),
+    description="One that has not started is cancelled first. A task that runs, or whose end is not followed up "
+    "yet, is a conflict: cancel it, and wait for its end. So is a topology, and a node of one: they expire together. "
+    "Nothing makes a deleted task again, not even its creation repeated with its idempotency key.",
     headers=(IF_MATCH,),
     errors=CHANGED,
 )

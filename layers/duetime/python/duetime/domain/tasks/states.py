@@ -100,6 +100,7 @@ class Move(StrEnum):
     RELEASE = "release"
     DISMISS = "dismiss"
     RETAIN = "retain"
+    ERASE = "erase"
 
 
 LEGAL: dict[Move, Rule] = {
@@ -147,4 +148,5 @@ LEGAL: dict[Move, Rule] = {
     Move.RETAIN: Rule(
         TERMINAL, None, "its topology needs it no longer, or once more: its expiry is set, or taken away"
     ),
+    Move.ERASE: Rule(TERMINAL, None, "its user had it deleted: nothing is left of what it was about"),
 }

@@ -153,6 +153,7 @@ class Task(TaskOptions):
         attempt_history: the last attempts, oldest first.
         reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
             it or an older one are over. `None` if it never was, or was by a version that did not write this down.
+        erased: its user had it deleted: to users it is not there any more, to all else it has ended.
     """
 
     id: TaskId
@@ -187,6 +188,11 @@ class Task(TaskOptions):
     expires_at: Millis | None = None
     attempt_history: tuple[AttemptRecord, ...] = ()
     reopened_fence: int | None = None
+    erased: bool = False
+
+    def exists_for(self, owner: str) -> bool:
+        """Whether an owner has this task."""
+        return self.owner == owner and not self.erased
 
     @property
     def is_terminal(self) -> bool:

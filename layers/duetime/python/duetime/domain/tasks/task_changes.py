@@ -51,3 +51,4 @@ class TaskChanges(TypedDict, total=False):
     expires_at: Millis | None
     attempt_history: tuple[AttemptRecord, ...]
     reopened_fence: int | None
+    erased: bool

@@ -11,6 +11,7 @@ from duetime.domain.errors import (
     BackfillNotFound,
     FieldInvalid,
     ScheduleStateConflict,
+    TaskDeleted,
     Unavailable,
 )
 from duetime.domain.ids import TaskId
@@ -93,11 +94,14 @@ class ManualRuns:
 
         Raises:
             KeyReused: its idempotency key came with another request before.
+            TaskDeleted: its idempotency key made a task that was deleted since.
             ScheduleVersionMismatch: it is at another version.
         """
         now = self.runtime.now()
         known = self.repeats.known(owner, key, now)
         if known is not None and (task := self.stores.tasks.read(known.task_id)) is not None:
+            if task.erased:
+                raise TaskDeleted(task.id)
             return Run(task, is_replay=True)
         stored = self.writer.read(owner, name, version)
         at = now if known is None else known.created_at

@@ -100,7 +100,8 @@ class SchedulePreview:
             raise ScheduleNotFound(name)
         found = list(self._found(stored, start, end, limit))
         ids = {each.key: stored.id_of(each) for each in found if each.runs and each.nominal <= stored.done}
-        tasks = self.stores.tasks.read_many(list(ids.values()))
+        found_tasks = self.stores.tasks.read_many(list(ids.values()))
+        tasks = {task_id: task for task_id, task in found_tasks.items() if not task.erased}
         return [self._seen(stored, each, ids.get(each.key), tasks) for each in found]
 
     def _found(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Occurrence]:

@@ -148,7 +148,7 @@ class TaskControl:
 
     def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         task = self.stores.tasks.read(task_id)
-        if task is None or task.owner != owner:
+        if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)
         if version not in (None, task.version):
             raise VersionMismatch(task)
@@ -194,6 +194,8 @@ class TaskControl:
         raise VersionMismatch(task)
 
     def _check(self, task: Task, move: Move) -> None:
+        if task.erased:
+            raise TaskNotFound(task.id)
         if task.state not in LEGAL[move].sources:
             raise StateConflict(task, _DONE.get(move, move.value))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import KeyReused, RequestError, Unavailable
+from duetime.domain.errors import KeyReused, RequestError, TaskDeleted, Unavailable
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import RememberedKey
@@ -107,6 +107,7 @@ class TaskCreator:
         Raises:
             FieldInvalid: it is due more than ten years ahead, or its target may not be called.
             KeyReused: its idempotency key came with another body before.
+            TaskDeleted: its idempotency key made a task that was deleted since.
             Unavailable: the store did not answer; nothing may have been accepted.
         """
         task, written = self._write(owner, order)
@@ -153,6 +154,8 @@ class TaskCreator:
         if order.key is not None:
             task_id, accepted = accepted.task_id, self._remember(owner, order.key, accepted)
             if accepted.task_id != task_id and (known := self.stores.tasks.read(accepted.task_id)):
+                if known.erased:
+                    raise TaskDeleted(known.id)
                 return self._retained(known, accepted), False
         if self._is_costly(order) and (known := self.stores.tasks.read(accepted.task_id)):
             return self._retained(known, accepted), False

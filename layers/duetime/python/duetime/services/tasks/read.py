@@ -53,7 +53,7 @@ class TaskReader:
             TaskNotFound: there is none, or it is another owner's.
         """
         task = self.stores.tasks.read(task_id)
-        if task is None or task.owner != owner:
+        if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)
         return task
 
@@ -65,7 +65,7 @@ class TaskReader:
     def get_many(self, owner: str, task_ids: Sequence[TaskId]) -> list[Task]:
         """Read many tasks, in the order asked for; those that are unknown are left out."""
         found = self.stores.tasks.read_many(list(dict.fromkeys(task_ids)))
-        return [task for task_id in task_ids if (task := found.get(task_id)) and task.owner == owner]
+        return [task for task_id in task_ids if (task := found.get(task_id)) and task.exists_for(owner)]
 
     def list(self, query: ListQuery, wanted: TaskFilter) -> Page:
         """Read a page of an owner's list.

@@ -93,7 +93,7 @@ class TaskUpdater:
             let_expire(self.stores.contents, result.task, expires)
             self.lock_manager.release_reservation(result.task)
             return result.task
-        if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
+        if result.task is not None and result.task.exists_for(owner) and result.task.state == State.CANCELLED:
             return result.task
         may_be = result.task is not None and result.task.state in NOT_STARTED
         if may_be and (cancelled := self._cancelled(owner, task_id, version)) is not None:
@@ -195,7 +195,7 @@ class TaskUpdater:
 
     @staticmethod
     def _checked(owner: str, task_id: TaskId, task: Task | None, version: int | None, wanted: str = "changed") -> Task:
-        if task is None or task.owner != owner:
+        if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)
         if version not in (None, task.version):
             raise VersionMismatch(task)

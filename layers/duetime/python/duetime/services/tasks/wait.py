@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.errors import TaskNotFound
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class OutcomeWaiter:
 
         Returns:
             The task as it was seen last, with its outcome or without.
+
+        Raises:
+            TaskNotFound: it was deleted meanwhile.
         """
         if task.is_terminal:
             return task
@@ -47,4 +51,6 @@ class OutcomeWaiter:
             self.clock.sleep_until(min(now + pause, until))
             task = self.tasks.read(task.id) or task
             pause = min(2 * pause, LONGEST_PAUSE)
+        if task.erased:
+            raise TaskNotFound(task.id)
         return task

@@ -1,0 +1,27 @@
+"""What an erased task has left."""
+
+from __future__ import annotations
+
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task_changes import TaskChanges
+
+NOTHING_LEFT = TaskChanges(
+    erased=True,
+    payload=Content(ContentPlace.RECORD, "payload", b"null"),
+    target=HandlerTarget(),
+    retry=RetryPolicy(),
+    lock=None,
+    callback_url=None,
+    name="",
+    tags={},
+    checkpoint=None,
+    progress=None,
+    result=None,
+    error=None,
+    waiting_for=None,
+    lease_worker=None,
+    attempt_history=(),
+)
+"""What becomes of the fields in which its user or its attempts said something; the others say how it went."""

@@ -1,0 +1,77 @@
+"""Erasing tasks before their retention is over.
+
+What is left in the place of an erased task is its record without anything that its user gave or that its attempts
+told: to whoever goes by it, it is a task that has ended, as it was before. So nothing can make the task anew: neither a
+repeat of the request or of the event that it was made of, nor its schedule, nor an attempt that comes late. It expires
+when the task would have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied, Guard, Write
+from duetime.domain.errors import StateConflict, TaskNotFound, Unavailable, VersionMismatch
+from duetime.domain.tasks.erasure import NOTHING_LEFT
+from duetime.domain.tasks.states import NOT_STARTED, Move
+from duetime.domain.tasks.targets import TopologyTarget
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.tasks.update import TaskUpdater
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEraser:
+    """Erases tasks that have ended, with their contents and attempts."""
+
+    stores: Stores
+    task_updater: TaskUpdater
+    runtime: Runtime
+
+    def erase(self, owner: str, task_id: TaskId, version: int | None = None) -> None:
+        """Erase a task; one that has not started is cancelled first.
+
+        Raises:
+            TaskNotFound: there is none, or it is another owner's, or was erased before.
+            StateConflict: it runs, or what follows its outcome is not done, or it belongs to a topology.
+            VersionMismatch: it is at another version.
+            Unavailable: a store failed, or others kept writing the task.
+        """
+        for _ in range(_TRIES):
+            task = self._read(owner, task_id, version)
+            if task.state in NOT_STARTED:
+                task, version = self.task_updater.cancel(owner, task_id, version), None
+            _check(task)
+            write = Write(task_id, Move.ERASE, self.runtime.nonce(), Guard(version=task.version), NOTHING_LEFT)
+            if isinstance(self.stores.tasks.apply(write), Applied):
+                self.stores.contents.erase(task_id, task.contents_outside)
+                return
+        raise Unavailable(f"the task {task_id} was written by others again and again")
+
+    def _read(self, owner: str, task_id: TaskId, version: int | None) -> Task:
+        task = self.stores.tasks.read(task_id)
+        if task is not None and task.erased and task.owner == owner:
+            # Whoever erased it may not have come to its contents; the names of those in S3 are gone: they expire.
+            self.stores.contents.erase(task_id, ())
+        if task is None or not task.exists_for(owner):
+            raise TaskNotFound(task_id)
+        if version not in (None, task.version):
+            raise VersionMismatch(task)
+        if task.node_ref is not None or isinstance(task.target, TopologyTarget):
+            # Its nodes may be retried, and are shown, as long as their topology is.
+            raise StateConflict(task, "deleted: a topology and its nodes are kept until they expire together")
+        return task
+
+
+def _check(task: Task) -> None:
+    if not task.is_terminal:
+        raise StateConflict(task, "deleted: cancel it first")
+    if task.finished_at is None:
+        raise StateConflict(task, "deleted before what follows its end is done")

@@ -1,0 +1,128 @@
+"""A deleted task is gone for its user, with all that it was about, and nothing brings it back."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(8_000))
+"""Too large for an item: it lies in S3."""
+
+
+def created(scenario: Scenario, headers: dict[str, str] | None = None, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    """A new task."""
+    answer = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, **fields}, headers=headers or {})
+    assert answer.status == 201, answer
+    body: dict[str, Any] = answer.body
+    return body
+
+
+def writes_record(task_id: str, call: Call) -> bool:
+    """Whether the API writes the record of a task."""
+    return call.machine.function == "api" and call.operation == "update_item" and task_id in str(call.request)
+
+
+@pytest.mark.parametrize("payload", ["secret words", "secret" + LARGE[:9_000], "secret" + LARGE])
+def test_nothing_is_left_of_an_ended_task(payload: str) -> None:
+    """Neither its payload nor its names, wherever they lay; it is in no list, and a repeat is told that it is gone."""
+    with Scenario() as scenario:
+        task = created(scenario, payload=payload, name="secret name", tags={"secret": "tag"})
+        path = f"/v1/tasks/{task['id']}"
+        scenario.run_until(lambda: scenario.ask("GET", path).body["finished_at"])
+        before = scenario.ask("GET", "/v1/tasks").body["tasks"]
+        assert (len(before), scenario.ask("DELETE", path).status) == (1, 204)
+        assert "secret" not in str(scenario.items())
+        assert not [key for key in scenario.s3.objects if task["id"] in str(key)]
+        assert scenario.ask("GET", "/v1/tasks").body["tasks"] == []
+        assert scenario.ask("GET", "/v1/tasks", query=f"ids={task['id']}").body["tasks"] == []
+        for method, at in (("GET", path), ("DELETE", path), ("POST", f"{path}/cancel"), ("GET", f"{path}/attempts")):
+            assert scenario.ask(method, at).status == 404, at
+        scenario.run(HOUR)
+        assert not scenario.violations
+
+
+def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
+    """Its message finds nothing to do."""
+    with Scenario() as scenario:
+        task = created(scenario, delay_seconds=30)
+        assert scenario.ask("DELETE", f"/v1/tasks/{task['id']}").status == 204
+        scenario.run(10 * MINUTE)
+        record = scenario.record(task["id"])
+        assert (record.state, record.attempt, record.erased) == ("cancelled", 0, True)
+
+
+def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
+    """The repeat is told that its task was deleted; another key makes another task."""
+    with Scenario() as scenario:
+        body = {"type": PLAIN, "delay_seconds": 30}
+        key = {"Idempotency-Key": "a"}
+        task = scenario.ask("POST", "/v1/tasks", body, headers=key).body
+        scenario.ask("DELETE", f"/v1/tasks/{task['id']}")
+        again = scenario.ask("POST", "/v1/tasks", body, headers=key)
+        assert (again.status, again.body["code"]) == (410, "task_deleted")
+        batch = scenario.ask("POST", "/v1/tasks", body, headers={"Idempotency-Key": "b"})
+        assert (batch.status, batch.body["id"] != task["id"]) == (201, True)
+
+
+def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
+    """The write was applied although its answer was lost: it is sent again, and recognised."""
+    with Scenario() as scenario:
+        task = created(scenario)
+        path = f"/v1/tasks/{task['id']}"
+        scenario.run_until(lambda: scenario.ask("GET", path).body["finished_at"])
+        assert scenario.ask("DELETE", path, headers={"If-Match": '"99"'}).status == 412
+        assert scenario.ask("DELETE", path).status == 204
+        assert scenario.ask("GET", path).status == 404
+
+
+@pytest.mark.parametrize("pause", [1, 40, 90])
+def test_of_a_retry_and_a_deletion_at_once_one_wins(pause: int) -> None:
+    """Either the task is deleted, or it runs again with its payload."""
+    with Scenario() as scenario:
+        task = created(scenario, type="no.such", allow_unknown_type=True, payload=LARGE, retry={"max_attempts": 1})
+        path = f"/v1/tasks/{task['id']}"
+        assert scenario.run_until(lambda: scenario.ask("GET", path).body["finished_at"])
+        scenario.slow(lambda call: writes_record(task["id"], call), pause)
+        retried = scenario.send("POST", f"{path}/retry")
+        deleted = scenario.send("DELETE", path)
+        scenario.run(10 * SECOND)
+        found = scenario.ask("GET", path)
+        if deleted[0].status == 204:
+            assert (found.status, retried[0].status in (200, 404, 412)) == (404, True)
+        else:
+            assert (deleted[0].status, retried[0].status, found.body["payload"]) == (409, 200, LARGE)
+
+
+def test_a_schedule_goes_on_without_a_deleted_run() -> None:
+    """The chain of a permanent schedule goes on from a run that was deleted, be it ended or still to come."""
+    with Scenario() as scenario:
+        schedule = {"name": "poller", "permanent": {"gap_seconds": 60}, "task": {"type": PLAIN}}
+        assert scenario.ask("POST", "/v1/schedules", schedule).status == 201
+        # The schedule's own timer repairs a chain whose next run was taken back, later than the gap.
+        scenario.faulty = True
+        for _ in range(3):
+            scenario.run(10 * MINUTE)
+            run = scenario.ask("GET", "/v1/schedules/poller").body["last_run"]["task_id"]
+            assert scenario.ask("DELETE", f"/v1/tasks/{run}").status in (204, 409)
+        before = scenario.ask("GET", "/v1/schedules/poller").body["last_run"]["task_id"]
+        scenario.run(30 * MINUTE)
+        assert scenario.ask("GET", "/v1/schedules/poller").body["last_run"]["task_id"] != before
+
+
+def test_a_topology_and_its_nodes_are_not_deleted() -> None:
+    """They expire together; the refusal says so."""
+    with Scenario() as scenario:
+        body = {"nodes": {"a": {"type": PLAIN}}}
+        topology = scenario.ask("POST", "/v1/topologies", body).body["id"]
+        scenario.run(5 * MINUTE)
+        node = scenario.ask("GET", "/v1/tasks", query=f"parent={topology}").body["tasks"][0]["id"]
+        for task_id in (topology, node):
+            refused = scenario.ask("DELETE", f"/v1/tasks/{task_id}")
+            assert (refused.status, "expire together" in refused.body["detail"]) == (409, True)
