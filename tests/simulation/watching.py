@@ -216,7 +216,10 @@ class Watching:
             # A process that stood still cannot know that its lease has ended; see `check_thawed`.
             self.check(other.task_id != task_id or other.was_frozen, f"{what} began while {other} goes on")
         attempt_began = self.attempts.setdefault((task_id, fence), now)
-        effect = Effect(task_id, phase, fence, now, process, task.lock, task.timeout_seconds * SECOND, attempt_began)
+        # Taken away by force, it is missed by the next heartbeat only: a phase may begin before that.
+        is_freed = self.account.locks.was_freed(task, self.claimed_at.get(task_id, now))
+        lock = None if is_freed else task.lock
+        effect = Effect(task_id, phase, fence, now, process, lock, task.timeout_seconds * SECOND, attempt_began)
         effect.task_type, effect.owner = task.type, task.owner
         self._check_lock(effect, what)
         self.live.append(effect)
