@@ -34,7 +34,6 @@ MEANINGS: Mapping[str, str] = {
     "leases": "The leases, each with its task.",
     "locks": "The locks on this page.",
     "message": "A text for people.",
-    "mode": "`sync`: the function's result is the outcome. `async`: the function reports its outcome later.",
     "node": "Name of the node.",
     "nodes": "Names of the nodes, in order.",
     "occurrences": "The occurrences, in order of time.",
