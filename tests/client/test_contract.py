@@ -32,6 +32,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "query_task": (("a", "status"), {}),
     "cancel_backfill": (("a", "b"), {}),
     "cancel_task": (_ANYTHING, {"force": True}),
+    "delete_task": (_ANYTHING, {"if_match": '"1"'}),
     "cancel_tasks_by_filter": (_FILTER, {"force": True, **_BULK}),
     "update_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
     "update_tasks_by_filter": ((*_FILTER, {"name": "n"}), _BULK),

@@ -57,6 +57,14 @@ def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployme
     assert (steered.version, steered.etag) == (2, '"2"')
 
 
+def test_a_task_is_deleted(client: Client, deployment: Deployment, duetime: Run) -> None:
+    """The command says what it did; there is nothing left to show."""
+    task = client.create_task("report")
+    deployment.scripted.append(Answer(204, text=b""))
+    assert duetime("tasks", "delete", task.id).stdout.split() == ["deleted", "the", "task", task.id]
+    assert (deployment.received[-1].method, deployment.received[-1].path) == ("DELETE", f"/stage/v1/tasks/{task.id}")
+
+
 def test_an_endpoint_is_asked(client: Client, deployment: Deployment, duetime: Run) -> None:
     """The question goes into the query; the command prints what the endpoint said, or all of the answer."""
     task = client.create_task("report", target={"kind": "http", "url": "https://e.org/", "queries": ["status"]})

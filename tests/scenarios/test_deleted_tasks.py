@@ -77,9 +77,24 @@ def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"
         scenario.run_until(lambda: scenario.ask("GET", path).body["finished_at"])
-        assert scenario.ask("DELETE", path, headers={"If-Match": '"99"'}).status == 412
+
+        def send_before(call: Call) -> None:
+            scenario.dynamodb.update_item(**call.request)
+
+        sent = scenario.once(lambda call: writes_record(task["id"], call), send_before)
         assert scenario.ask("DELETE", path).status == 204
+        assert len(sent) == 1
         assert scenario.ask("GET", path).status == 404
+
+
+def test_a_deletion_of_another_version_is_refused() -> None:
+    """The task stays as it is."""
+    with Scenario() as scenario:
+        task = created(scenario)
+        path = f"/v1/tasks/{task['id']}"
+        scenario.run_until(lambda: scenario.ask("GET", path).body["finished_at"])
+        assert scenario.ask("DELETE", path, headers={"If-Match": '"99"'}).status == 412
+        assert scenario.ask("GET", path).status == 200
 
 
 @pytest.mark.parametrize("pause", [1, 40, 90])

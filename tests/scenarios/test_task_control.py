@@ -142,14 +142,14 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
 
 
 def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
-    """As at its creation: whether the rollback is new or the endpoint is, the field is named."""
+    """As at its creation: whether the rollback is new or the endpoint is, the field is named; a target is merged."""
     unable: dict[str, Any] = {"kind": "http", "url": URL}
     able = unable | {"phases": ["rollback"]}
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE, target=unable)
         assert tasks.change(task_id, rollback_on_failure=True).status == 422
         assert tasks.change(task_id, rollback_on_failure=True, target=able).status == 200
-        refused = tasks.change(task_id, target=unable)
+        refused = tasks.change(task_id, target=unable | {"phases": []})
         assert (refused.status, [fault["field"] for fault in refused.body["errors"]]) == (422, ["rollback_on_failure"])
         assert tasks.record(task_id).rollback_on_failure
 

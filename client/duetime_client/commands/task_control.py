@@ -1,4 +1,4 @@
-"""`duetime tasks`: pause, resume, run, retry, rollback, attempts, query, notify, progress."""
+"""`duetime tasks`: pause, resume, run, retry, rollback, delete, attempts, query, notify, progress."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -10,7 +10,7 @@ from duetime_client.client import Client
 from duetime_client.commands.attempt_views import show_attempts
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
-from duetime_client.commands.console import show_json
+from duetime_client.commands.console import say, show_json
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import json_of
 from duetime_client.commands.task_options import Fence, HttpQuery, TaskId
@@ -42,6 +42,14 @@ action("resume", "Resume a paused task: at its due time, or now if that is past.
 action("run", "Start a task now, before its due time.", Client.run_task, "now, before its due time")
 action("retry", "Run a failed task again, from its first attempt.", Client.retry_task)
 action("rollback", "Have the target undo a task that has ended.", Client.rollback_task)
+
+
+@app.command()
+def delete(context: typer.Context, task_id: TaskId, *, deployment: Deployment) -> None:
+    """Delete a task with its payload, result and attempts; one that has not started is cancelled first."""
+    with connected(context, deployment) as client:
+        client.delete_task(task_id)
+    say(f"deleted the task {task_id}")
 
 
 @app.command()
