@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import logging
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +22,9 @@ from tests.hostile.corpus import PULLED
 from tests.hostile.world import furnished
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from tests.fakes.tables import Table
 
 
 BUCKET = "duetime-contents"
@@ -36,6 +41,7 @@ class InProcess:
     says_why: bool = True
     _written: list[str] = field(default_factory=list)
     _worlds: int = 0
+    _platform: Platform | None = None
 
     def __post_init__(self) -> None:
         self.session = FakeSession(self.clock.now)
@@ -67,14 +73,32 @@ class InProcess:
             Variable.HTTP_ALLOW: "127.0.0.1",
             **queues,
         }
-        composition.use(
-            Platform(
-                environ=environ,
-                clock=self.clock,
-                clients=Clients(self.session),  # type: ignore[arg-type]  # it stands in for one
-            )
+        self._platform = Platform(
+            environ=environ,
+            clock=self.clock,
+            clients=Clients(self.session),  # type: ignore[arg-type]  # it stands in for one
         )
+        composition.use(self._platform)
         return furnished(self.api)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """While this lasts, the function has the newest of these worlds, its log off."""
+        composition.use(self._platform)
+        logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
+            composition.use(None)
+
+    def tables(self) -> dict[str, Table]:
+        """What lies in the tables: `restore` takes it back to them."""
+        return copy.deepcopy(self.session.dynamodb.tables)
+
+    def restore(self, tables: dict[str, Table]) -> None:
+        """Have the tables as they were."""
+        self.session.dynamodb.tables = copy.deepcopy(tables)
 
     def _queue(self, name: str) -> str:
         return str(self.session.client("sqs").create_queue(QueueName=f"{name}-{self._worlds}")["QueueUrl"])

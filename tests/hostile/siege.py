@@ -104,6 +104,8 @@ class Siege:
             by_gateway = not self.grounds.says_why and answer.status < _OURS and not written
             return None if by_gateway else f"{answer.status} is no problem document, wrote {written}"
         if is_head:
+            if answer.status >= _OURS:
+                return f"{answer.status} to HEAD"
             return f"refused, yet wrote {written}" if written else None
         problem = json.loads(answer.text)
         answer.text.encode()

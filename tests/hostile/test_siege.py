@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -29,19 +28,25 @@ TASKS = "/v1/tasks"
 
 
 @pytest.fixture(scope="module")
-def siege() -> Iterator[Siege]:
-    """A siege over fakes of AWS, its log silent."""
-    logging.disable(logging.CRITICAL)
-    yield Siege(InProcess())
-    composition.use(None)
-    logging.disable(logging.NOTSET)
+def grounds() -> InProcess:
+    """The api function over fakes of AWS, with a few things of every kind."""
+    found = InProcess()
+    with found.used():
+        found.fresh_world()
+    return found
+
+
+@pytest.fixture
+def siege(grounds: InProcess) -> Iterator[Siege]:
+    """A siege that no other test has begun."""
+    with grounds.used():
+        yield Siege(grounds)
 
 
 @pytest.fixture
 def fresh(siege: Siege) -> Siege:
-    """The same, over stores with a few things of every kind."""
+    """The same, over stores that no other test has written to."""
     siege.grounds.fresh_world()
-    siege.broken.clear()
     return siege
 
 
@@ -100,9 +105,6 @@ BYTES: list[tuple[str, Hostile, set[int]]] = [
 @pytest.mark.parametrize(("request_", "statuses"), [case[1:] for case in BYTES], ids=[case[0] for case in BYTES])
 def test_hostile_bytes_are_refused(siege: Siege, request_: Hostile, statuses: set[int]) -> None:
     """With a problem that says why, and with nothing written."""
-    siege.broken.clear()
-    if not siege.answers:
-        siege.grounds.fresh_world()
     answer = siege.send(request_)
     assert answer is not None
     assert (siege.broken, answer.status in statuses) == ([], True), answer.text[:300]
@@ -119,8 +121,6 @@ def test_any_value_in_any_field_is_answered(fresh: Siege) -> None:
 
 def test_a_siege_is_answered(siege: Siege) -> None:
     """Good requests of every operation there is, each hurt somewhere; none raises, none that is refused writes."""
-    siege.broken.clear()
-    siege.hit.clear()
     siege.lay(REQUESTS)
     assert siege.broken == []
     assert set(siege.hit) == {one.id for one in OPERATIONS}
@@ -144,7 +144,6 @@ def test_the_same_seed_lays_the_same_siege() -> None:
 @pytest.mark.slow
 def test_answers_are_as_the_document_says(siege: Siege) -> None:
     """Requests drawn from the document, good and bad, get documented statuses, and bodies that fit their schemas."""
-    siege.broken.clear()
     Drawn(siege).lay(EXAMPLES)
     assert siege.broken == []
 
@@ -157,4 +156,5 @@ def test_a_siege_tells_what_is_broken(fresh: Siege, monkeypatch: pytest.MonkeyPa
     create = type(creating).create_once
     monkeypatch.setattr(type(creating), "create_once", lambda *given: (create(*given), 1 / 0))
     fresh.send(Hostile("POST", TASKS, raw=json.dumps(BODIES["createTask"])))
-    assert [wrong for wrong, _ in fresh.broken] == ["500 internal", "500 internal"]
+    fresh.send(Hostile("HEAD", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
+    assert [wrong for wrong, _ in fresh.broken] == ["500 internal", "500 internal", "500 to HEAD"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
-import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime import composition
 from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.openapi.document import document
 from tests.hostile.corpus import BODIES, Corpus
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from duetime.contract.http.operation import Operation
+    from tests.fakes.tables import Table
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document("none")))
 JSON = "application/json"
@@ -38,13 +38,30 @@ Path = tuple[str, ...]
 Schema = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Shared:
+    """An API over fakes of AWS, what exists there by the names of parameters, and its tables."""
+
+    grounds: InProcess
+    known: dict[str, Any]
+    tables: dict[str, Table]
+
+
 @pytest.fixture(scope="module")
-def grounds() -> Iterator[InProcess]:
-    """The API over fakes of AWS, with a few things of every kind."""
-    logging.disable(logging.CRITICAL)
-    yield InProcess()
-    composition.use(None)
-    logging.disable(logging.NOTSET)
+def shared() -> Shared:
+    """Made once, for it takes longer than a test."""
+    grounds = InProcess()
+    with grounds.used():
+        known = furnished(grounds)
+    return Shared(grounds, known, grounds.tables())
+
+
+@pytest.fixture
+def grounds(shared: Shared) -> Iterator[InProcess]:
+    """The API, with a few things of every kind that no other test has changed."""
+    with shared.grounds.used():
+        shared.grounds.restore(shared.tables)
+        yield shared.grounds
 
 
 def resolved(schema: Schema) -> Schema:
@@ -151,10 +168,10 @@ def furnished(grounds: InProcess) -> dict[str, Any]:
     return {**found, "name": ["daily"], "task_id": found["task_id"][:1]}
 
 
-@pytest.fixture(scope="module")
-def known(grounds: InProcess) -> dict[str, Any]:
+@pytest.fixture
+def known(shared: Shared) -> dict[str, Any]:
     """Ids of what exists."""
-    return furnished(grounds)
+    return shared.known
 
 
 @pytest.mark.parametrize(("operation", "path", "field", "around"), USED)
@@ -187,7 +204,7 @@ def test_each_example_of_a_field_is_accepted(
 @pytest.mark.parametrize(
     "operation", [one for one in WITH_BODY if "examples" in model_of(one)], ids=lambda operation: operation.id
 )
-def test_each_example_of_a_body_is_accepted(grounds: InProcess, operation: Operation) -> None:
+def test_each_example_of_a_body_is_accepted(grounds: InProcess, known: dict[str, Any], operation: Operation) -> None:
     """The examples of its model are taken as they are; those of the operation were recorded when it succeeded."""
     for body in model_of(operation)["examples"]:
-        assert faults(grounds, furnished(grounds), operation, body) == {}
+        assert faults(grounds, known, operation, body) == {}

@@ -1,4 +1,7 @@
-"""What functions do for few tasks only: each of these calls must be granted (see `tests/grants.py`)."""
+"""What functions do for few tasks only: each of these calls must be granted (see `tests/grants.py`).
+
+None of these tests may be marked slow: `make test` fails if it has not seen each grant used.
+"""
 
 from __future__ import annotations
 
@@ -219,7 +222,6 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
     assert taken_out in grants.USED
 
 
-@pytest.mark.slow
 def test_the_trigger_hands_a_large_payload_of_a_schedule_on(scenario: Scenario) -> None:
     """It reads the schedule's object, and writes the task's with a tag that it takes away afterwards."""
     body = {"name": "big", "rate": "1 minute", "task": {"type": PLAIN, "payload": HUGE}}

@@ -10,6 +10,7 @@ from duetime.contract.tasks.bodies import ONE_DUE_TIME, Body, Payload, TaskCreat
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when a class is made
     CallbackUrl,
     DelaySeconds,
+    DetailType,
     LambdaMode,
     LockKey,
     MaxHolders,
@@ -20,6 +21,7 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
     TagKey,
     TagValue,
     TargetPhases,
+    TargetUrl,
     TaskName,
     TaskPriority,
     TimeoutSeconds,
@@ -87,12 +89,12 @@ class TargetPatch(Body):
         Literal["handler", "http", "pull", "topology", "lambda", "sqs", "sns", "eventbridge", "step_functions"] | None,
         Field(description="Another kind replaces the target; the same, or none, is merged into it."),
     ] = None
-    url: Annotated[str | None, Field(description="Of an HTTP endpoint.")] = None
+    url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
     phases: Annotated[TargetPhases | None, Field(description="What an HTTP endpoint offers besides `run`.")] = None
     queries: Annotated[OfferedQueries | None, Field(description="What an HTTP endpoint answers when asked.")] = None
     arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
-    detail_type: Annotated[str | None, Field(description="Of an event; null for the type of the task.")] = None
+    detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None
 
 
 class TaskPatch(Body):
