@@ -120,7 +120,7 @@ def _expansion() -> Callable[[], object]:
         RepeatedRequests(keys),
     )
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
-    made = scheduling.create(_OWNER, spec).stored
+    made = scheduling.create(_OWNER, spec).value
 
     def step() -> None:
         around.at += MINUTE

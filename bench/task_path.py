@@ -91,7 +91,7 @@ def _accept() -> list[object]:
 
 def _accept_and_work() -> None:
     creations = composed(TaskServices).creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
-    tasks = [each.task for each in creations if not isinstance(each, Exception)]
+    tasks = [each.value for each in creations if not isinstance(each, Exception)]
     composed(WorkerServices).batch_worker.work(
         [
             Delivery(Message(task.id, 0, task.next_at, Priority.NORMAL, "bench"), json.dumps(index), str(index))

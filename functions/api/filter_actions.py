@@ -69,7 +69,7 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
     # Of two kinds of requests with equal bodies, each is another.
     key = IdempotencyKey(request.key, body_hash([wanted.kind, document.value])) if request.key else None
     taken = composed().bulk_requests.take(request.owner, wanted, key)
-    operation = taken.operation
+    operation = taken.value
     if operation.is_running:
         headers = replayed(location(operation), is_replay=taken.is_replay)
         return answer(json_text(bulk_response(operation)), HTTPStatus.ACCEPTED, headers)

@@ -42,8 +42,8 @@ def create_schedule(request: Request) -> Response:
     made = composed().schedule_creator.create(
         request.owner, decoding.schedule_spec(document), _key(request, document.value)
     )
-    location = {"Location": operations.READ.url(name=made.stored.name)}
-    return _response(request, made.stored, replayed(location, is_replay=made.is_replay))
+    location = {"Location": operations.READ.url(name=made.value.name)}
+    return _response(request, made.value, replayed(location, is_replay=made.is_replay))
 
 
 @route(operations.LIST)
@@ -117,7 +117,7 @@ def run_schedule(request: Request) -> Response:
     inside = composed()
     name = _name(request)
     run = inside.manual_runs.run(request.owner, name, request.version, _key(request, name))
-    task = inside.task_reader.with_contents(run.task)
+    task = inside.task_reader.with_contents(run.value)
     headers = replayed({"Location": tasks.READ.url(task_id=task.id)}, is_replay=run.is_replay)
     return task_response(task, request.operation.returns.status, headers)
 
@@ -131,9 +131,9 @@ def create_backfill(request: Request) -> Response:
     period = Period(wanted.scheduled_after, wanted.scheduled_before - 1, wanted.per_minute)
     key = _key(request, [name, document.value])
     begun = composed().manual_runs.backfill(request.owner, name, period, request.version, key)
-    location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=begun.backfill.id)}
+    location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=begun.value.id)}
     headers = replayed(location, is_replay=begun.is_replay)
-    return answer(json_text(backfill_response(begun.backfill)), request.operation.returns.status, headers)
+    return answer(json_text(backfill_response(begun.value)), request.operation.returns.status, headers)
 
 
 @route(operations.LIST_BACKFILLS)

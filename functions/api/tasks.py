@@ -16,10 +16,11 @@ from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.report_decoding import is_forced
 from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.idempotency_keys import Accepted
+from duetime.domain.tasks.task import Task, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
-from duetime.services.tasks.create import Creation, IdempotencyKey, Order
+from duetime.services.tasks.create import IdempotencyKey, Order
 
 from .requests import body_hash
 from .responses import Response, answer, caching, not_modified, page_response, replayed, task_response
@@ -39,7 +40,7 @@ def create_task(request: Request[CreationQuery]) -> Response:
     inside = composed()
     order = Order(task_spec(document), _key(request.key, document.value))
     creation = inside.task_creator.create_once(request.owner, order)
-    task = creation.task
+    task = creation.value
     if wait:
         task = inside.outcome_waiter.wait(task, wait * SECOND)
     status = HTTPStatus.ACCEPTED if wait and not task.is_terminal else HTTPStatus.CREATED
@@ -60,7 +61,7 @@ def create_task_batch(request: Request) -> Response:
     created = iter(composed().task_creator.create_many(request.owner, orders))
     ends = [item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items]
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]
-    creations = [end for end in ends if isinstance(end, Creation)]
+    creations = [end for end in ends if isinstance(end, Accepted)]
     headers = replayed({}, is_replay=bool(creations) and all(each.is_replay for each in creations))
     return answer(json_text(responses.TaskBatchResult(results=results)), headers=headers)
 
@@ -120,10 +121,10 @@ def _key(text: str | None, value: object) -> IdempotencyKey | None:
 
 
 def _result(
-    index: int, end: Creation | Exception, instance: str
+    index: int, end: Accepted[Task] | Exception, instance: str
 ) -> responses.TaskBatchAccepted | responses.TaskBatchRejected:
-    if isinstance(end, Creation):
-        return responses.TaskBatchAccepted(status=201, task=entry(end.task))
+    if isinstance(end, Accepted):
+        return responses.TaskBatchAccepted(status=201, task=entry(end.value))
     if isinstance(end, FieldInvalid):
         end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason, end.code)])
     return responses.TaskBatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))

@@ -470,7 +470,7 @@ def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter
     composed(TaskServices).creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
     request = read_stored(BulkKind.CANCEL, b'{"filter": {"type": "report"}, "per_second": 2}')
-    operation = composed(FilterActionServices).requests.take(OWNER, request, None).operation
+    operation = composed(FilterActionServices).requests.take(OWNER, request, None).value
     assert operation.progress.affected == 2
     composed(BulkExecutorServices).executor.carry_out(operation.id, "holder")
     ended = composed(BulkServices).operations.get(OWNER, operation.id)

@@ -26,7 +26,7 @@ __all__ = ["metered"]
 def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make an ordinary schedule of the type `report`."""
     spec = ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields)
-    return composed(ScheduleRequestServices).creator.create(OWNER, spec).stored
+    return composed(ScheduleRequestServices).creator.create(OWNER, spec).value
 
 
 def ticked(stack: Stack, minutes: int) -> None:

@@ -22,11 +22,11 @@ MUTANTS = (
         "services/tasks/create.py",
         "        ends = self.runtime.executor.map(attempt, orders)\n"
         "        self._send_new(ends)\n"
-        "        return [Creation(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]\n"
+        "        return [Accepted(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]\n"
         "\n"
         "    def create_each",
         "        ends = self.runtime.executor.map(attempt, orders)\n"
-        "        return [Creation(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]\n"
+        "        return [Accepted(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]\n"
         "\n"
         "    def create_each",
     ),

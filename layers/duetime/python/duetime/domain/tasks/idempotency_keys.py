@@ -6,11 +6,26 @@ Source: IETF draft "The Idempotency-Key HTTP Header Field".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted(Generic[T]):
+    """What came of a request that may be repeated.
+
+    Attributes:
+        is_replay: an earlier request with the same idempotency key made the value; nothing was done for this one.
+    """
+
+    value: T
+    is_replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState
 from duetime.domain.errors import KeyReused, Unavailable
 from duetime.domain.limits import BULK_INLINE, IDEMPOTENCY_KEY_LIFE, MAX_PAGE
-from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.times import SECOND
 
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 
 REQUEST = "request"
 """What is called so of an operation's contents: the body it came with."""
-
-
-@dataclass(frozen=True, slots=True)
-class TakenRequest:
-    """What came of a request.
-
-    Attributes:
-        is_replay: it was taken before, under the same key: nothing was done for it now.
-    """
-
-    operation: BulkOperation
-    is_replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +44,7 @@ class BulkRequests:
         """Do one piece of it, and nothing later."""
         return self._piece(owner, request, replace(request.action, budget=BULK_INLINE))
 
-    def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> TakenRequest:
+    def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> Accepted[BulkOperation]:
         """Do what is requested, if that is soon done; else begin an operation.
 
         Returns:
@@ -72,19 +60,19 @@ class BulkRequests:
         if key is not None:
             operation, known = self._remembered(operation, key)
             if known is not None:
-                return TakenRequest(known, is_replay=True)
+                return Accepted(known, is_replay=True)
         progress = self._done_at_once(operation, request)
         operation = replace(operation, progress=progress)
         if not progress.is_complete:
             # Never taken away: no operation goes on for so long.
             expiry = unless_referenced(self.runtime.now())
             content = self.stores.contents.keep(operation.id, REQUEST, request.text, expiry)
-            return TakenRequest(self.operations.start(replace(operation, request=content)))
+            return Accepted(self.operations.start(replace(operation, request=content)))
         operation = operation.ended(BulkState.SUCCEEDED, self.runtime.now())
         if key is None or self.stores.bulk.save(operation, self.runtime.nonce()):
-            return TakenRequest(operation)
+            return Accepted(operation)
         # Somebody else is repeating the same request just now, and stored its end first.
-        return TakenRequest(self.stores.bulk.read(operation.id) or operation, is_replay=True)
+        return Accepted(self.stores.bulk.read(operation.id) or operation, is_replay=True)
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
         """Do one more step of an operation."""

@@ -11,6 +11,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.idempotency_keys import Accepted
 from duetime.services.schedules.schedule_writer import busy
 from duetime.services.tasks.creation_rules import PAYLOAD
 
@@ -29,18 +30,6 @@ _TAIL_BITS, _NAME_LENGTH = 64, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
-    """What a creation answers.
-
-    Attributes:
-        is_replay: an earlier request with the same idempotency key made it.
-    """
-
-    stored: StoredSchedule
-    is_replay: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ScheduleCreator:
     """Creates schedules.
 
@@ -55,7 +44,7 @@ class ScheduleCreator:
     shards: Shards
     repeats: RepeatedRequests
 
-    def create(self, owner: str, spec: ScheduleSpec, key: IdempotencyKey | None = None) -> Created:
+    def create(self, owner: str, spec: ScheduleSpec, key: IdempotencyKey | None = None) -> Accepted[StoredSchedule]:
         """Make a schedule, and place what is due soon; a request that is repeated by its key makes no other.
 
         Raises:
@@ -81,9 +70,9 @@ class ScheduleCreator:
         made = self._made(owner, uid, replace(spec, name=name), vacancy)
         if key is not None and (other := self.repeats.remember(owner, key, uid, now, vacancy)):
             return self._made_before(owner, spec, other)
-        return Created(self._save(made, spec))
+        return Accepted(self._save(made, spec))
 
-    def _made_before(self, owner: str, spec: ScheduleSpec, known: RememberedKey) -> Created:
+    def _made_before(self, owner: str, spec: ScheduleSpec, known: RememberedKey) -> Accepted[StoredSchedule]:
         """What a request made that is repeated; if it came to an end before its write, what it would have made.
 
         Raises:
@@ -93,12 +82,12 @@ class ScheduleCreator:
         name = spec.name or _generated_name(known.task_id)
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is not None and stored.uid == known.task_id:
-            return Created(self.writer.with_payload(stored), is_replay=True)
+            return Accepted(self.writer.with_payload(stored), is_replay=True)
         if stored is not None:
             raise ScheduleExists(name)
         if self.stores.schedules.vacancy(owner, name) != known.edition:
             raise ScheduleNotFound(name)
-        return Created(self._save(self._made(owner, known.task_id, replace(spec, name=name), known.edition), spec))
+        return Accepted(self._save(self._made(owner, known.task_id, replace(spec, name=name), known.edition), spec))
 
     def _save(self, made: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
         """Store a new schedule with the payload of its tasks, and place what is due soon."""

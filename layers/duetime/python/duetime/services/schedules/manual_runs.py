@@ -19,6 +19,7 @@ from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
+from duetime.domain.tasks.idempotency_keys import Accepted
 from duetime.domain.tasks.parents import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
@@ -49,30 +50,6 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """The task of a run by hand.
-
-    Attributes:
-        is_replay: an earlier request with the same idempotency key made it.
-    """
-
-    task: Task
-    is_replay: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StartedBackfill:
-    """A backfill that was requested.
-
-    Attributes:
-        is_replay: an earlier request with the same idempotency key began it.
-    """
-
-    backfill: BackfillRun
-    is_replay: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ManualRuns:
     """Runs of a schedule's task that its owner requests beside its timing.
 
@@ -85,7 +62,9 @@ class ManualRuns:
     runtime: Runtime
     repeats: RepeatedRequests
 
-    def run(self, owner: str, name: str, version: int | None = None, key: IdempotencyKey | None = None) -> Run:
+    def run(
+        self, owner: str, name: str, version: int | None = None, key: IdempotencyKey | None = None
+    ) -> Accepted[Task]:
         """Have a schedule's task run once, now, whatever its recurrence and even if it is held.
 
         Returns:
@@ -102,7 +81,7 @@ class ManualRuns:
         if known is not None and (task := self.stores.tasks.read(known.task_id)) is not None:
             if task.erased:
                 raise TaskDeleted(task.id)
-            return Run(task, is_replay=True)
+            return Accepted(task, is_replay=True)
         stored = self.writer.read(owner, name, version)
         at = now if known is None else known.created_at
         # By its key, the id of a repeat is that of the first request, which may have come to an end before its write.
@@ -112,7 +91,7 @@ class ManualRuns:
             if self.repeats.remember(owner, key, task_id, now) is not None:
                 return self.run(owner, name, version, key)
         task = self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND))
-        return Run(task)
+        return Accepted(task)
 
     def _produced(self, stored: StoredSchedule, due: Due) -> Task:
         """The task of a run by hand, sent and remarked."""
@@ -129,7 +108,7 @@ class ManualRuns:
 
     def backfill(
         self, owner: str, name: str, period: Period, version: int | None = None, key: IdempotencyKey | None = None
-    ) -> StartedBackfill:
+    ) -> Accepted[BackfillRun]:
         """Have the occurrences of a past period run, at a pace. Repeated by its key, it is the backfill of then.
 
         Raises:
@@ -142,7 +121,7 @@ class ManualRuns:
         known = self.repeats.known(owner, key, now)
         before = self.writer.read(owner, name, version if known is None else None)
         if known is not None and (run := _found(before, _id_of(known.task_id))) is not None:
-            return StartedBackfill(run, is_replay=True)
+            return Accepted(run, is_replay=True)
         asked_at = now if known is None else known.created_at
         wanted = requested(period.start, period.end, period.per_minute, asked_at)
         made = TaskId.of(asked_at, 0, self.runtime.random_source.bits(_TAIL_BITS)) if known is None else known.task_id
@@ -161,7 +140,7 @@ class ManualRuns:
         if key is not None and known is None and self.repeats.remember(owner, key, made, now) is not None:
             return self.backfill(owner, name, period, version, key)
         after = self.writer.write(before, version if known is None else None, backfilled, with_timer=True)
-        return StartedBackfill(_backfill_of(self.writer.expand(after), run_id))
+        return Accepted(_backfill_of(self.writer.expand(after), run_id))
 
     def backfills(self, owner: str, name: str) -> Sequence[BackfillRun]:
         """The backfills of a schedule: those on their way, and the latest that have finished."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import KeyReused, RequestError, TaskDeleted, Unavailable
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
 from duetime.domain.tasks.creation import due_of, new_id, new_task
-from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
@@ -57,19 +57,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
-    """What came of a request to create a task.
-
-    Attributes:
-        is_replay: the task was there already: the request is a repetition.
-    """
-
-    task: Task
-    is_replay: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Accepted:
+class _Identity:
     """What stays the same however often a request is repeated."""
 
     task_id: TaskId
@@ -99,9 +87,9 @@ class TaskCreator:
 
     def create(self, owner: str, order: Order) -> Task:
         """Accept one task; see `create_once`."""
-        return self.create_once(owner, order).task
+        return self.create_once(owner, order).value
 
-    def create_once(self, owner: str, order: Order) -> Creation:
+    def create_once(self, owner: str, order: Order) -> Accepted[Task]:
         """Accept one task, and say whether it was accepted before.
 
         Raises:
@@ -113,9 +101,9 @@ class TaskCreator:
         task, written = self._write(owner, order)
         if written:
             self.enqueuer.send_due([task])
-        return Creation(task, is_replay=not written)
+        return Accepted(task, is_replay=not written)
 
-    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Creation | RequestError | Unavailable]:
+    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Accepted[Task] | RequestError | Unavailable]:
         """Accept many tasks, each for itself: a task or the reason why not, in the order they were requested."""
 
         def attempt(order: Order) -> tuple[Task, bool] | RequestError | Unavailable:
@@ -127,7 +115,7 @@ class TaskCreator:
         self.shards.prepare()
         ends = self.runtime.executor.map(attempt, orders)
         self._send_new(ends)
-        return [Creation(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]
+        return [Accepted(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]
 
     def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
         """Accept many tasks, each for itself, whatever goes wrong with any: a task or why there is none, in order."""
@@ -171,21 +159,21 @@ class TaskCreator:
         # Somebody else is repeating the same request just now, and wrote this very record first.
         return self._retained(self.stores.tasks.read(task.id) or task, accepted), False
 
-    def _retained(self, task: Task, accepted: _Accepted) -> Task:
+    def _retained(self, task: Task, accepted: _Identity) -> Task:
         """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
         if task.payload.is_outside and not task.is_terminal:
             retain_open(self.stores.tasks, self.stores.contents, task, accepted.expiry)
         return task
 
-    def _accepted(self, order: Order) -> _Accepted:
+    def _accepted(self, order: Order) -> _Identity:
         now = self.runtime.now()
         if order.origin is None:
             due = due_of(order.spec, now)
             shard = self.runtime.random_source.below(self.shards.count())
-            return _Accepted(new_id(due, now, shard, self.runtime.random_source.bits(_TAIL_BITS)), due, now)
+            return _Identity(new_id(due, now, shard, self.runtime.random_source.bits(_TAIL_BITS)), due, now)
         order.origin.check(now)
         due = due_of(order.spec, order.origin.at)
-        return _Accepted(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
+        return _Identity(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
         """Whether a repeated delivery would write something beside the record it finds: a payload, or a timer."""
@@ -193,7 +181,7 @@ class TaskCreator:
             return False
         return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.runtime.now() - MINUTE
 
-    def _remember(self, owner: str, key: IdempotencyKey, accepted: _Accepted) -> _Accepted:
+    def _remember(self, owner: str, key: IdempotencyKey, accepted: _Identity) -> _Identity:
         now = accepted.created_at
         wanted = RememberedKey(
             accepted.task_id, accepted.due_at, now, body_hash=key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE
@@ -201,4 +189,4 @@ class TaskCreator:
         known = self.stores.keys.remember(owner, key.text, wanted, now)
         if known.body_hash != key.body_hash:
             raise KeyReused
-        return _Accepted(known.task_id, known.due_at, known.created_at)
+        return _Identity(known.task_id, known.due_at, known.created_at)
