@@ -124,18 +124,17 @@ def caching(task: Task) -> dict[str, str]:
 
 
 def unless_known(response: Response, event: Mapping[str, Any]) -> Response:
-    """What is read with an ETag is 304 for whoever has it already; what anybody may keep gets an ETag of its text.
+    """What is read gets an ETag, of its text unless it has a version, and is 304 for whoever has it already.
 
     Raises:
         ParametersInvalid: `If-None-Match` is malformed.
     """
     if _method(event) not in ("GET", "HEAD") or response.status != HTTPStatus.OK:
         return response
-    if response.headers.get("Cache-Control", "").startswith("public"):
+    if "ETag" not in response.headers:
         tag = hashlib.blake2b(response.text.encode(), digest_size=_ETAG_BYTES).hexdigest()
         response = replace(response, headers={**response.headers, "ETag": f'"{tag}"'})
-    current = response.headers.get("ETag")
-    if current is None or not is_known_tag(header_of(event, "If-None-Match"), current):
+    if not is_known_tag(header_of(event, "If-None-Match"), response.headers["ETag"]):
         return response
     return not_modified(response.headers)
 

@@ -26,5 +26,5 @@ def test_the_document_says_which_operations_go() -> None:
     going, staying = (document._operation(one, "none", examples) for one in (GOING, STAYING))
     assert going["deprecated"] is True
     assert "deprecated" not in staying
-    assert set(responses(GOING)["200"]["headers"]) == {"Deprecation", "Sunset", "Request-Id"}
-    assert set(responses(STAYING)["200"]["headers"]) == {"Request-Id"}
+    assert set(responses(GOING)["200"]["headers"]) == {"Deprecation", "Sunset", "Request-Id", "ETag"}
+    assert set(responses(STAYING)["200"]["headers"]) == {"Request-Id", "ETag"}

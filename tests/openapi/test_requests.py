@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.openapi.document import document
 from tests.hostile.corpus import BODIES, Corpus
 from tests.hostile.grounds import InProcess
+from tests.hostile.world import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -208,3 +210,24 @@ def test_each_example_of_a_body_is_accepted(grounds: InProcess, known: dict[str,
     """The examples of its model are taken as they are; those of the operation were recorded when it succeeded."""
     for body in model_of(operation)["examples"]:
         assert faults(grounds, known, operation, body) == {}
+
+
+READ_BY = {"getSwitch": {"scope": ["type"], "name": ["mail"]}}
+"""What some operations read, where parameters of the same name mean another thing elsewhere."""
+READING = [one for one in OPERATIONS if one.method == "GET" and one.id != "getBulkOperation"]
+"""All that read, but for operations that only long requests begin."""
+
+
+@pytest.mark.parametrize("operation", READING, ids=lambda operation: operation.id)
+def test_what_is_read_again_unchanged_is_not_sent_again(
+    grounds: InProcess, known: dict[str, Any], operation: Operation
+) -> None:
+    """Each GET answers with an ETag, and 304 without a body to whoever names it."""
+    names = {**known, "name": [NAMES[0]], "topology_id": known["topology_id"][:1], **READ_BY.get(operation.id, {})}
+    request = Corpus(0, names).good(operation, existing=1)
+    first = grounds.api.send("GET", request.path, query=request.query)
+    assert first.status == HTTPStatus.OK, request
+    again = grounds.api.send("GET", request.path, None, {"If-None-Match": first.headers["ETag"]}, query=request.query)
+    assert (again.status, again.text) == (304, "")
+    other = grounds.api.send("GET", request.path, None, {"If-None-Match": '"another"'}, query=request.query)
+    assert other.status == HTTPStatus.OK

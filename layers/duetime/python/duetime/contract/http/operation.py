@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.bodies import Body
     from duetime.contract.tasks.queries import Parameters
 
-ACCEPTED = 202
+OK, ACCEPTED = 200, 202
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 Q = TypeVar("Q", bound="Parameters", default=Any)
@@ -117,7 +117,7 @@ class Operation(Generic[Q]):
         body: model of its request's body; `EmptyRequest` for a body that may be left out and says nothing.
         body_types: media types that its body may have besides JSON.
         nesting: levels that the body puts around a task.
-        headers: that it takes besides the owner's.
+        headers: that it takes besides the owner's, and `If-None-Match` on a GET.
         errors: that it may answer, besides those that follow from its body, its path and its caller.
         is_public: it answers callers without an identity.
         is_question: it changes nothing, although its method is not GET.
@@ -169,7 +169,9 @@ class Operation(Generic[Q]):
         return tuple(replace(each, headers={**each.headers, **self._derived(each)}) for each in declared)
 
     def _derived(self, success: Returns) -> Mapping[str, str]:
+        is_tagged = self.method == "GET" and success.status == OK and "ETag" not in success.headers
         return {
+            **({"ETag": "A hash of the response."} if is_tagged else {}),
             "Request-Id": "Id of this request, as in the gateway's access log.",
             **({"Retry-After": "Seconds to wait before asking again."} if success.status == ACCEPTED else {}),
             **({REPLAYED: "`true` if an earlier request with the same key did this."} if KEY in self.headers else {}),
@@ -178,7 +180,8 @@ class Operation(Generic[Q]):
     @property
     def all_headers(self) -> tuple[Header, ...]:
         """Every header that it takes."""
-        return self.headers if self.is_public else (*self.headers, OWNER)
+        of_reading = (IF_NONE_MATCH,) if self.method == "GET" else ()
+        return (*self.headers, *of_reading, *(() if self.is_public else (OWNER,)))
 
     @property
     def all_errors(self) -> tuple[type[Exception], ...]:

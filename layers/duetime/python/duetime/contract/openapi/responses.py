@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http import problems
-from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.openapi.schemas import reference
 
@@ -58,10 +57,10 @@ def responses(operation: Operation) -> dict[str, Schema]:
 def _successes(operation: Operation) -> dict[str, Schema]:
     ends = {name: _OF_ITS_END[name] for name in operation.deprecation_headers}
     found = {str(success.status): _success(success, ends) for success in operation.successes}
-    if IF_NONE_MATCH in operation.headers:
+    if operation.method == "GET":
         found["304"] = {
             "description": "Not modified: the copy that `If-None-Match` names is current.",
-            "headers": _described(operation.returns.headers),
+            "headers": _described(operation.successes[0].headers),
         }
     return found
 

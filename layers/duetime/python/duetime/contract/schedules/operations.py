@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Header, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, KEY, Header, Operation, Returns
 from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.report_bodies import EmptyRequest
@@ -54,7 +54,6 @@ READ = Operation(
     "Get a schedule",
     _SCHEDULE,
     description="With its next five occurrences, and the reasons why recent ones did not run.",
-    headers=(IF_NONE_MATCH,),
 )
 UPDATE = Operation(
     "updateSchedule",
@@ -163,7 +162,6 @@ READ_CALENDAR = Operation(
     "Get a calendar",
     _CALENDAR,
     description="All dates, weekdays, windows and spans of the calendar.",
-    headers=(IF_NONE_MATCH,),
 )
 PUT_CALENDAR = Operation(
     "putCalendar",

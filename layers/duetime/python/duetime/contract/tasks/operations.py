@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, KEY, Operation, Returns
 from duetime.contract.tasks import bodies, patch_bodies, queries, report_bodies, responses
 from duetime.domain import errors
 from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
@@ -59,7 +59,6 @@ READ = Operation(
     replace(TASK, headers=_CACHED),
     description="With `wait_seconds`, the response is sent once the task has ended, or after that time.",
     query=queries.TaskQuery,
-    headers=(IF_NONE_MATCH,),
 )
 UPDATE = Operation(
     "updateTask",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, KEY, Operation, Returns
 from duetime.contract.tasks.operations import CHANGED, TASK
 from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery
@@ -40,7 +40,6 @@ READ = Operation(
     Returns(TopologyResponse, "The topology.", {"ETag": "The version of its task, and a hash of the response."}),
     description="With the state of each node. The ETag changes whenever the response does. Requests that change the "
     "topology take it as `If-Match` and compare the version of its task only: changes of its nodes do not matter.",
-    headers=(IF_NONE_MATCH,),
     errors=(errors.ContentExpired,),
 )
 
