@@ -54,7 +54,7 @@ format: setup ## format the code and apply fixes of ruff
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-test-deployed: setup ## run only the tests on the deployed stack
+test-deployed: setup openapi-tools ## run only the tests on the deployed stack
 	@$(PYTEST) -m deployed tests/deployed
 
 flaky: setup ## repeat the whole suite under different conditions (RUNS=20 FIRST=0 ONLY=tests/scenarios)

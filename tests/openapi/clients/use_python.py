@@ -1,4 +1,7 @@
-"""Uses the client that openapi-python-client makes, as its users would; the first fault ends it."""
+"""Uses the client that openapi-python-client makes, as its users would; the first fault ends it.
+
+Arguments: the API's URL, an owner who has nothing yet, and one whom its gateway refuses, if there is one.
+"""
 
 import datetime as dt
 import sys
@@ -23,7 +26,8 @@ from generated.models import (
 )
 
 SOON = dt.datetime(2030, 1, 1, 9, tzinfo=dt.UTC)
-client = Client(base_url=sys.argv[1], headers={"X-Duetime-Owner": "ann"})
+url, owner, *strangers = sys.argv[1:]
+client = Client(base_url=url, headers={"X-Duetime-Owner": owner})
 
 
 def tags(**values: str) -> TaskCreateTags:
@@ -35,7 +39,7 @@ def tags(**values: str) -> TaskCreateTags:
 tagged = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="dba"), due_at=SOON))
 assert tagged.tags.to_dict() == {"team": "dba"}, tagged
 assert tagged.due_at == SOON, tagged
-plain = create_task.sync(client=client, body=TaskCreate(type_="echo"), idempotency_key="one", wait_seconds=1)
+plain = create_task.sync(client=client, body=TaskCreate(type_="echo"), idempotency_key="one", wait_seconds=20)
 again = create_task.sync(client=client, body=TaskCreate(type_="echo"), idempotency_key="one")
 assert again.id == plain.id, again
 
@@ -77,7 +81,8 @@ assert refused.code == "fields_invalid", refused
 assert refused.errors[0].field == "type", refused
 unknown = get_task.sync("01M7XZ8CGJ0013P2ZBN3YDT3DX", client=client)
 assert unknown.code == "task_unknown", unknown
-stranger = Client(base_url=sys.argv[1], headers={"X-Duetime-Owner": "stranger"})
-rejected = create_task.sync(client=stranger, body=TaskCreate(type_="echo"))
-assert isinstance(rejected, GatewayMessage), rejected
-assert rejected.message == "Forbidden", rejected
+for name in strangers:
+    stranger = Client(base_url=url, headers={"X-Duetime-Owner": name})
+    rejected = create_task.sync(client=stranger, body=TaskCreate(type_="echo"))
+    assert isinstance(rejected, GatewayMessage), rejected
+    assert rejected.message == "Forbidden", rejected

@@ -1,0 +1,63 @@
+"""Clients that popular generators make of the document, each with a program that uses it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from tests.openapi.tools import CLIENTS, MODULES, PYTHON, node_program, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+
+def use_python(openapi_json: Path, folder: Path, *arguments: str) -> None:
+    """Generate with openapi-python-client; its bodies are typed."""
+    generated = folder / "generated"
+    told = run(
+        PYTHON / "openapi-python-client",
+        *("generate", "--path", str(openapi_json), "--output-path", str(generated), "--meta", "none"),
+        at=folder,
+    )
+    # A calendar's iCalendar file is the one body that it cannot send.
+    assert told.count("WARNING") <= 1, told
+    run(PYTHON / "python", str(CLIENTS / "use_python.py"), *arguments, at=folder, environ={"PYTHONPATH": str(folder)})
+
+
+def use_fetch(openapi_json: Path, folder: Path, *arguments: str) -> None:
+    """Generate types with openapi-typescript: the least bodies compile, and answers have the types they should."""
+    _prepare(folder)
+    run(node_program("openapi-typescript"), str(openapi_json), "--output", "schema.d.ts", at=folder)
+    _use(folder, "use_fetch", arguments)
+
+
+def use_hey_api(openapi_json: Path, folder: Path, *arguments: str) -> None:
+    """Generate with @hey-api/openapi-ts, whose functions are named by the operations."""
+    _prepare(folder)
+    shutil.copy(CLIENTS / "openapi-ts.config.mjs", folder)
+    shutil.copy(openapi_json, folder / "openapi.json")
+    run(node_program("openapi-ts"), "--no-log-file", at=folder)
+    _use(folder, "use_hey_api", arguments)
+
+
+USES: Mapping[str, Callable[..., None]] = {
+    "openapi-python-client": use_python,
+    "openapi-fetch": use_fetch,
+    "hey-api": use_hey_api,
+}
+"""By generator: what makes a client of a document in a folder, and runs its program with arguments."""
+
+
+def _prepare(folder: Path) -> None:
+    """Have a folder in which TypeScript can be compiled, with the generators' run-time parts."""
+    shutil.copy(CLIENTS / "tsconfig.json", folder)
+    shutil.copy(MODULES.parent / "package.json", folder)
+    (folder / "node_modules").symlink_to(MODULES)
+
+
+def _use(folder: Path, program: str, arguments: tuple[str, ...]) -> None:
+    """Compile a program and run it."""
+    shutil.copy(CLIENTS / f"{program}.ts", folder)
+    run(node_program("tsc"), "--project", "tsconfig.json", at=folder)
+    run("node", f"out/{program}.js", *arguments, at=folder)
