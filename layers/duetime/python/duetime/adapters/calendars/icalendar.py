@@ -7,28 +7,35 @@ Source: RFC 5545.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import icalendar
 
+from duetime.adapters.calendars.events import (
+    LAST_YEAR,
+    Event,
+    event_of,
+    instant_of,
+    listed_dates,
+    local_time,
+    moment_of,
+)
 from duetime.adapters.calendars.recurrences import FIELD, Budget, starts
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_BYTES, MAX_CALENDAR_DATES
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span
-from duetime.domain.schedules.time_zones import FIRST_YEAR, UTC_ZONE, Zone, zone_named
-from duetime.domain.schedules.wall_times import datetime_of, day_of, wall_from
-from duetime.domain.times import Millis, from_datetime
+from duetime.domain.schedules.time_zones import UTC_ZONE, Zone
+from duetime.domain.schedules.wall_times import datetime_of, day_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from icalendar import Component
 
+    from duetime.domain.times import Millis
+
 _ONE_DAY = timedelta(days=1)
-_LONGEST = timedelta(days=366)
-_MAX_LABEL_LENGTH = 80
-_FIRST_YEAR, _LAST_YEAR = 1900, 2199
 _MOVED = "RECURRENCE-ID"
 
 
@@ -59,21 +66,6 @@ class _Found:
             raise FieldInvalid(
                 FIELD, f"has more than {MAX_CALENDAR_DATES} days and events in this stretch of time", FaultCode.TOO_LONG
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    """One event, its times naive and in its zone.
-
-    Attributes:
-        whole_days: it has dates and no times.
-    """
-
-    start: datetime
-    length: timedelta
-    zone: Zone
-    whole_days: bool
-    label: str
 
 
 def calendar_from_ics(
@@ -109,7 +101,7 @@ def calendar_from_ics(
     for component in events:
         if _MOVED in component:
             _check(component)
-            moved.setdefault(str(component.get("UID")), set()).add(_moment(component, _MOVED, zone)[0])
+            moved.setdefault(str(component.get("UID")), set()).add(moment_of(component, _MOVED, zone)[0])
     for component in events:
         if str(component.get("STATUS", "")).upper() != "CANCELLED":
             _read(component, found, moved.get(str(component.get("UID")), set()))
@@ -138,14 +130,14 @@ def _check(component: Component) -> None:
 
 def _read(component: Component, found: _Found, moved: set[datetime]) -> None:
     _check(component)
-    event = _event(component, found.zone)
+    event = event_of(component, found.zone)
     rule = component.get("RRULE")
     if isinstance(rule, list):
         raise FieldInvalid(FIELD, "has an event with several recurrence rules")
-    left_out = {_local(each, event.zone) for each in _listed(component, "EXDATE")}
+    left_out = {local_time(each, event.zone) for each in listed_dates(component, "EXDATE")}
     if _MOVED not in component:
         left_out |= moved
-    further = [_local(each, event.zone) for each in _listed(component, "RDATE")]
+    further = [local_time(each, event.zone) for each in listed_dates(component, "RDATE")]
     first = [event.start] if rule is None else _overlap_control(rule, event, found)
     for start in (*first, *further):
         if start not in left_out:
@@ -153,20 +145,20 @@ def _read(component: Component, found: _Found, moved: set[datetime]) -> None:
             found.check_size()
 
 
-def _overlap_control(rule: Mapping[str, Any], event: _Event, found: _Found) -> Iterator[datetime]:
+def _overlap_control(rule: Mapping[str, Any], event: Event, found: _Found) -> Iterator[datetime]:
     """Its starts, which dateutil counts by the event's own clock."""
     parts = []
     for name, values in rule.items():
         texts = [str(each) for each in values]
         if name == "UNTIL":
-            texts = [f"{_local(each, event.zone):%Y%m%dT%H%M%S}" for each in values]
+            texts = [f"{local_time(each, event.zone):%Y%m%dT%H%M%S}" for each in values]
         parts.append(f"{name}={','.join(texts)}")
     last = datetime_of(event.zone.wall_at(found.end))
     return starts(rule, ";".join(parts), event.start, last, found.budget)
 
 
-def _put(event: _Event, start: datetime, found: _Found) -> None:
-    if start.year > _LAST_YEAR:
+def _put(event: Event, start: datetime, found: _Found) -> None:
+    if start.year > LAST_YEAR:
         return
     if event.whole_days:
         first, last = found.days
@@ -176,79 +168,7 @@ def _put(event: _Event, start: datetime, found: _Found) -> None:
             found.dates.setdefault(day, event.label)
             day += _ONE_DAY
         return
-    begins = _instant(start, event.zone)
+    begins = instant_of(start, event.zone)
     ends = begins + event.length // timedelta(milliseconds=1)
     if begins < ends and found.start <= ends and begins <= found.end:
         found.spans.append(Span(begins, ends, event.label))
-
-
-def _event(component: Component, zone: Zone) -> _Event:
-    start, own_zone, whole_days = _moment(component, "DTSTART", zone)
-    length: object
-    if "DTEND" in component:
-        end, end_zone, end_topology = _moment(component, "DTEND", zone)
-        if end_topology != whole_days:
-            raise FieldInvalid(FIELD, "has an event that begins on a date and ends at a time")
-        length = end - start
-        if not whole_days:
-            length = timedelta(milliseconds=_instant(end, end_zone) - _instant(start, own_zone))
-    elif "DURATION" in component:
-        length = getattr(component.get("DURATION"), "dt", None)
-    else:
-        length = _ONE_DAY if whole_days else timedelta()
-    if not isinstance(length, timedelta) or not timedelta() <= length <= _LONGEST:
-        raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long", FaultCode.OUT_OF_RANGE)
-    label = str(component.get("SUMMARY", ""))[:_MAX_LABEL_LENGTH]
-    label = "".join(each if each.isprintable() else " " for each in label)
-    return _Event(start, length, own_zone, whole_days, " ".join(label.split()))
-
-
-def _moment(component: Component, name: str, zone: Zone) -> tuple[datetime, Zone, bool]:
-    """A property's naive local time, its zone, and whether it is a date."""
-    value = component.get(name)
-    moment = getattr(value, "dt", None)
-    if not isinstance(moment, date) or not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
-        raise FieldInvalid(FIELD, f"has an event whose {name} is missing, twice there, or no date or time")
-    if not isinstance(moment, datetime):
-        return datetime.combine(moment, time()), zone, True
-    if moment.tzinfo is None:
-        if "TZID" in value.params:
-            raise FieldInvalid(FIELD, f"has the time zone {str(value.params['TZID'])[:60]}, which is not known")
-        return moment, zone, False
-    own = _zone_of(moment)
-    return moment.replace(tzinfo=None), own, False
-
-
-def _zone_of(moment: datetime) -> Zone:
-    name = getattr(moment.tzinfo, "key", None)
-    if not isinstance(name, str):
-        if moment.tzinfo is UTC:
-            return UTC_ZONE
-        raise FieldInvalid(FIELD, f"has a time zone of its own, {str(moment.tzinfo)[:60]}: IANA names are read")
-    return zone_named(name)
-
-
-def _listed(component: Component, name: str) -> Iterator[date]:
-    """The date-times of `EXDATE` or `RDATE`, which may be there several times."""
-    value = component.get(name, [])
-    for each in value if isinstance(value, list) else [value]:
-        for one in getattr(each, "dts", ()):
-            if not isinstance(one.dt, date):
-                raise FieldInvalid(FIELD, f"has {name} with something other than dates")
-            yield one.dt
-
-
-def _local(moment: date, zone: Zone) -> datetime:
-    """A date or a date-time by the clock of a zone."""
-    if not isinstance(moment, datetime):
-        return datetime.combine(moment, time())
-    if moment.tzinfo is None or not FIRST_YEAR <= moment.year <= _LAST_YEAR:
-        # Zones are known for the years between: so far off, nothing hangs on the hour.
-        return moment.replace(tzinfo=None)
-    return datetime_of(zone.wall_at(from_datetime(moment)))
-
-
-def _instant(moment: datetime, zone: Zone) -> Millis:
-    wall = wall_from(moment)
-    # Before the first year that zones are known for, only that it is long past counts.
-    return wall if moment.year < FIRST_YEAR else zone.instant_after_gap(wall)
