@@ -69,7 +69,7 @@ MAX_RETRY_MULTIPLIER = 100
 WORKER_FUNCTION_SECONDS = 900
 """How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
 MAX_TIMEOUT_SECONDS = 840
-"""Longest attempt, with all its phases: the time of the worker function less that to hold, claim and finish."""
+"""Longest attempt, with all its phases: the time of the worker function, less the time to wait, claim and finish."""
 
 MAX_DEADLINE_SECONDS = 2_592_000
 """Longest time limit of an asynchronous attempt: thirty days."""
@@ -79,13 +79,13 @@ MAX_CHECKPOINT_BYTES = 4_096
 """Size of the checkpoint that a paused attempt leaves for the next one, in bytes of JSON."""
 
 CONTENT_OUTLIVES_RECORD = 7 * DAY
-"""A payload or result outside its record, and an old line of its history, expires so much later than the record:
-DynamoDB removes what has expired within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
+"""How much later than its record a payload, a result or an old attempt record expires: DynamoDB removes expired items
+within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
 UNREFERENCED_CONTENT_LIFE = 90 * DAY
-"""What is written outside a record before the record refers to it expires so long after its task is due, unless that
-expiry is taken away: nothing stays for ever because its writer vanished."""
+"""Content that is written before its record refers to it expires this long after the task is due, until the reference
+is written and removes the expiry: content is not leaked if its writer fails in between."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
-"""The same for an object in S3, in days from when it was written: a lifecycle rule knows of no due time."""
+"""The same for an object in S3, in days since it was written: a lifecycle rule does not know the due time."""
 
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
@@ -93,7 +93,7 @@ MAX_LOCK_HOLDERS = 100
 LOCK_CHECK_INTERVAL = 5 * MINUTE
 """How often a task that waits for a lock checks it; it also gets the lock as soon as that is released."""
 LOCK_LIFE = DAY
-"""A lock is removed this long after its last use, and a waiting entry this long after the longest hold before it."""
+"""A lock is removed this long after its last use, and a waiting entry this long after its lock can be held at most."""
 LONGEST_LOCK_HOLD = 31 * DAY
 """Longest time for which a lock is held after it was taken or renewed: an asynchronous attempt can take
 `MAX_DEADLINE_SECONDS`, and a topology `TOPOLOGY_MARGIN` longer."""
@@ -122,7 +122,7 @@ MAX_REMARKS = 20
 MAX_REMARK_LENGTH = 160
 """Characters of the reason in such an entry."""
 MAX_REVISION_ENDS = 20
-"""Changes of a schedule, none of them about its timing, before each of which what was due may still wait to run."""
+"""Earlier definitions of a schedule with the same timing whose occurrences may still be waiting to run."""
 MISSED_AFTER = 10 * SECOND
 """An occurrence that is found later than this after its time was missed; `catch_up_seconds` decides whether it runs."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE
@@ -148,44 +148,44 @@ MAX_NODES = 10_000
 MAX_EDGES = 50_000
 """Dependencies among the nodes of one topology; each is a write of its own."""
 MAX_GRAPH_BYTES = 2_097_152
-"""A graph's JSON, in bytes of UTF-8: an answer that shows it with where its nodes stand has to fit into the 6 MB of a
-function's (Source: AWS Lambda quotas)."""
+"""Size of a graph, in bytes of JSON in UTF-8: a response with the graph and the states of its nodes must fit into
+6 MB (Source: AWS Lambda quotas)."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
 MAX_INPUTS_BYTES = 1_048_576
-"""Size of all results of parents that a node is given, in bytes of UTF-8."""
+"""Size of the results of all parents that a node receives, in bytes of UTF-8."""
 EDGES_PER_CHUNK = 100
 """Dependencies of one node that are counted in one item: its numbers stay within one write unit."""
 WAITS_AT_ONCE = 40
-"""Nodes that one execution waits for: most iterations of an inline map at a time (Source: Step Functions Developer
-Guide, Map state)."""
+"""Nodes that one execution waits for at a time: the limit of an inline map (Source: Step Functions Developer Guide,
+Map state)."""
 SHORTEST_CHECK_INTERVAL = 5 * MINUTE
-"""A topology that runs is watched for the first time at this age, and then whenever it is a quarter older."""
+"""Age at which a running topology is checked for the first time; each further check is when it is a quarter older."""
 LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two such checks."""
 TOPOLOGY_RETRY_PAUSE = MINUTE
 """How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
 NODE_MARGIN = 2 * DAY
-"""How long nodes are kept beyond their topology's own task. TTL removes within two days (Source: DynamoDB Developer
-Guide, "Using time to live"): whoever sees the topology sees its nodes, and a retry of the last moment finds them."""
+"""How much longer than their topology nodes are kept. TTL removes items within two days (Source: DynamoDB Developer
+Guide, "Using time to live"), so a topology that can still be read or retried has all its nodes."""
 RUN_STATE_LIFE = 400 * DAY
 """How long the state of a topology's run is kept, from its last change after the run has ended."""
 TOPOLOGY_MARGIN = 15 * MINUTE
 """How much longer than its `timeout_seconds` a topology can take to stop its running nodes and to end."""
 
 MAX_EVENT_AHEAD = 5 * MINUTE
-"""How far ahead of the clock the time of an event can be that creates tasks."""
+"""How far in the future the time of an event that creates tasks can be."""
 MAX_EVENT_NAME_LENGTH = 256
 """Characters of the id and the source of such an event."""
 MAX_REASON_LENGTH = 1_000
-"""Characters that are kept of the reason why an event cannot become a task."""
+"""Characters of the stored reason why an event was rejected."""
 
 MAX_SWITCHES = 100
 """Switches of a deployment; they are stored in one item, which every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
 SWITCHES_LIFE = 5 * SECOND
-"""How long a process uses the switches that it has read."""
+"""How long a process caches the switches."""
 SHORTEST_STOP = 30 * SECOND
 """Shortest time after which a task that is stopped by a switch is checked again."""
 LONGEST_STOP = 85 * SECOND
@@ -193,146 +193,148 @@ LONGEST_STOP = 85 * SECOND
 seconds."""
 
 SHORTEST_NOT_SENT_WAIT = SECOND
-"""A task whose call never left, because what was to take it was throttled, is tried again after this at the least."""
+"""Shortest wait of a task whose call was not sent, because the service that should receive it was throttled."""
 LONGEST_NOT_SENT_WAIT = MINUTE
-"""The same at the most: the wait grows with the time for which the task has been due."""
+"""Longest such wait: the wait grows with the time since the due time."""
 
 CIRCUIT_THRESHOLD = 5
 """Number of consecutive failed calls of an owner to a host, as one process sees them, that open the circuit."""
 CIRCUIT_PATIENCE = 10 * SECOND
-"""A call that was given less time than this, or than twice what its host usually takes to answer, and timed out, says
-nothing of the host."""
+"""A timeout shorter than this, or than twice the usual response time of the host, does not count as a failure of the
+host."""
 CIRCUIT_OPEN = 30 * SECOND
 """How long a circuit is open at first; the time doubles whenever the probe fails."""
 CIRCUIT_LONGEST_OPEN = 10 * MINUTE
 CIRCUIT_LIFE = 5 * SECOND
-"""How long a process uses what it has read of a host's circuit."""
+"""How long a process caches the state of a circuit."""
 CIRCUIT_SPREAD = 15 * SECOND
-"""Tasks that a circuit holds back are spread over this time after it, so that they do not run all at once."""
+"""Tasks that waited for a circuit are spread over this time after it closes, so that they do not run all at once."""
 CIRCUIT_FORGOTTEN = DAY
-"""The circuit of a host that nobody has called for so long since it opened is removed."""
+"""The circuit of a host that has not been called for this long since it opened is removed."""
 MAX_CIRCUITS_KNOWN = 1_000
-"""Circuits that a process keeps in mind, one for each owner and host; one that it forgets is read again."""
+"""Circuits that a process caches, one for each owner and host."""
 MAX_HOST_LENGTH = 253
 """Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
 
 MAX_LEASES = 10
-"""Tasks that one request of a pull worker leases: what SQS returns at once (Source: SQS API Reference,
+"""Tasks that one request of a pull worker can lease: the limit of one SQS receive (Source: SQS API Reference,
 ReceiveMessage)."""
 MAX_PULLED_TYPES = 10
 """Types in one request of a pull worker."""
 MAX_PULL_WAIT_SECONDS = 20
-"""Longest time that a request of a pull worker waits for tasks: what SQS waits (Source: SQS API Reference,
+"""Longest time that a request of a pull worker waits for tasks: the limit of SQS (Source: SQS API Reference,
 ReceiveMessage)."""
 MIN_LEASE_SECONDS = 5
-"""Shortest lease of a pull worker: a heartbeat every third of it must have time to travel."""
+"""Shortest lease of a pull worker: it leaves time for a heartbeat every third of it."""
 MAX_LEASE_SECONDS = 900
-"""Longest lease of a pull worker: its loss is noticed after the lease."""
+"""Longest lease of a pull worker: a lost worker is detected when its lease ends."""
 LEASE_SECONDS = 30
-"""Length of a pull worker's lease, if the request does not say it."""
+"""Default lease of a pull worker."""
 LEAST_LEASE_SHARE = 2
-"""A lease is handed out only if at least this part of it is left, one half; else the task is returned at once."""
+"""A lease is returned to a pull worker only if at least one half (1 divided by this) of it is left; otherwise the task
+is enqueued again."""
 MAX_WORKER_NAME_LENGTH = 40
-"""Characters of a pull worker's name: the record keeps it for the lease and for each attempt."""
+"""Characters of a pull worker's name, which is stored with the lease and with each attempt."""
 MAX_LEASED_BYTES = 1_048_576
-"""Payloads and checkpoints that one answer hands out together, unless the first alone is larger (Source: AWS Lambda
-quotas: an answer has 6 MB, in which quotation marks count twice)."""
+"""Size of all payloads and checkpoints in one response to a pull worker, unless the first alone is larger (Source: AWS
+Lambda quotas: a response has at most 6 MB, in which escaped quotation marks count twice)."""
 MAX_LEASE_TOKEN_LENGTH = 2_048
 
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_ERROR_MESSAGE_LENGTH = 256
-"""Characters of an error's message that are kept; a longer one is cut."""
+"""Characters of a stored error message; a longer one is truncated."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_WAIT_REASON_LENGTH = 80
-"""Characters that the record keeps of what a task waits for."""
+"""Characters of the stored reason why a task waits."""
 ATTEMPT_ERROR_LENGTH = 96
-"""Characters of an earlier attempt's error message that are kept; the record holds the last attempt's in full."""
+"""Characters of the stored error message of an earlier attempt; the last attempt's is stored in full."""
 ATTEMPTS_INLINE = 5
-"""Attempts whose attempt records the record itself keeps; older lines move to an item of their own."""
+"""Attempts that are stored in the record; older ones are moved to items of their own."""
 
 INLINE_CONTENT_BYTES = 512
-"""A compressed payload or result up to this size lies in the record, which must stay under 1 KB."""
+"""A compressed payload or result up to this size is stored in the record, which must stay below 1 KB."""
 ITEM_CONTENT_BYTES = 200_000
-"""A compressed payload or result up to this size lies in an item of its own; a larger one in S3."""
+"""A compressed payload or result up to this size is stored in an item of its own; a larger one in S3."""
 
 MAX_CLOCK_DIFFERENCE = 5 * SECOND
 """How much clocks can differ before two leases could overlap; a lease is taken over only after this time."""
 LATEST_ARRIVAL = MINUTE
-"""How long after it was sent, and given up by its sender, a write may still take effect."""
+"""How long after a write was sent, and timed out, it may still take effect."""
 DELETION_MARKER_LIFE = 7 * DAY
-"""How long the mark of a deleted schedule or calendar stays in its place, so that nothing older can come back: far
-longer than any process lives, or a write travels (`LATEST_ARRIVAL`)."""
+"""How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it: much longer
+than any process runs, or a write takes (`LATEST_ARRIVAL`)."""
 DIRECT_SLACK = 30 * SECOND
-"""How much later than its look-ahead the trigger may have read a minute, clocks and slowness included."""
+"""How much later than planned the trigger may have read a minute, including differences of clocks."""
 CLOCK_TOLERANCE = DIRECT_SLACK
-"""By how much the trigger's clock may differ from the database's; it does nothing while it differs more. The answer
-that tells it counts whole seconds."""
+"""Largest difference between the clocks of the trigger and the database; a tick does nothing while it is larger. The
+database reports its time in whole seconds."""
 MAX_DELAY = 900 * SECOND
 """Longest delay of an SQS message (Source: SQS quotas)."""
 MAX_HOLD = 5 * SECOND
-"""Longest that a worker holds a message for its due time; a message further ahead goes back to the queue.
-A message comes up to two seconds early, and by a clock that is behind it seems earlier still."""
+"""Longest time that a worker waits with a message for its due time; an earlier message is returned to the queue.
+Messages are delivered up to two seconds early, plus the difference of the clocks."""
 CLAIM_LEAD = 10
-"""A worker claims this long before the due time, so that the claim's own time makes nothing late."""
+"""How many milliseconds before the due time a worker claims a task, so that the claim does not make it late."""
 MAX_QUERY_ANSWER_BYTES = 65_536
-"""Bytes of an endpoint's response to a query that are passed on."""
+"""Bytes of an endpoint's response to a query that are returned."""
 QUERY_TIMEOUT = 10 * SECOND
 """How long an endpoint can take to respond to a query."""
 CALLBACK_TRIES = 3
-"""How often a task's callback is tried; the outcome stands even if all tries fail."""
+"""Attempts to send a callback; the outcome does not change if all of them fail."""
 CALLBACK_TIMEOUT = 5 * SECOND
-"""Time limit of one try of a callback."""
+"""Time limit of one attempt to send a callback."""
 CALLBACK_PAUSE = SECOND
-"""Wait between the first try of a callback and the second; it doubles."""
+"""Wait before the second attempt to send a callback; it doubles for each further attempt."""
 CALLBACK_MARGIN = 20 * SECOND
-"""How much longer a worker may take to follow an outcome up, if there is a callback to be made."""
+"""Additional time of a worker after an outcome, if there is a callback to send."""
 HANDLERS_RETRY = MINUTE
-"""How long until a package of handlers that cannot be imported is tried again, with the tasks that need it."""
+"""How long until the import of a failed handlers package is tried again, for the tasks that need it."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end by itself before its process is ended."""
 FUNCTION_END_MARGIN = 10 * SECOND
-"""What follows an outcome is begun only if it ends so long before its function does; else another one does it."""
+"""Work that follows an outcome is started only if it can end this long before the function's own time limit;
+otherwise another invocation does it."""
 PROCESS_END_TIME = 3 * SECOND
-"""How long a process that must end may take to write down what has not ended in it, before it ends all the same."""
+"""How long a process that must end may take to store the state of its unfinished attempts."""
 SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
 HEARTBEATS_PER_LEASE = 3
-"""A lease is renewed so many times in its length; an attempt that could not renew it ends with its process."""
+"""Renewals during the length of one lease; an attempt that cannot renew its lease is ended with its process."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
-"""A message whose task is leased comes back this long after the lease's end."""
+"""A message whose task is leased becomes visible again this long after the end of the lease."""
 
 TIMER_LIFE = 400 * DAY
 """A timer is removed this long after its minute. The trigger and its last recovery scan must have read it by then:
-this is how long the trigger may be away."""
+this is the longest outage of the trigger that loses nothing."""
 RECOVERY_SCAN_DELAYS = (2 * MINUTE, HOUR, DAY)
 """How long after its end a minute is read again."""
 RECOVERY_SCAN_BACKLOG = 1_000
 """A recovery scan waits while its queue has more messages than this, so that a backlog does not feed itself."""
 TICK_BUDGET = 50 * SECOND
-"""How long one invocation of the trigger reads on; the next one goes on where it stopped."""
+"""How long one invocation of the trigger reads; the next one continues where it stopped."""
 GROUP_HOLD = 70 * SECOND
-"""How long a group of shards is held for reading without a renewal."""
+"""Length of the lease on a group of shards, without a renewal."""
 LONGEST_HOLD = GROUP_HOLD + MINUTE
-"""A hold that seems to last longer than this was taken by a clock that was wrong, and counts for nothing."""
+"""A lease on a group of shards that ends later than this was written with a wrong clock, and is ignored."""
 LONGEST_ROUND = 150 * SECOND
-"""How much longer it may go on to give every open minute its turn; its function has time for that."""
+"""Additional time of an invocation to process each open minute once; the function's time limit allows it."""
 CURSOR_SAVE_INTERVAL = 10 * SECOND
-"""How often the cursors are saved while the trigger reads on: what was done since is done again after a crash."""
+"""How often the cursors are saved while the trigger reads; after a crash, reading is repeated from the saved ones."""
 MINUTE_PAGE = 250
-"""Items of one shard of a minute that are read at once: the trigger holds no more than a page of each shard."""
+"""Items of one shard of a minute in one page: the trigger has at most one page of each shard in memory."""
 SLICE = 500
-"""Items of a minute that are served before another minute has its turn."""
+"""Items of a minute that are processed before the next open minute continues."""
 LONGEST_PASSING = 5 * SECOND
-"""How long it passes over what is sent for other queues before another minute has its turn."""
+"""How long the items of other queues are skipped before the next open minute continues."""
 OPEN_MINUTES = 4
-"""Minutes that are read side by side: a minute that takes long does not hold up those after it."""
+"""Minutes that are read concurrently: a minute that takes long does not delay those after it."""
 LARGE_MINUTE = 5_000
-"""Messages of one queue in one minute; a queue that has more, or more than one tick can send, goes on alone, so that
-the others need not wait for it."""
+"""Messages of one queue in one minute. A queue with more, or with more than one tick can send, is processed separately,
+so that the others do not wait for it."""
 SHARDS_SETTLE = HOUR
-"""A new number of shards counts so long after it was announced for what must get the same id again: everybody knows of
-it by then."""
+"""How long after its announcement a new number of shards is used for ids that must be reproducible: every process has
+read it by then."""
 SHARDS_KNOWN = 10 * MINUTE
-"""How long a process goes by what it has read of the number of shards, where the same id must come out again."""
+"""How long a process caches the number of shards, for ids that must be reproducible."""
 OWNER_SPREAD = 16
-"""Partitions of one owner's list. A constant: changing it needs the index written again."""
+"""Partitions of the list of one owner. A constant: another value requires the index to be rewritten."""
