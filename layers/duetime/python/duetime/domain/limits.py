@@ -98,6 +98,11 @@ LONGEST_LOCK_HOLD = 31 * DAY
 """Longest time for which a lock is held after it was taken or renewed: an asynchronous attempt can take
 `MAX_DEADLINE_SECONDS`, and a topology `TOPOLOGY_MARGIN` longer."""
 
+MAX_EXPLAINED_LINE = 100
+"""Tasks of a lock's line that an explanation reads to find a task's place in it."""
+MAX_EXPLAINED_TASKS = 100
+"""Tasks that an explanation reads because another one waits for them: holders of a lock, parents, nodes."""
+
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
 MAX_ZONE_LENGTH = 64
@@ -245,6 +250,10 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_WAIT_REASON_LENGTH = 80
 """Characters that the record keeps of what a task waits for."""
+MAX_RECORDED_WAITS = 4
+"""What a task waited for, and since when: the record keeps the latest, and of those before only when they began."""
+MAX_RECORDED_WAIT_LENGTH = 40
+"""Characters that the record keeps of what each of them was for."""
 ATTEMPT_ERROR_LENGTH = 96
 """Characters of an earlier attempt's error message that are kept; the record holds the last attempt's in full."""
 ATTEMPTS_INLINE = 5
