@@ -27,6 +27,7 @@ from duetime_client.errors import (
     UnexpectedResponse,
     Unreachable,
 )
+from duetime_client.explanations import Gate, TaskExplanation
 from duetime_client.filter_actions import FilterActionResult
 from duetime_client.leases import LeasedTask, LeaseState
 from duetime_client.lock_admin import Lock, LockHolder, LockWaiter
@@ -79,6 +80,7 @@ __all__ = [
     "Failure",
     "FilterActionResult",
     "Forbidden",
+    "Gate",
     "HeaderInvalid",
     "HttpTarget",
     "InvalidField",
@@ -105,6 +107,7 @@ __all__ = [
     "Switch",
     "TargetReply",
     "Task",
+    "TaskExplanation",
     "TaskFields",
     "TaskFilter",
     "TaskNotFound",

@@ -11,6 +11,7 @@ from uuid import uuid4
 from duetime_client.authentication import OWNER_HEADER
 from duetime_client.calendars import Calendars
 from duetime_client.dead_letters import DeadLetters
+from duetime_client.explanations import Explanations
 from duetime_client.leases import Leases
 from duetime_client.lock_admin import Locks
 from duetime_client.polling import pause_after, utc_now
@@ -37,7 +38,7 @@ MAX_BATCH = 100
 """The API takes this many tasks in one request."""
 
 
-class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies):
+class Client(TaskControl, Explanations, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
 
     def __init__(

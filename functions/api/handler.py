@@ -13,6 +13,7 @@ from duetime.domain.errors import Unavailable
 from . import (  # noqa: F401 - importing them binds their handlers
     bulk_operations,
     calendars,
+    explanations,
     filter_actions,
     health_and_openapi,
     leases,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.ids import MAX_SHARDS, TaskId
 from duetime.domain.tasks.arns import AwsService, arn_pattern
-from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError, Wait
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parents import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
@@ -94,6 +94,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     ),
     "callback_url": st.none() | NAMES,
     "waiting_for": st.none() | TEXT.filter(bool),
+    "waits": st.lists(st.builds(Wait, INSTANTS, TEXT), max_size=4).map(tuple),
     "name": TEXT,
     "tags": st.dictionaries(NAMES, TEXT, max_size=4),
     "schedule_ref": st.none()

@@ -77,7 +77,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             *("release_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
             *("get_topology", "list_task_attempts", "pause_task", "pause_topology", "release_lease", "retry_topology"),
             *("resume_schedule", "resume_task", "resume_topology", "retry_task", "rollback_task", "run_task"),
-            *("list_backfills", "run_schedule"),
+            *("list_backfills", "run_schedule", "explain_task"),
         ),
         (_ANYTHING, {}),
     ),

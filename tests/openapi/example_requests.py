@@ -161,6 +161,8 @@ def _locks_and_leases(account: Recorder) -> None:
         account.run(SECOND)
     account.ask("GET", "/v1/locks")
     account.ask("GET", "/v1/locks/db-17")
+    waiting = next(task for task in made if account.record(task).waiting_for)
+    account.ask("GET", f"/v1/tasks/{waiting}/explain")
     account.ask("GET", "/v1/locks/db-18")
     ids = [lease["id"] for lease in leases]
     account.ask("DELETE", "/v1/locks/db-17")

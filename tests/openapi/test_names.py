@@ -18,7 +18,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 VERBS = {
     *("create", "list", "get", "update", "delete", "put", "preview"),
     *("cancel", "pause", "resume", "run", "retry", "rollback", "query", "report"),
-    *("acquire", "renew", "complete", "fail", "release", "acknowledge"),
+    *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain"),
 }
 VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")
 

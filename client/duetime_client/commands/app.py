@@ -16,6 +16,7 @@ from duetime_client.commands import (
     tasks,
     topologies,
     verify,
+    why,
     worker,
 )
 from duetime_client.commands.option_bundles import CommandGroup
@@ -37,6 +38,7 @@ app.add_typer(calendars.app, name="calendars")
 app.add_typer(switches.app, name="switches")
 app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
+app.command("why")(why.why)
 app.command("verify")(verify.verify)
 
 

@@ -98,6 +98,11 @@ LONGEST_LOCK_HOLD = 31 * DAY
 """Longest time for which a lock is held after it was taken or renewed: an asynchronous attempt can take
 `MAX_DEADLINE_SECONDS`, and a topology `TOPOLOGY_MARGIN` longer."""
 
+MAX_EXPLAINED_LINE = 100
+"""Tasks of a lock's line that an explanation reads to find a task's place in it."""
+MAX_EXPLAINED_TASKS = 100
+"""Tasks that an explanation reads because another one waits for them: holders of a lock, parents, nodes."""
+
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
 MAX_ZONE_LENGTH = 64
@@ -246,6 +251,10 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_WAIT_REASON_LENGTH = 80
 """Characters of the stored reason why a task waits."""
+MAX_RECORDED_WAITS = 4
+"""Stored waits of a task: the latest ones, each with when it began."""
+MAX_RECORDED_WAIT_LENGTH = 40
+"""Characters of the stored reason of such a wait."""
 ATTEMPT_ERROR_LENGTH = 96
 """Characters of the stored error message of an earlier attempt; the last attempt's is stored in full."""
 ATTEMPTS_INLINE = 5

@@ -50,6 +50,10 @@ class CursorStore(Protocol):
         """
         ...
 
+    def read(self, group: int) -> Cursors | None:
+        """Read how far a group has been read, eventually consistently; `None` if nobody has read it yet."""
+        ...
+
 
 class ShardStore(Protocol):
     """How the number of shards has grown."""

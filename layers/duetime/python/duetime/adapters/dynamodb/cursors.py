@@ -98,6 +98,12 @@ class DynamoCursorStore:
                 return _at_epoch(joined, stored.epoch + 1) if stored.holder == cursors.holder else None
         return None
 
+    def read(self, group: int) -> Cursors | None:
+        """Read how far a group has been read, eventually consistently; `None` if nobody has read it yet."""
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=_key_of(group))
+        return _cursors(answer["Item"]) if "Item" in answer else None
+
     def _save(self, group: int, cursors: Cursors, epoch: int, more: Item) -> bool:
         """Store cursors and something more, if the group is at an epoch."""
         positions = _positions(cursors)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.arns import AwsService, service_of
+from duetime.domain.tasks.attempt_records import Wait
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parents import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
@@ -209,3 +210,14 @@ def read_progress(value: Value) -> Progress:
     """Read how far an attempt has come."""
     percent, message = value["S"].split(" ", 1)
     return Progress(int(percent), message)
+
+
+def waits(value: tuple[Wait, ...]) -> Value | None:
+    """What a task has waited for: each a hexadecimal time and the reason; nothing for none."""
+    return {"L": [{"S": f"{wait.since:x} {wait.reason}"} for wait in value]} if value else None
+
+
+def read_waits(value: Value) -> tuple[Wait, ...]:
+    """Read what a task has waited for."""
+    parts = (str(each["S"]).partition(" ") for each in value["L"])
+    return tuple(Wait(int(since, 16), reason) for since, _, reason in parts)

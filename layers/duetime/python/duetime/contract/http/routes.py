@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract import health, locks, switches
 from duetime.contract.bulk import operations as bulk
+from duetime.contract.explanations import operations as explanations
 from duetime.contract.http.operation import Operation
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
 from duetime.contract.pull import operations as leases
@@ -16,7 +17,7 @@ from duetime.contract.topologies import operations as topologies
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_DECLARED_IN = (tasks, bulk, locks, leases, switches, schedules, topologies, health)
+_DECLARED_IN = (tasks, explanations, bulk, locks, leases, switches, schedules, topologies, health)
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 # Whatever a module declares is an operation of the API: none can be left out of a list of them.

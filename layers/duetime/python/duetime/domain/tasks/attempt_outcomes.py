@@ -10,8 +10,10 @@ from duetime.domain.limits import (
     ATTEMPT_ERROR_LENGTH,
     ATTEMPTS_INLINE,
     MAX_CLOCK_DIFFERENCE,
+    MAX_RECORDED_WAIT_LENGTH,
+    MAX_RECORDED_WAITS,
 )
-from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_records import FORGOTTEN, AttemptOutcome, AttemptRecord, Wait
 from duetime.domain.tasks.attempt_results import shortened
 from duetime.domain.tasks.states import Move
 
@@ -134,6 +136,20 @@ class Run:
         if self.task.started_at is None or self.task.fence == 1:
             changes["started_at"] = self.started_at
         return changes
+
+
+def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
+    """The waits of a task that is put back now; a wait that goes on has begun when it was first put back for it."""
+    wait = Wait(now, reason[:MAX_RECORDED_WAIT_LENGTH])
+    last = task.waits[-1] if task.waits else None
+    has_begun_since = last is not None and any(line.started_at >= last.since for line in task.attempt_history[-1:])
+    if last is not None and last.reason == wait.reason and not has_begun_since:
+        return task.waits
+    waits = (*task.waits, wait)
+    if len(waits) <= MAX_RECORDED_WAITS:
+        return waits
+    kept = waits[1 - MAX_RECORDED_WAITS :]
+    return (Wait(waits[0].since, FORGOTTEN), *kept)
 
 
 def _attempts_told_of(attempt_history: tuple[AttemptRecord, ...]) -> int:

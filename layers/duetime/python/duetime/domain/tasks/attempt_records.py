@@ -1,4 +1,4 @@
-"""Attempt records: how each of a task's attempts ended."""
+"""Attempt records: how each of a task's attempts ended, and what it has waited for between them."""
 
 from __future__ import annotations
 
@@ -66,3 +66,24 @@ class AttemptRecord:
     took: Millis
     outcome: AttemptOutcome
     error: TaskError | None = None
+
+
+PAUSED = "paused"
+"""What a task waits for that its user has paused."""
+RESUMED = "resumed"
+"""Stands for the time until its next check of a task that its user has let go on."""
+FORGOTTEN = ""
+"""Stands for earlier waits that the record had no more room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A wait of a task; it ended when the task was claimed next.
+
+    Attributes:
+        since: when it began.
+        reason: what for, in the words of `waiting_for`.
+    """
+
+    since: Millis
+    reason: str

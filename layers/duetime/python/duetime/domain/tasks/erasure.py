@@ -21,6 +21,7 @@ NOTHING_LEFT = TaskChanges(
     result=None,
     error=None,
     waiting_for=None,
+    waits=(),
     lease_worker=None,
     attempt_history=(),
 )

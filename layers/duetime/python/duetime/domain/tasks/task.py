@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError
+    from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parents import NodeRef, ScheduleRef
     from duetime.domain.times import Millis
@@ -145,6 +145,7 @@ class Task(TaskOptions):
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
         requested_action: what its user asks of the running attempt.
         waiting_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
+        waits: what it has waited for besides its time, and since when, oldest first; kept after its end.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         run_at: when the present attempt, or the last one, was to start.
@@ -178,6 +179,7 @@ class Task(TaskOptions):
     deferred_fence: int | None = None
     requested_action: RequestedAction | None = None
     waiting_for: str | None = None
+    waits: tuple[Wait, ...] = ()
     checkpoint: Content | None = None
     progress: Progress | None = None
     result: Content | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError
+    from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parents import NodeRef
     from duetime.domain.tasks.retry import RetryPolicy
@@ -41,6 +41,7 @@ class TaskChanges(TypedDict, total=False):
     deferred_fence: int | None
     requested_action: RequestedAction | None
     waiting_for: str | None
+    waits: tuple[Wait, ...]
     checkpoint: Content | None
     progress: Progress | None
     result: Content | None

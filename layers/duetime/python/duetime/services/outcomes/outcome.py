@@ -13,6 +13,7 @@ from duetime.domain.limits import (
     MAX_RESULT_BYTES,
     MAX_WAIT_REASON_LENGTH,
 )
+from duetime.domain.tasks.attempt_outcomes import waits_with
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import (
     SKIPPED,
@@ -96,6 +97,7 @@ class OutcomeWriter:
         sets: TaskChanges = {
             "attempt": task.attempt - 1,
             "waiting_for": held.reason[:MAX_WAIT_REASON_LENGTH],
+            "waits": waits_with(task, held.reason, self.runtime.now()),
             "lease_expires_at": None,
         }
         if task.started_at == task.run_at and not task.awaiting_notification:

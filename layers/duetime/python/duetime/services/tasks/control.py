@@ -13,7 +13,8 @@ from duetime.domain.errors import (
     TaskNotFound,
     VersionMismatch,
 )
-from duetime.domain.tasks.attempt_outcomes import reported_history
+from duetime.domain.tasks.attempt_outcomes import reported_history, waits_with
+from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
@@ -67,7 +68,7 @@ class TaskControl:
         if task.state is State.PAUSED:
             return task
         if task.state in LEGAL[Move.PAUSE].sources:
-            paused = self._moved(task, Move.PAUSE, _no_pause, version)
+            paused = self._moved(task, Move.PAUSE, self._pausing, version)
             self.lock_manager.release_reservation(paused)
             return paused
         return self._ask(task, RequestedAction.PAUSE, "paused", version)
@@ -96,7 +97,7 @@ class TaskControl:
         """
         task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
-            return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)
+            return self._placed(task, Move.RESUME, _goes_on_at, self._resuming, version)
         if task.requested_action is RequestedAction.PAUSE:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
@@ -112,7 +113,7 @@ class TaskControl:
         if task.state in GOING_ON - STARTABLE:
             return task
         now = self.runtime.now()
-        return self._placed(task, Move.EXPEDITE, lambda _task: now, _no_pause, version)
+        return self._placed(task, Move.EXPEDITE, lambda _task: now, self._resuming, version)
 
     def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a failed task tried again from its first attempt on; one that is tried again already is left as it is.
@@ -145,6 +146,13 @@ class TaskControl:
             raise StateConflict(task, "rolled back: its target offers no rollback")
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
         return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version)
+
+    def _pausing(self, task: Task) -> TaskChanges:
+        return {**_no_pause(task), "waits": waits_with(task, PAUSED, self.runtime.now())}
+
+    def _resuming(self, task: Task) -> TaskChanges:
+        waits: TaskChanges = {"waits": waits_with(task, RESUMED, self.runtime.now())}
+        return {**_no_pause(task), **(waits if task.state is State.PAUSED else {})}
 
     def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         task = self.stores.tasks.read(task_id)

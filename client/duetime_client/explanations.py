@@ -1,0 +1,54 @@
+"""Explanations: why a task waits, and where its time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime  # noqa: TC003 - same
+from typing import TYPE_CHECKING
+
+from duetime_client.lock_admin import read
+from duetime_client.problems import document_of
+from duetime_client.task import ResponseModel
+from duetime_client.task_control import path_of
+
+if TYPE_CHECKING:
+    from duetime_client.transport import Transport
+
+
+class Gate(ResponseModel):
+    """Something that a task waits for: passed, waited for now, or ahead of it."""
+
+    name: str
+    state: str
+    text: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    duration_ms: int | None = None
+    waits_for: Mapping[str, object] | None = None
+    """What holds the task there, as data: the lock, the switch, the circuit and so on that is not `None`."""
+
+
+class TaskExplanation(ResponseModel):
+    """Why a task waits, or where its time went; the durations of its gates sum to `total_ms`."""
+
+    task_id: str
+    state: str
+    as_of: datetime
+    text: str
+    since: datetime
+    due_at: datetime
+    until: datetime
+    total_ms: int
+    overdue_ms: int
+    gates: Sequence[Gate]
+
+
+class Explanations:
+    """The client's methods that explain."""
+
+    _transport: Transport
+
+    def explain_task(self, task_id: str) -> TaskExplanation:
+        """Why a task waits, or where its time went."""
+        response = self._transport.request("GET", f"{path_of(task_id)}/explain")
+        return read(TaskExplanation, response, document_of(response))

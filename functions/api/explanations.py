@@ -1,0 +1,27 @@
+"""The handlers that explain; what they need is imported when somebody asks, for no other request should wait for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime import composition
+from duetime.contract.explanations import operations
+from duetime.contract.tasks.encoding import json_text
+
+from .responses import Response, answer
+from .routing import route
+
+if TYPE_CHECKING:
+    from .requests import Request
+
+# ruff: noqa: PLC0415 - see the docstring
+
+
+@route(operations.EXPLAIN_TASK)
+def explain_task(request: Request) -> Response:
+    """Say why a task has not run yet, or where its time went."""
+    from duetime.composition.explanations import ExplanationServices
+    from duetime.contract.explanations.encoding import task_explanation
+
+    explainer = composition.composed(ExplanationServices).tasks
+    return answer(json_text(task_explanation(explainer.explain(request.owner, request.task_id))))

@@ -1,0 +1,141 @@
+"""From explanations to the API's answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.contract.explanations.responses import (
+    GateResponse,
+    TaskExplanationResponse,
+    WaitedCircuitResponse,
+    WaitedLeaseResponse,
+    WaitedLockResponse,
+    WaitedQueueResponse,
+    WaitedRetryResponse,
+    WaitedScheduleResponse,
+    WaitedSwitchResponse,
+    WaitedTaskResponse,
+    WaitsForResponse,
+)
+from duetime.contract.tasks.encoding import error_response, instant
+from duetime.domain.explanations.gate import (
+    HeldLock,
+    HoldingSchedule,
+    LeasedBy,
+    NextAttempt,
+    OnQueue,
+    OpenCircuit,
+    OtherTasks,
+    SetSwitch,
+)
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from duetime.domain.explanations.gate import Blocker, Gate, OtherTask
+    from duetime.domain.explanations.task_explanation import TaskExplanation
+
+
+def task_explanation(explanation: TaskExplanation) -> TaskExplanationResponse:
+    """Why a task has not run yet, or where its time went."""
+    return TaskExplanationResponse(
+        task_id=explanation.task.id.text,
+        state=explanation.task.state,
+        as_of=to_iso(explanation.as_of),
+        text=explanation.text,
+        since=to_iso(explanation.since),
+        due_at=to_iso(explanation.task.due_at),
+        until=to_iso(explanation.until),
+        total_ms=explanation.total,
+        overdue_ms=explanation.overdue,
+        gates=[_gate(gate) for gate in explanation.gates],
+    )
+
+
+def _gate(gate: Gate) -> GateResponse:
+    return GateResponse(
+        name=gate.name,
+        state=gate.state,
+        text=gate.text,
+        since=instant(gate.since),
+        until=instant(gate.until),
+        duration_ms=gate.duration,
+        waits_for=None if gate.waits_for is None else _waits_for(gate.waits_for),
+    )
+
+
+def _waits_for(blocker: Blocker) -> WaitsForResponse:
+    found = WaitsForResponse(
+        lock=None, switch=None, circuit=None, schedule=None, tasks=None, lease=None, retry=None, queue=None
+    )
+    match blocker:
+        case HeldLock():
+            found["lock"] = _lock(blocker)
+        case SetSwitch():
+            found["switch"] = _switch(blocker)
+        case OpenCircuit():
+            found["circuit"] = _circuit(blocker)
+        case HoldingSchedule():
+            found["schedule"] = _schedule(blocker)
+        case OtherTasks(tasks):
+            found["tasks"] = [_task(each) for each in tasks]
+        case LeasedBy(worker, expires_at, heartbeat_at):
+            found["lease"] = WaitedLeaseResponse(
+                worker=worker, expires_at=to_iso(expires_at), heartbeat_at=instant(heartbeat_at)
+            )
+        case NextAttempt(attempt, max_attempts, error):
+            found["retry"] = WaitedRetryResponse(
+                attempt=attempt, max_attempts=max_attempts, error=error_response(error)
+            )
+        case OnQueue(queue, is_pulled, sent_again_at):
+            found["queue"] = WaitedQueueResponse(name=queue, is_pulled=is_pulled, sent_again_at=to_iso(sent_again_at))
+    return found
+
+
+def _lock(held: HeldLock) -> WaitedLockResponse:
+    return WaitedLockResponse(
+        key=held.key,
+        max_holders=held.max_holders,
+        holders=[_task(each) for each in held.holders],
+        position=held.position,
+    )
+
+
+def _switch(set_switch: SetSwitch) -> WaitedSwitchResponse:
+    switch = set_switch.switch
+    return WaitedSwitchResponse(
+        scope=switch.key.scope,
+        name=switch.key.name,
+        stopped=switch.stopped,
+        max_concurrent=switch.max_concurrent,
+        running=set_switch.running,
+        position=set_switch.position,
+        reason=switch.reason or None,
+        updated_at=to_iso(switch.updated_at),
+        updated_by=switch.updated_by or None,
+    )
+
+
+def _circuit(found: OpenCircuit) -> WaitedCircuitResponse:
+    circuit = found.circuit
+    return WaitedCircuitResponse(
+        host=circuit.host,
+        opened_at=to_iso(circuit.opened_at),
+        open_until=to_iso(circuit.open_until),
+        reason=circuit.reason or None,
+    )
+
+
+def _schedule(holding: HoldingSchedule) -> WaitedScheduleResponse:
+    return WaitedScheduleResponse(
+        name=holding.name, state=holding.state, reason=holding.reason or None, since=to_iso(holding.since)
+    )
+
+
+def _task(task: OtherTask) -> WaitedTaskResponse:
+    return WaitedTaskResponse(
+        task_id=task.task_id.text,
+        state=task.state,
+        node=task.node or None,
+        since=instant(task.since),
+        expires_at=instant(task.expires_at),
+    )

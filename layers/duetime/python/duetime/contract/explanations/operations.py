@@ -1,0 +1,17 @@
+"""The operations that explain."""
+
+from __future__ import annotations
+
+from duetime.contract.explanations import responses
+from duetime.contract.http.operation import Operation, Returns
+
+EXPLAIN_TASK = Operation(
+    "explainTask",
+    "GET /v1/tasks/{task_id}/explain",
+    "Explain why a task waits, or where its time went",
+    Returns(responses.TaskExplanationResponse, "The explanation."),
+    description="In words and as data: each thing that the task has waited for, with its time, and what it waits for "
+    "now: its due time, a lock and who holds it, a switch and who set it, a retry, a worker, its schedule, its "
+    "parents. The durations sum to the whole life of the task. It is derived from what is stored, and changes "
+    "nothing.",
+)

@@ -1,0 +1,166 @@
+"""The answers: gates of tasks, and what became of an occurrence of a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - same
+from duetime.domain.explanations.gate import GateName, GateState  # noqa: TC001 - same
+from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
+from duetime.domain.switches import SwitchScope  # noqa: TC001 - same
+from duetime.domain.tasks.states import State  # noqa: TC001 - same
+
+
+class WaitedTaskResponse(TypedDict):
+    """Another task, which a task waits for."""
+
+    task_id: str
+    state: State
+    node: Annotated[str | None, Field(description="Its name in the topology; null for a task that is no node.")]
+    since: Annotated[
+        Instant | None,
+        Field(description="When its present or last attempt started, about; null if none has, or it is not known."),
+    ]
+    expires_at: Annotated[
+        Instant | None,
+        Field(description="When its hold on the lock ends, unless a heartbeat renews it; null if it holds none."),
+    ]
+
+
+class WaitedLockResponse(TypedDict):
+    """A lock that others hold."""
+
+    key: str
+    max_holders: Annotated[int, Field(description="Most tasks that may hold it at once.")]
+    holders: Annotated[Sequence[WaitedTaskResponse], Field(description="The tasks that hold it.")]
+    position: Annotated[
+        int | None,
+        Field(description="Place in the line, from 1; null if the task is not in it, or far behind."),
+    ]
+
+
+class WaitedSwitchResponse(TypedDict):
+    """A switch that stops the task, or limits how many tasks run."""
+
+    scope: SwitchScope
+    name: Annotated[str, Field(description="Name of the type or the owner; `all` for all tasks.")]
+    stopped: Annotated[bool, Field(description="Whether it stops tasks from beginning.")]
+    max_concurrent: Annotated[int | None, Field(description="Most tasks that run at once; null for no limit.")]
+    running: Annotated[
+        int | None, Field(description="Tasks that count towards the limit now; null for a switch that stops.")
+    ]
+    position: Annotated[int | None, Field(description="Place in the line, from 1; null if it is not known.")]
+    reason: str | None
+    updated_at: Annotated[Instant, Field(description="When it was set.")]
+    updated_by: Annotated[str | None, Field(description="Who set it.")]
+
+
+class WaitedCircuitResponse(TypedDict):
+    """The circuit of a host that kept failing."""
+
+    host: str
+    opened_at: Annotated[Instant, Field(description="Since when it is not called.")]
+    open_until: Annotated[Instant, Field(description="When one call finds out whether it is well again.")]
+    reason: Annotated[str | None, Field(description="What it failed with last.")]
+
+
+class WaitedScheduleResponse(TypedDict):
+    """The schedule of a run, which does not want it any more."""
+
+    name: Annotated[str, Field(description="Name of the schedule.")]
+    state: ScheduleState
+    reason: Annotated[str | None, Field(description="Why it is paused; null if it is not, or nobody said why.")]
+    since: Annotated[Instant, Field(description="When it was last changed, paused or resumed.")]
+
+
+class WaitedLeaseResponse(TypedDict):
+    """The lease of the worker that has the task, or had it."""
+
+    worker: str
+    expires_at: Instant
+    heartbeat_at: Annotated[
+        Instant | None, Field(description="When the worker last renewed it, about; null if that is not known.")
+    ]
+
+
+class WaitedRetryResponse(TypedDict):
+    """The attempt that comes after a failed one."""
+
+    attempt: Annotated[int, Field(description="Number of the attempt that is to come.")]
+    max_attempts: Annotated[int, Field(description="Attempts that the retry policy allows.")]
+    error: Annotated[TaskErrorResponse | None, Field(description="Why the last attempt failed.")]
+
+
+class WaitedQueueResponse(TypedDict):
+    """The queue of a task that is due."""
+
+    name: Annotated[str, Field(description="A priority, or a type that pull workers lease.")]
+    is_pulled: Annotated[bool, Field(description="Whether pull workers lease from it.")]
+    sent_again_at: Annotated[
+        Instant, Field(description="When the task's message is sent again at the latest, should it be lost.")
+    ]
+
+
+class WaitsForResponse(TypedDict):
+    """What holds a task at a gate, as data: at most one field is not null."""
+
+    lock: Annotated[WaitedLockResponse | None, Field(description="The lock that others hold.")]
+    switch: Annotated[WaitedSwitchResponse | None, Field(description="The switch that stops it or limits it.")]
+    circuit: Annotated[WaitedCircuitResponse | None, Field(description="The circuit of the host that it calls.")]
+    schedule: Annotated[WaitedScheduleResponse | None, Field(description="The schedule that does not want it to run.")]
+    tasks: Annotated[
+        Sequence[WaitedTaskResponse] | None,
+        Field(description="Other tasks: parents, nodes, or earlier runs of its schedule."),
+    ]
+    lease: Annotated[WaitedLeaseResponse | None, Field(description="The lease of the worker that has it.")]
+    retry: Annotated[WaitedRetryResponse | None, Field(description="The attempt that is to come.")]
+    queue: Annotated[WaitedQueueResponse | None, Field(description="The queue that it is on.")]
+
+
+class GateResponse(TypedDict):
+    """One thing that a task waits for on its way to its end."""
+
+    name: GateName
+    state: GateState
+    text: Annotated[str, Field(description="What it is about, in words.")]
+    since: Annotated[Instant | None, Field(description="When the task came to it; null if it has not yet.")]
+    until: Annotated[
+        Instant | None,
+        Field(
+            description="When the task passed it; while it waits, when it passes or is checked again at the latest; "
+            "null if that is not known."
+        ),
+    ]
+    duration_ms: Annotated[
+        int | None, Field(description="How long the task has been there; null if it has not come to it.")
+    ]
+    waits_for: Annotated[
+        WaitsForResponse | None, Field(description="What holds it there, as data; null for nothing in particular.")
+    ]
+
+
+class TaskExplanationResponse(TypedDict):
+    """Why a task has not run yet, or where its time went."""
+
+    task_id: str
+    state: State
+    as_of: Annotated[Instant, Field(description="When that was found.")]
+    text: Annotated[str, Field(description="The answer in words.")]
+    since: Annotated[Instant, Field(description="Its creation or its due time, whichever is earlier.")]
+    due_at: Instant
+    until: Annotated[Instant, Field(description="Its end; `as_of` while it has not ended.")]
+    total_ms: Annotated[
+        int, Field(description="From `since` to `until`; the `duration_ms` of all gates sum to exactly this.")
+    ]
+    overdue_ms: Annotated[int, Field(description="How much of that is after its due time.")]
+    gates: Annotated[
+        Sequence[GateResponse],
+        Field(
+            description="What it has passed, in order; then where it waits now; then what would also keep it from "
+            "beginning, as things are now."
+        ),
+    ]

@@ -1,0 +1,81 @@
+"""What an explanation is made of, besides the task's record: the state of the gates at one instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.switches import SYSTEM, Switches
+
+if TYPE_CHECKING:
+    from duetime.domain.circuit_breakers import Circuit
+    from duetime.domain.explanations.gate import OtherTask
+    from duetime.domain.ids import TaskId
+    from duetime.domain.locks import Lock, LockClaim, Waiter
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.attempt_records import AttemptRecord
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class LockFacts:
+    """A lock that a task needs.
+
+    Attributes:
+        claim: what the task asks for.
+        lock: who holds it now.
+        line: the first of its line.
+        holders: its holders among the owner's tasks.
+    """
+
+    claim: LockClaim
+    lock: Lock
+    line: tuple[Waiter, ...]
+    holders: tuple[OtherTask, ...]
+
+    @property
+    def is_cap(self) -> bool:
+        """Whether it keeps the limit of a switch."""
+        return self.claim.name.owner == SYSTEM
+
+    def position(self, task_id: TaskId) -> int | None:
+        """The place of a task in the line, from 1; `None` if it is not among the first."""
+        return next((place for place, waiter in enumerate(self.line, 1) if waiter.task_id == task_id), None)
+
+    def is_closed_for(self, task_id: TaskId) -> bool:
+        """Whether a task would not get it now."""
+        if self.lock.holder(task_id) is not None:
+            return False
+        ahead = (self.position(task_id) or len(self.line) + 1) - 1
+        return self.lock.room(self.claim.limit) <= ahead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """The state of what a task may wait for.
+
+    Attributes:
+        now: when it was read.
+        lease: length of a worker's lease, in milliseconds.
+        older: the attempts that the record had no more room for.
+        switches: all switches.
+        locks: the locks that it needs, its limits of running tasks among them.
+        circuit: of the host that it calls; `None` if it calls none.
+        schedule: the schedule that it is a run of; `None` if it is none, or the schedule was deleted.
+        earlier_runs: the open runs of that schedule that it must not overlap with.
+        parents: the parents that it waits for in its topology.
+        nodes: the open nodes, of a topology that runs.
+        is_enqueued: whether its message was sent, as far as is known; `None` if that is not known.
+    """
+
+    now: Millis
+    lease: Millis = 0
+    older: tuple[AttemptRecord, ...] = ()
+    switches: Switches = field(default_factory=Switches)
+    locks: tuple[LockFacts, ...] = ()
+    circuit: Circuit | None = None
+    schedule: StoredSchedule | None = None
+    earlier_runs: tuple[OtherTask, ...] = ()
+    parents: tuple[OtherTask, ...] = ()
+    nodes: tuple[OtherTask, ...] = ()
+    is_enqueued: bool | None = None

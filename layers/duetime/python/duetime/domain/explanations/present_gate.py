@@ -1,0 +1,155 @@
+"""Where an open task is now, and what it waits for there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.timers import Entry, queue_of
+from duetime.domain.explanations.durations import span
+from duetime.domain.explanations.gate import Gate, GateName, GateState, LeasedBy, NextAttempt, OnQueue, OtherTasks
+from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
+from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.states import LEASED, State
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.wait_reasons import wait_reason
+from duetime.domain.times import DAY, MINUTE, minute_of, start_of, to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.explanations.facts import Facts
+    from duetime.domain.explanations.gate import OtherTask
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+_LISTED = 5
+
+
+def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
+    """The gate that an open task is at.
+
+    Args:
+        task: the record.
+        facts: the state of what it may wait for.
+        closed: the gates that would keep it from beginning now.
+    """
+    if task.is_terminal:
+        text = f"It has {task.state.replace('_', ' ')}; what follows its outcome is not done yet."
+        return _at(GateName.FOLLOW_UP, text)
+    if task.state is State.BLOCKED:
+        waited = f": {_listed(facts.parents)}" if facts.parents else ""
+        return replace(_at(GateName.PARENTS, f"It waits for its parents{waited}."), waits_for=OtherTasks(facts.parents))
+    if task.state is State.PAUSED:
+        return _at(GateName.PAUSED, "It is paused; it goes on when it is resumed.")
+    if task.state in LEASED and task.lease_expires_at is not None:
+        return _leased(task, facts)
+    if task.next_at <= facts.now:
+        return _on_its_way(task, facts)
+    return _before_its_check(task, facts, closed)
+
+
+def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
+    """What a task waits for that is checked again later."""
+    away = f"{to_iso(task.next_at)}, in {span(task.next_at - facts.now)}"
+    if task.waiting_for is not None:
+        name = GateName(wait_reason(task.waiting_for).value)
+        found = next((gate for gate in closed if gate.name is name), None)
+        text = found.text if found else f"It was put back for {task.waiting_for}, which does not hold it any more."
+        if found is None and name in {GateName.HANDLERS, GateName.TARGET, GateName.TOPOLOGY, GateName.OTHER}:
+            text = f"It was put back for {task.waiting_for}."
+        waits_for = found.waits_for if found else None
+        return Gate(
+            name=name,
+            state=GateState.WAITING,
+            text=f"{text} It is checked again at {away}, at the latest.",
+            until=task.next_at,
+            waits_for=waits_for,
+        )
+    last = task.attempt_history[-1] if task.attempt_history else None
+    if last is not None and last.outcome is AttemptOutcome.RETRIED:
+        failed = f" with {task.error.type}" if task.error else ""
+        text = (
+            f"Attempt {task.attempt} of {task.retry.max_attempts} failed{failed}; "
+            f"attempt {task.attempt + 1} starts at {away}."
+        )
+        following = NextAttempt(task.attempt + 1, task.retry.max_attempts, task.error)
+        return replace(_at(GateName.RETRY, text, task.next_at), waits_for=following)
+    return _at(GateName.DUE, f"It is due at {away}.", task.next_at)
+
+
+def _on_its_way(task: Task, facts: Facts) -> Gate:
+    """A task that is due, and that no worker has claimed yet."""
+    queue = queue_of(Entry.of(task))
+    scan = _next_scan(task.next_at, facts.now)
+    on_queue = OnQueue(queue.rpartition(":")[2], bool(task.pull_queue), scan)
+    again = f"If its message was lost, it is sent again by {to_iso(scan)}."
+    if facts.is_enqueued is False:
+        text = f"The trigger, which runs every minute, has not put it on its queue yet. {again}"
+        return replace(_at(GateName.TRIGGER, text, scan), waits_for=on_queue)
+    whom = f"no pull worker of {task.pull_queue} has leased it" if task.pull_queue else "no worker has claimed it"
+    sent = "It is on" if facts.is_enqueued else "It is on, or on its way to,"
+    text = f"{sent} the queue {on_queue.queue}, and {whom} for {span(facts.now - task.next_at)}. {again}"
+    return replace(_at(GateName.QUEUE, text, scan), waits_for=on_queue)
+
+
+def _leased(task: Task, facts: Facts) -> Gate:
+    """A task that a worker has, or had."""
+    expires = task.lease_expires_at or 0
+    worker = task.lease_worker or ""
+    if expires + MAX_CLOCK_DIFFERENCE <= facts.now:
+        scan = _next_scan(max(expires, task.next_at), facts.now)
+        text = (
+            f"The worker {worker} of attempt {task.attempt} was lost: its lease ended at {to_iso(expires)}. "
+            f"Another worker takes the task over at about {to_iso(expires + LEASE_RETURN_MARGIN)}, "
+            f"and by {to_iso(scan)} at the latest."
+        )
+        return replace(_at(GateName.RECOVERY, text, scan), waits_for=LeasedBy(worker, expires))
+    if task.awaiting_notification:
+        return _awaiting(task, facts, LeasedBy(worker, expires))
+    heartbeat = None if task.pull_queue or not facts.lease else max(task.run_at or 0, expires - facts.lease)
+    percent = f", at {task.progress.percent} %" if task.progress else ""
+    said = f" ({task.progress.message})" if task.progress and task.progress.message else ""
+    text = (
+        f"Attempt {task.attempt} is {task.state.replace('_', ' ')} on {worker}{percent}{said}; "
+        f"its lease lasts until {to_iso(expires)}, unless a heartbeat renews it.{_requested(task)}"
+    )
+    return replace(_at(GateName.RUN, text), waits_for=LeasedBy(worker, expires, heartbeat))
+
+
+def _awaiting(task: Task, facts: Facts, lease: LeasedBy) -> Gate:
+    """A task whose target has accepted the work."""
+    until = f"until {to_iso(lease.expires_at)}"
+    if isinstance(task.target, TopologyTarget):
+        nodes = f": {_listed(facts.nodes)}" if facts.nodes else ""
+        gate = _at(GateName.RUN, f"Its nodes run, {until} at the latest{nodes}.{_requested(task)}", lease.expires_at)
+        return replace(gate, waits_for=OtherTasks(facts.nodes) if facts.nodes else lease)
+    text = f"Its target has accepted attempt {task.attempt}, and has {until} to report the outcome.{_requested(task)}"
+    return replace(_at(GateName.NOTIFICATION, text, lease.expires_at), waits_for=lease)
+
+
+def _requested(task: Task) -> str:
+    match task.requested_action:
+        case RequestedAction.PAUSE:
+            return " It has been asked to pause, and has not done so yet."
+        case RequestedAction.CANCEL:
+            return " It has been asked to stop, and has not done so yet."
+        case None:
+            return ""
+
+
+def _next_scan(at: Millis, now: Millis) -> Millis:
+    """When the next recovery scan of a minute has sent again what it finds there, at the latest."""
+    end = start_of(minute_of(at) + 1)
+    scans = [end + delay + MINUTE for delay in RECOVERY_SCAN_DELAYS]
+    return next((scan for scan in scans if scan > now), scans[-1] + -(-(now - scans[-1] + 1) // DAY) * DAY)
+
+
+def _listed(tasks: Sequence[OtherTask]) -> str:
+    named = [f"{each.node or each.task_id} ({each.state})" for each in tasks[:_LISTED]]
+    return ", ".join(named) + (f" and {len(tasks) - _LISTED} more" if len(tasks) > _LISTED else "")
+
+
+def _at(name: GateName, text: str, until: Millis | None = None) -> Gate:
+    return Gate(name=name, state=GateState.WAITING, text=text, until=until)

@@ -1,0 +1,1 @@
+"""Explanations: why tasks wait or were late, and why schedules did not run."""

@@ -1,0 +1,156 @@
+"""Explaining tasks: reads the record and the gates that it may wait at, and changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.circuit_breakers import host_of
+from duetime.domain.dispatch.cursors import DISPATCH
+from duetime.domain.dispatch.shard_history import GROUP_SIZE
+from duetime.domain.dispatch.timers import Entry, queue_of
+from duetime.domain.explanations.facts import Facts, LockFacts
+from duetime.domain.explanations.gate import OtherTask
+from duetime.domain.explanations.task_explanation import TaskExplanation, explain
+from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_TASKS
+from duetime.domain.locks import RESERVED, claims_of
+from duetime.domain.switches import SYSTEM
+from duetime.domain.tasks.states import LEASED, NOT_STARTED, STARTABLE, State
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.times import minute_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from duetime.domain.circuit_breakers import Circuit
+    from duetime.domain.ids import TaskId
+    from duetime.domain.locks import Holder, LockClaim
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
+    from duetime.ports.stores import Stores
+    from duetime.services.tasks.read import TaskReader
+    from duetime.services.topologies.repository import TopologyRepository
+
+
+@dataclass(frozen=True, slots=True)
+class TaskExplainer:
+    """Says why a task has not run yet, or where its time went.
+
+    Attributes:
+        lease: length of a worker's lease, in milliseconds.
+    """
+
+    stores: Stores
+    task_reader: TaskReader
+    topology_repository: TopologyRepository
+    clock: Clock
+    lease: Millis
+
+    def explain(self, owner: str, task_id: TaskId) -> TaskExplanation:
+        """Explain one task.
+
+        Raises:
+            TaskNotFound: there is none, or it is another owner's.
+        """
+        task = self.task_reader.record(owner, task_id)
+        older = tuple(self.stores.contents.attempts_of(task.id)) if task.may_have_attempts_outside else ()
+        now = self.clock.now()
+        if task.state in NOT_STARTED:
+            return explain(task, self._of_waiting(task, Facts(now=now, lease=self.lease, older=older)))
+        nodes = self._nodes(task) if task.state in LEASED and isinstance(task.target, TopologyTarget) else ()
+        is_enqueued = self._is_enqueued(task, now) if task.state is State.ROLLING_BACK else None
+        return explain(task, Facts(now=now, lease=self.lease, older=older, nodes=nodes, is_enqueued=is_enqueued))
+
+    def _of_waiting(self, task: Task, known: Facts) -> Facts:
+        """The state of all that a task may wait for that has not started."""
+        switches = self.stores.switches.read(consistent=True)
+        stored, earlier_runs = self._schedule(task)
+        return Facts(
+            now=known.now,
+            lease=known.lease,
+            older=known.older,
+            switches=switches,
+            locks=tuple(self._lock(task, claim, known.now) for claim in (*claims_of(task), *switches.caps(task))),
+            circuit=self._circuit(task),
+            schedule=stored,
+            earlier_runs=earlier_runs,
+            parents=self._parents(task) if task.state is State.BLOCKED else (),
+            is_enqueued=self._is_enqueued(task, known.now) if task.state in STARTABLE else None,
+        )
+
+    def _lock(self, task: Task, claim: LockClaim, now: Millis) -> LockFacts:
+        """A lock with its line and, if it is its owner's own, with the tasks that hold it."""
+        lock, line = self.stores.locks.read(claim.name, MAX_EXPLAINED_LINE)
+        lock = lock.living(now)
+        if claim.name.owner == SYSTEM:
+            return LockFacts(claim, lock, tuple(line), ())
+        holders = {each.task_id: each for each in lock.holders[:MAX_EXPLAINED_TASKS] if each.task_id != task.id}
+        found = self._read(task.owner, holders)
+        return LockFacts(claim, lock, tuple(line), tuple(_holder(found[each], holders[each]) for each in found))
+
+    def _circuit(self, task: Task) -> Circuit | None:
+        host = host_of(task.target)
+        return None if host is None else self.stores.circuit_breakers.read(task.owner, host, consistent=False)
+
+    def _schedule(self, task: Task) -> tuple[StoredSchedule | None, tuple[OtherTask, ...]]:
+        """The schedule of a run that has not begun, and its open runs that were there before."""
+        ref = task.schedule_ref
+        if ref is None or task.attempt_history:
+            return None, ()
+        stored, activity = self.stores.schedules.read(task.owner, ref.schedule)
+        if stored is None:
+            return None, ()
+        seen = activity.of(stored.uid)
+        ids = [each for each in (seen.active, seen.buffered) if each is not None and each != task.id]
+        if seen.active == task.id or not ids:
+            return stored, ()
+        found = self._read(task.owner, ids).values()
+        return stored, tuple(_other(each) for each in found if each.finished_at is None)
+
+    def _parents(self, task: Task) -> tuple[OtherTask, ...]:
+        """The parents of a node that have not ended."""
+        ref = task.node_ref
+        run = None if ref is None else self.topology_repository.read(ref.topology)
+        if ref is None or run is None or ref.key not in run.graph.by_key:
+            return ()
+        keys = run.graph.by_key[ref.key].depends_on[:MAX_EXPLAINED_TASKS]
+        found = self._read(task.owner, [run.run_state.task_id(key) for key in keys]).values()
+        return tuple(_other(each) for each in found if each.finished_at is None)
+
+    def _nodes(self, task: Task) -> tuple[OtherTask, ...]:
+        """The nodes of a topology that have begun, or may, and have not ended; none of a very large one."""
+        run = self.topology_repository.read(task.id)
+        if run is None or not run.is_present or len(run.graph.by_key) > MAX_EXPLAINED_TASKS:
+            return ()
+        found = self._read(task.owner, [run.run_state.task_id(key) for key in run.graph.by_key]).values()
+        return tuple(_other(each) for each in found if each.finished_at is None and each.state is not State.BLOCKED)
+
+    def _is_enqueued(self, task: Task, now: Millis) -> bool | None:
+        """Whether the message of a due task was sent, as far as its record or the trigger's cursors tell."""
+        if task.next_at > now:
+            return None
+        if task.sent:
+            return True
+        cursors = self.stores.cursors.read(task.id.shard // GROUP_SIZE)
+        if cursors is None:
+            return False
+        queue = queue_of(Entry.of(task))
+        return cursors.progress(DISPATCH, queue).is_done(minute_of(task.next_at))
+
+    def _read(self, owner: str, ids: Iterable[TaskId]) -> Mapping[TaskId, Task]:
+        """Tasks of an owner, in the order asked for; those that are gone are left out."""
+        wanted = list(dict.fromkeys(ids))
+        found = self.stores.tasks.read_many(wanted, consistent=True) if wanted else {}
+        return {each: found[each] for each in wanted if each in found and found[each].exists_for(owner)}
+
+
+def _holder(task: Task, holder: Holder) -> OtherTask:
+    """A task that holds a lock: about since its present attempt began; not yet, if it is only reserved for it."""
+    since = None if holder.fence == RESERVED else task.run_at
+    return OtherTask(task.id, task.state, since=since, expires_at=holder.expires_at)
+
+
+def _other(task: Task) -> OtherTask:
+    return OtherTask(task.id, task.state, task.node_ref.key if task.node_ref else "", since=task.run_at)

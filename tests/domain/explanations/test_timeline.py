@@ -1,0 +1,143 @@
+"""The parts of a task's life: one after the other without a gap, so that they sum exactly to the whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.explanations.durations import span
+from duetime.domain.explanations.facts import Facts
+from duetime.domain.explanations.gate import GateName, GateState
+from duetime.domain.explanations.task_explanation import explain
+from duetime.domain.explanations.timeline import timeline
+from duetime.domain.limits import MAX_RECORDED_WAITS
+from duetime.domain.tasks.attempt_outcomes import waits_with
+from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, AttemptOutcome, AttemptRecord, Wait
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import LockSpec, Task
+from duetime.domain.times import HOUR, MINUTE, SECOND
+from tests.adapters.strategies import INSTANTS, LINES, TASKS
+from tests.domain.factories import NOW, task
+
+NEAR = st.integers(NOW - HOUR, NOW + HOUR)
+OUTCOMES = st.sampled_from(AttemptOutcome)
+
+
+@st.composite
+def plausible(draw: st.DrawFn) -> Task:
+    """Records as they come about: times near each other, attempts one after the other, in any state."""
+    at = draw(NEAR)
+    lines = []
+    for fence in range(1, 1 + draw(st.integers(0, 4))):
+        outcome = draw(OUTCOMES)
+        late, took = draw(st.integers(0, 90_000)), draw(st.integers(0, 90_000))
+        at += draw(st.integers(0, 90_000))
+        lost = outcome is AttemptOutcome.LOST
+        lines.append(AttemptRecord(fence, fence, "w", 0 if lost else at, late, took, outcome))
+        at += took
+    waits = draw(st.lists(st.builds(Wait, NEAR, st.sampled_from(["lock a", PAUSED, FORGOTTEN, "all is stopped"]))))
+    return task(
+        state=draw(st.sampled_from(State)),
+        due_at=draw(NEAR),
+        created_at=draw(NEAR),
+        next_at=draw(NEAR),
+        run_at=draw(st.none() | NEAR),
+        started_at=draw(st.none() | NEAR),
+        lease_expires_at=draw(st.none() | NEAR),
+        lease_worker="w",
+        finished_at=draw(st.none() | NEAR),
+        fence=len(lines),
+        attempt=len(lines),
+        attempt_history=tuple(lines),
+        waits=tuple(sorted(waits, key=lambda wait: wait.since)),
+    )
+
+
+@given(TASKS | plausible(), st.lists(LINES, max_size=3), INSTANTS | NEAR)
+def test_the_parts_sum_to_the_whole(record: Task, older: list[AttemptRecord], now: int) -> None:
+    """Whatever a record says, its parts lie one after the other from its beginning to its end, and sum to that."""
+    begin = min(record.created_at, record.due_at)
+    end = max(begin, now if record.finished_at is None else record.finished_at)
+    parts = timeline(record, older, now)
+    assert (parts[0].since, parts[-1].until) == (begin, end)
+    assert all(before.until == after.since for before, after in pairwise(parts))
+    assert all(part.duration >= 0 for part in parts)
+    assert sum(part.duration for part in parts) == end - begin
+
+
+@given(TASKS | plausible(), INSTANTS | NEAR)
+def test_the_gates_that_a_task_has_been_at_sum_to_the_whole(record: Task, now: int) -> None:
+    """So do the gates of an explanation; an open task waits at exactly one, an ended one at none."""
+    explanation = explain(record, Facts(now=now, lease=30 * SECOND))
+    been = [gate for gate in explanation.gates if gate.duration is not None]
+    assert sum(gate.duration or 0 for gate in been) == explanation.total
+    waiting = [gate for gate in explanation.gates if gate.state is GateState.WAITING]
+    assert len(waiting) == (record.finished_at is None)
+    assert explanation.text
+
+
+def test_a_plain_task_on_time_was_dispatched_and_ran() -> None:
+    """Nothing of it is unknown."""
+    line = AttemptRecord(1, 1, "w", NOW + 20, 20, 500, AttemptOutcome.SUCCEEDED)
+    ended = task(state=State.SUCCEEDED, finished_at=NOW + 520, attempt_history=(line,), fence=1, attempt=1)
+    parts = timeline(ended, (), NOW + HOUR)
+    assert [(part.gate, part.duration) for part in parts] == [
+        (GateName.DUE, 1000),
+        (GateName.DISPATCH, 20),
+        (GateName.RUN, 500),
+    ]
+
+
+def test_what_an_older_version_did_not_record_is_one_part_of_its_own() -> None:
+    """A record without its waits says of the time between its due time and its first check that it does not know."""
+    line = AttemptRecord(1, 1, "w", NOW + MINUTE, 50, 500, AttemptOutcome.SUCCEEDED)
+    ended = task(state=State.SUCCEEDED, finished_at=NOW + MINUTE + 500, attempt_history=(line,), fence=1, attempt=1)
+    explanation = explain(ended, Facts(now=NOW + HOUR))
+    assert [(gate.name, gate.state) for gate in explanation.gates] == [
+        (GateName.DUE, GateState.PASSED),
+        (GateName.NOT_RECORDED, GateState.UNKNOWN),
+        (GateName.DISPATCH, GateState.PASSED),
+        (GateName.RUN, GateState.PASSED),
+    ]
+
+
+def test_a_task_that_was_created_after_its_due_time_was_late_from_the_first() -> None:
+    """The time before its creation is told apart from the time after it."""
+    late = task(created_at=NOW + MINUTE, next_at=NOW + MINUTE)
+    parts = timeline(late, (), NOW + MINUTE + 5)
+    assert [(part.gate, part.duration) for part in parts] == [(GateName.CREATION, MINUTE), (GateName.DISPATCH, 5)]
+
+
+def test_a_wait_goes_on_until_something_else_happens() -> None:
+    """Put back for the same again, a task has waited since the first time; after an attempt it waits anew."""
+    waiting = task(lock=LockSpec("a"))
+    waiting = replace(waiting, waits=waits_with(waiting, "lock a", NOW))
+    assert waits_with(waiting, "lock a", NOW + MINUTE) == (Wait(NOW, "lock a"),)
+    line = AttemptRecord(1, 1, "w", NOW + 5, 0, 5, AttemptOutcome.RETRIED)
+    ran = replace(waiting, attempt_history=(line,))
+    assert waits_with(ran, "lock a", NOW + MINUTE) == (Wait(NOW, "lock a"), Wait(NOW + MINUTE, "lock a"))
+
+
+def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> None:
+    """The record does not grow with each thing that a task waits for; what it forgets is told as not recorded."""
+    record = task()
+    for number in range(10):
+        record = replace(record, waits=waits_with(record, f"lock {number}", NOW + number * SECOND))
+    assert len(record.waits) == MAX_RECORDED_WAITS
+    assert record.waits[0] == Wait(NOW, FORGOTTEN)
+    assert [wait.reason for wait in record.waits[1:]] == ["lock 7", "lock 8", "lock 9"]
+    parts = timeline(replace(record, state=State.WAITING, waiting_for="lock 9", next_at=NOW + HOUR), (), NOW + MINUTE)
+    assert [part.gate for part in parts if part.since >= NOW] == [GateName.NOT_RECORDED, *[GateName.LOCK] * 3]
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [(0, "0 ms"), (999, "999 ms"), (42_900, "42 s"), (2 * HOUR + 5 * MINUTE + 7, "2 h 5 min"), (25 * HOUR, "1 d 1 h")],
+)
+def test_a_length_is_told_in_its_two_largest_units(length: int, text: str) -> None:
+    """Short enough for a sentence."""
+    assert span(length) == text

@@ -1,0 +1,462 @@
+"""Why a task waits, and where its time went: one test for each thing that a task can wait for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.handlers import Accepted
+from tests.scenarios.graphs import Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.scenarios.schedules import PATH as SCHEDULE
+from tests.scenarios.schedules import Schedules
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.simulation.account import PULLED
+from tests.simulation.endpoints import URL
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+LOCK = {"key": "db-17"}
+CALL = {"kind": "http", "url": URL}
+PATIENT = {"max_attempts": 5, "initial_seconds": 600}
+STOP = "/v1/switches/type/" + PLAIN
+
+
+class Explained(Tasks):
+    """An account in which tasks may be late, and are explained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faulty = True
+
+
+def why(scenario: Scenario, task_id: str) -> dict[str, Any]:
+    """The explanation of a task, whose parts must sum to the whole, one after the other without a gap."""
+    reply = scenario.ask("GET", f"/v1/tasks/{task_id}/explain")
+    assert reply.status == 200, reply.body
+    body: dict[str, Any] = reply.body
+    been = [gate for gate in body["gates"] if gate["duration_ms"] is not None]
+    assert sum(gate["duration_ms"] for gate in been) == body["total_ms"]
+    assert been[0]["since"] == body["since"]
+    for before, after in pairwise(been):
+        assert before["until"] == after["since"]
+    assert millis(body["until"]) - millis(body["since"]) == body["total_ms"]
+    assert body["overdue_ms"] == max(0, millis(body["until"]) - millis(body["due_at"]))
+    return body
+
+
+def millis(text: str) -> int:
+    """An instant of an answer."""
+    return round(datetime.fromisoformat(text).timestamp() * SECOND)
+
+
+def waiting(body: dict[str, Any]) -> dict[str, Any]:
+    """The one gate where a task waits now."""
+    found = [gate for gate in body["gates"] if gate["state"] == "waiting"]
+    assert len(found) == 1, body
+    return dict(found[0])
+
+
+def ahead(body: dict[str, Any]) -> list[str]:
+    """The gates that would also keep a task from beginning."""
+    return [gate["name"] for gate in body["gates"] if gate["state"] == "ahead"]
+
+
+def spent(body: dict[str, Any]) -> dict[str, int]:
+    """How long a task was at each gate, in milliseconds."""
+    found: Counter[str] = Counter()
+    for gate in body["gates"]:
+        found[gate["name"]] += gate["duration_ms"] or 0
+    return dict(found)
+
+
+def test_a_task_that_is_not_due_waits_for_its_time() -> None:
+    """It says when that is, and how long until then."""
+    with Explained() as tasks:
+        task_id = tasks.create(2 * HOUR)
+        gate = waiting(body := why(tasks, task_id))
+        assert (gate["name"], gate["until"], ahead(body)) == ("due", body["due_at"], [])
+        assert "in 1 h 59 min" in gate["text"] or "in 2 h" in gate["text"]
+
+
+def test_what_would_hold_a_task_later_is_said_before_it_is_due() -> None:
+    """A task of tomorrow whose type is stopped, and whose lock is held: both are ahead of it, with who and why."""
+    with Explained() as tasks:
+        tasks.last(600)
+        holder = tasks.create(lock=LOCK, timeout_seconds=800)
+        tasks.run(2 * SECOND)
+        tasks.ask("PUT", STOP, {"stopped": True, "reason": "an incident"})
+        body = why(tasks, tasks.create(24 * HOUR, lock=LOCK))
+        assert waiting(body)["name"] == "due"
+        assert ahead(body) == ["switch", "lock"]
+        switch, lock = (gate["waits_for"] for gate in body["gates"] if gate["state"] == "ahead")
+        assert (switch["switch"]["reason"], switch["switch"]["updated_by"]) == ("an incident", "local")
+        assert [each["task_id"] for each in lock["lock"]["holders"]] == [holder]
+        assert "an incident" in body["text"]
+        assert holder in body["text"]
+
+
+def test_a_due_task_that_the_trigger_has_not_read_waits_for_the_trigger() -> None:
+    """While the trigger does not run, that is what is late, and it says when the task is found at the latest."""
+    with Explained() as tasks:
+        tasks.ticking = False
+        task_id = tasks.create(HOUR)
+        tasks.run(HOUR + 90 * SECOND)
+        gate = waiting(why(tasks, task_id))
+        assert gate["name"] == "trigger"
+        assert gate["duration_ms"] > 80 * SECOND
+        assert gate["waits_for"]["queue"]["name"] == "normal"
+
+
+@pytest.mark.parametrize("delay", [0, 10 * MINUTE], ids=["sent by the API", "sent by the trigger"])
+def test_a_task_that_no_worker_claims_waits_on_its_queue(delay: int) -> None:
+    """Its message was sent; the explanation names the queue, and when the message is sent again should it be lost."""
+    with Explained() as tasks:
+        tasks.receiving = False
+        task_id = tasks.create(delay, priority="high")
+        tasks.run(delay + 40 * SECOND)
+        gate = waiting(body := why(tasks, task_id))
+        assert gate["name"] == "queue"
+        assert (gate["waits_for"]["queue"]["name"], gate["waits_for"]["queue"]["is_pulled"]) == ("high", False)
+        assert gate["duration_ms"] == pytest.approx(40 * SECOND, abs=2 * SECOND)
+        assert millis(gate["until"]) > millis(body["as_of"])
+
+
+def test_a_pulled_task_that_nobody_leases_waits_on_its_queue() -> None:
+    """It says that no pull worker of its type has come."""
+    with Explained() as tasks:
+        task_id = tasks.create(kind=PULLED)
+        tasks.run(30 * SECOND)
+        gate = waiting(why(tasks, task_id))
+        assert (gate["name"], gate["waits_for"]["queue"]["is_pulled"]) == ("queue", True)
+        assert f"no pull worker of {PULLED}" in gate["text"]
+
+
+def test_a_task_waits_for_its_lock() -> None:
+    """It says who holds the lock since when, and the place in the line; afterwards, how long the lock took."""
+    with Explained() as tasks:
+        tasks.last(60)
+        ids = []
+        for _ in range(3):
+            ids.append(tasks.create(lock=LOCK, timeout_seconds=100))
+            tasks.run(SECOND)
+        tasks.run(20 * SECOND)
+        first, second, third = ids
+        for position, task_id in enumerate((second, third), 1):
+            gate = waiting(body := why(tasks, task_id))
+            lock = gate["waits_for"]["lock"]
+            assert (gate["name"], lock["key"], lock["position"]) == ("lock", "db-17", position)
+            assert [each["task_id"] for each in lock["holders"]] == [first]
+            assert millis(lock["holders"][0]["since"]) == tasks.record(first).started_at
+            assert 15 * SECOND < gate["duration_ms"] < 25 * SECOND
+            assert ahead(body) == []
+        tasks.run(3 * MINUTE)
+        for task_id, waited in ((first, 0), (second, 59), (third, 118)):
+            body = why(tasks, task_id)
+            assert body["state"] == "succeeded"
+            assert spent(body).get("lock", 0) == pytest.approx(waited * SECOND, abs=3 * SECOND)
+            assert spent(body)["run"] == pytest.approx(60 * SECOND, abs=SECOND)
+            assert set(spent(body)) <= {"lock", "run", "dispatch", "due", "follow_up"}
+
+
+def test_a_task_waits_for_a_switch() -> None:
+    """It says who stopped it, when and why; afterwards, how long it was stopped."""
+    with Explained() as tasks:
+        tasks.ask("PUT", STOP, {"stopped": True, "reason": "an incident"})
+        set_at, task_id = tasks.now, tasks.create()
+        tasks.run(10 * MINUTE)
+        gate = waiting(why(tasks, task_id))
+        switch = gate["waits_for"]["switch"]
+        assert (gate["name"], switch["scope"], switch["name"]) == ("switch", "type", PLAIN)
+        assert (switch["reason"], switch["updated_by"], switch["stopped"]) == ("an incident", "local", True)
+        assert abs(millis(switch["updated_at"]) - set_at) < SECOND
+        assert gate["duration_ms"] == pytest.approx(10 * MINUTE, abs=5 * SECOND)
+        assert "an incident" in gate["text"]
+        tasks.ask("DELETE", STOP)
+        gate = waiting(why(tasks, task_id))
+        assert "does not hold it any more" in gate["text"]
+        assert gate["waits_for"] is None
+        tasks.run(2 * MINUTE)
+        assert spent(body := why(tasks, task_id))["switch"] >= 10 * MINUTE
+        assert body["text"].startswith("It ended 1")
+
+
+def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
+    """It says which limit, how many run and the place in the line, and names no task of anybody."""
+    with Explained() as tasks:
+        tasks.ask("PUT", STOP, {"max_concurrent": 1, "reason": "a small database"})
+        tasks.run(10 * SECOND)
+        tasks.last(60)
+        first = tasks.create(timeout_seconds=100)
+        tasks.run(SECOND)
+        second = tasks.create()
+        tasks.run(20 * SECOND)
+        gate = waiting(why(tasks, second))
+        switch = gate["waits_for"]["switch"]
+        assert (gate["name"], switch["max_concurrent"], switch["running"]) == ("concurrency_limit", 1, 1)
+        assert (switch["position"], switch["reason"]) == (1, "a small database")
+        assert first not in str(gate)
+
+
+def test_a_task_waits_for_the_circuit_of_its_host() -> None:
+    """It says which host, since when, until when, and what it failed with."""
+    with Explained() as tasks:
+
+        def fail(_phase: str, _context: object) -> str:
+            raise ConnectionError
+
+        tasks.target = fail
+        retry = {"max_attempts": 20, "initial_seconds": 1, "max_seconds": 1}
+        ids = [tasks.create(target=CALL, retry=retry) for _ in range(3)]
+
+        def held() -> str:
+            return next((each for each in ids if "circuit" in (tasks.record(each).waiting_for or "")), "")
+
+        assert tasks.run_until(held, within=HOUR)
+        gate = waiting(why(tasks, held()))
+        circuit = gate["waits_for"]["circuit"]
+        assert gate["name"] == "circuit"
+        assert circuit["host"] in URL
+        assert circuit["host"] in gate["text"]
+        assert millis(circuit["opened_at"]) <= tasks.now
+
+
+def test_a_task_waits_for_its_next_attempt() -> None:
+    """It says which attempt, when, and why the last one failed; afterwards, how long the pauses and the runs took."""
+    with Explained() as tasks:
+        tasks.fail(attempts=1)
+        task_id = tasks.create(retry=PATIENT)
+        tasks.run(2 * SECOND)
+        gate = waiting(why(tasks, task_id))
+        retry = gate["waits_for"]["retry"]
+        assert (gate["name"], retry["attempt"], retry["max_attempts"]) == ("retry", 2, 5)
+        assert retry["error"] == {"type": "ValueError", "message": "run 1"}
+        assert millis(gate["until"]) == tasks.record(task_id).next_at
+        assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
+        body = why(tasks, task_id)
+        names = [gate["name"] for gate in body["gates"] if gate["duration_ms"] or gate["name"] == "run"]
+        assert names.count("retry") == 1
+        assert spent(body)["retry"] > 0.9 * body["overdue_ms"]
+        assert "ValueError" in next(gate["text"] for gate in body["gates"] if gate["name"] == "run")
+
+
+def test_a_task_that_runs_says_who_runs_it() -> None:
+    """Its worker, until when its lease is, its progress, and what it has been asked to do."""
+    with Explained() as tasks:
+        tasks.last(50)
+        task_id = tasks.create()
+        tasks.run(21 * SECOND)
+        tasks.do(task_id, "pause")
+        gate = waiting(why(tasks, task_id))
+        record = tasks.record(task_id)
+        assert gate["name"] == "run"
+        assert gate["waits_for"]["lease"]["worker"] == record.lease_worker
+        assert 0 <= tasks.now - millis(gate["waits_for"]["lease"]["heartbeat_at"]) < 15 * SECOND
+        assert "has been asked to pause" in gate["text"]
+        assert millis(gate["since"]) == record.started_at
+
+
+def test_a_task_whose_target_accepted_it_waits_for_the_report() -> None:
+    """It says until when the target may report."""
+    with Explained() as tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(notify_within_seconds=3600)
+        tasks.run(MINUTE)
+        gate = waiting(why(tasks, task_id))
+        assert gate["name"] == "notification"
+        assert gate["until"] == gate["waits_for"]["lease"]["expires_at"]
+        assert "to report the outcome" in gate["text"]
+
+
+def test_a_task_whose_worker_is_lost_waits_to_be_taken_over() -> None:
+    """It says since when, and when another worker takes it over; afterwards, how long that took."""
+    with Explained() as tasks:
+        tasks.hang()
+        task_id = tasks.create(timeout_seconds=800)
+        tasks.run(10 * SECOND)
+        tasks.receiving = False
+        tasks.kill()
+        expires = tasks.record(task_id).lease_expires_at or 0
+        tasks.run(2 * MINUTE)
+        gate = waiting(body := why(tasks, task_id))
+        assert (gate["name"], millis(gate["since"])) == ("recovery", expires)
+        assert body["gates"][-2]["name"] == "run"
+        tasks.receive_again()
+        assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
+        body = why(tasks, task_id)
+        assert spent(body)["recovery"] > 2 * MINUTE
+        assert "lost with its worker" in str(body["gates"])
+
+
+def test_a_paused_task_waits_for_its_user() -> None:
+    """It says since when it is paused; afterwards, for how long it was."""
+    with Explained() as tasks:
+        task_id = tasks.create(10 * MINUTE)
+        tasks.run(MINUTE)
+        tasks.do(task_id, "pause")
+        paused_at = tasks.now
+        tasks.run(30 * MINUTE)
+        gate = waiting(why(tasks, task_id))
+        assert gate["name"] == "paused"
+        assert abs(millis(gate["since"]) - paused_at) < SECOND
+        tasks.do(task_id, "resume")
+        assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
+        body = why(tasks, task_id)
+        assert spent(body)["paused"] == pytest.approx(30 * MINUTE, abs=2 * SECOND)
+        assert spent(body)["due"] == pytest.approx(MINUTE, abs=2 * SECOND)
+
+
+def test_a_task_that_is_resumed_before_its_time_waits_for_its_time_again() -> None:
+    """The pause ends when it is resumed, not when the task is due."""
+    with Explained() as tasks:
+        task_id = tasks.create(20 * MINUTE)
+        tasks.do(task_id, "pause")
+        tasks.run(5 * MINUTE)
+        tasks.do(task_id, "resume")
+        tasks.run(5 * MINUTE)
+        body = why(tasks, task_id)
+        assert waiting(body)["name"] == "due"
+        assert spent(body)["paused"] == pytest.approx(5 * MINUTE, abs=2 * SECOND)
+        tasks.run(15 * MINUTE)
+        assert why(tasks, task_id)["overdue_ms"] < SECOND
+
+
+def test_a_node_waits_for_its_parents() -> None:
+    """It names the parents that have not ended; the topology names the nodes that run."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.target = lambda _phase, _context: graphs.take(60 * SECOND)
+        nodes: dict[str, dict[str, Any]] = {
+            "a": {"type": PLAIN},
+            "b": {"type": PLAIN},
+            "c": {"type": PLAIN, "depends_on": ["a", "b"]},
+        }
+        graphs.submit(nodes)
+        assert graphs.run_until(lambda: graphs.has_node("c") and graphs.node("a").started_at)
+        graphs.run(20 * SECOND)
+        gate = waiting(why(graphs, graphs.node("c").id.text))
+        assert gate["name"] == "parents"
+        assert sorted(each["node"] for each in gate["waits_for"]["tasks"]) == ["a", "b"]
+        whole = waiting(why(graphs, graphs.topology))
+        assert sorted(each["node"] for each in whole["waits_for"]["tasks"]) == ["a", "b"]
+        graphs.run_until_ended()
+        body = why(graphs, graphs.node("c").id.text)
+        assert spent(body)["parents"] == pytest.approx(60 * SECOND, abs=5 * SECOND)
+        assert spent(body)["run"] == pytest.approx(60 * SECOND, abs=SECOND)
+
+
+def test_a_run_waits_for_an_earlier_run_of_its_schedule() -> None:
+    """It names the run that has not ended."""
+    with Schedules() as schedules:
+        schedules.last(150)
+        schedules.make(overlap="buffer_one")
+        assert schedules.run_until(lambda: any(task.waiting_for for task in schedules.placed()), within=10 * MINUTE)
+        held = next(task for task in schedules.placed() if task.waiting_for)
+        running = next(task for task in schedules.placed() if task.state == "running")
+        gate = waiting(why(schedules, held.id.text))
+        assert gate["name"] == "overlap"
+        assert [each["task_id"] for each in gate["waits_for"]["tasks"]] == [running.id.text]
+
+
+def test_a_run_of_a_paused_schedule_will_be_skipped() -> None:
+    """What was placed already says that its schedule is paused, since when and why."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(10 * SECOND)
+        schedules.steer("pause", {"reason": "a release"})
+        placed = next(task for task in schedules.placed() if task.state == "scheduled")
+        body = why(schedules, placed.id.text)
+        assert (waiting(body)["name"], ahead(body)) == ("due", ["schedule"])
+        holding = body["gates"][-1]["waits_for"]["schedule"]
+        assert (holding["state"], holding["reason"]) == ("paused", "a release")
+        schedules.run(3 * MINUTE)
+        assert "paused" in why(schedules, placed.id.text)["text"]
+        assert schedules.ask("DELETE", SCHEDULE).status == 200
+
+
+def test_where_the_lateness_of_an_ended_task_went() -> None:
+    """A task that waited for a switch, then failed once, then ran: each has its part, the longest is named first."""
+    with Explained() as tasks:
+        tasks.fail(attempts=1)
+        tasks.ask("PUT", STOP, {"stopped": True})
+        task_id = tasks.create(retry={"max_attempts": 3, "initial_seconds": 60, "max_seconds": 60})
+        tasks.run(5 * MINUTE)
+        tasks.ask("DELETE", STOP)
+        assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
+        body = why(tasks, task_id)
+        found = spent(body)
+        assert found["switch"] > found["retry"] > found["run"]
+        assert body["text"].index("switch") < body["text"].index("retry")
+        assert {gate["state"] for gate in body["gates"]} == {"passed"}
+
+
+def test_a_task_that_is_retried_by_its_user_had_ended_in_between() -> None:
+    """The time between its failure and the retry is told as such."""
+    with Explained() as tasks:
+        tasks.target = lambda _phase, _context: 1 / 0
+        task_id = tasks.create(retry=ONCE)
+        tasks.run(10 * SECOND)
+        tasks.run(HOUR)
+        tasks.target = lambda _phase, _context: "done"
+        tasks.do(task_id, "retry")
+        tasks.run(10 * SECOND)
+        assert tasks.state(task_id) == "succeeded"
+        body = why(tasks, task_id)
+        assert spent(body)["ended"] == pytest.approx(HOUR, abs=20 * SECOND)
+
+
+def test_more_attempts_than_the_record_keeps_are_told_all() -> None:
+    """The parts of attempts whose lines lie outside the record are there too."""
+    with Explained() as tasks:
+        tasks.fail(attempts=8)
+        task_id = tasks.create(retry={"max_attempts": 10, "initial_seconds": 5, "max_seconds": 5})
+        assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
+        body = why(tasks, task_id)
+        runs = [gate for gate in body["gates"] if gate["name"] == "run"]
+        assert len(runs) + sum(gate["name"] == "not_recorded" for gate in body["gates"]) == 9
+
+
+def test_a_task_cancelled_before_its_time_is_not_late() -> None:
+    """Its whole life was its wait for its due time."""
+    with Explained() as tasks:
+        task_id = tasks.create(HOUR)
+        tasks.run(MINUTE)
+        tasks.cancel(task_id)
+        body = why(tasks, task_id)
+        assert (body["overdue_ms"], list(spent(body))) == (0, ["due"])
+        assert "before its due time" in body["text"]
+
+
+def test_another_owners_task_is_not_explained() -> None:
+    """It does not exist for others."""
+    with Explained() as tasks:
+        task_id = tasks.create(HOUR)
+        reply = tasks.ask("GET", f"/v1/tasks/{task_id}/explain", headers={"X-Duetime-Owner": "somebody-else"})
+        assert (reply.status, reply.body["code"]) == (404, "task_unknown")
+
+
+def test_an_explanation_reads_little_and_writes_nothing() -> None:
+    """An ended plain task costs one reading; one that waits for a lock behind a limit a bounded few; none a write."""
+    with Explained() as tasks:
+        tasks.ask("PUT", STOP, {"max_concurrent": 50})
+        tasks.last(60)
+        plain = tasks.create()
+        tasks.create(lock=LOCK)
+        tasks.run(SECOND)
+        locked = tasks.create(lock=LOCK)
+        assert tasks.run_until(lambda: tasks.record(plain).finished_at and tasks.record(locked).waiting_for)
+        for task_id, most in ((plain, {"get_item": 1}), (locked, {"get_item": 2, "query": 2, "batch_get_item": 1})):
+            calls: Counter[str] = Counter()
+
+            def count(call: Call, calls: Counter[str] = calls) -> None:
+                if call.machine.function == "api":
+                    calls[call.operation] += 1
+
+            tasks.before_call = count
+            why(tasks, task_id)
+            assert calls == most
