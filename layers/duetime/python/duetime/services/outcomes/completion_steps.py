@@ -108,7 +108,7 @@ class InlineCompletion:
         try:
             payload = self.stores.contents.fetch(task.id, task.payload)
         except ContentExpired as error:
-            self._not_cleaned(task, str(error))
+            self._not_cleaned(task, type(error).__name__)
             return
         seconds = task.timeout_seconds
         deadline = self.runtime.now() + seconds * SECOND
@@ -122,9 +122,10 @@ class InlineCompletion:
         if isinstance(ending, NotSent):
             self._not_cleaned(task, ending.reason)
         if isinstance(ending, Failed):
-            self._not_cleaned(task, ending.error.message)
+            self._not_cleaned(task, ending.error.type)
 
     def _not_cleaned(self, task: Task, why: str) -> None:
+        # The message may quote what the endpoint answered.
         self.runtime.telemetry.count("cleanups_failed")
         self.runtime.telemetry.note("a target could not clean up", task=task.id.text, error=why)
 

@@ -29,6 +29,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import SECOND, Millis
+from duetime.domain.tracebacks import places_of
 from duetime.services.content_retention import retain_paused
 from duetime.services.worker.target_caller import timeout
 
@@ -78,11 +79,11 @@ class AttemptRunner:
             self.runtime.telemetry.count("worker_errors")
             self.runtime.telemetry.note(
                 "a delivery could not be worked on",
-                error=repr(error),
+                error=places_of(error),
                 delivery=delivery_state.delivery.id,
                 task=delivery_state.delivery.message.task_id.text,
             )
-            delivery_state.disposition = self._later(repr(error))
+            delivery_state.disposition = self._later(type(error).__name__)
         finally:
             delivery_state.task = None
 
