@@ -11,9 +11,9 @@ from infra.environments import FunctionName
 BUDGET = {
     "api": (306, 256),
     "trigger": (146, 206),
-    "worker": (221, 208),
-    "topology": (179, 206),
-    "bulk": (186, 206),
+    "worker": (222, 208),
+    "topology": (180, 206),
+    "bulk": (187, 206),
     "deadletter": (135, 206),
     "egress": (39, 208),
     "intake": (177, 254),

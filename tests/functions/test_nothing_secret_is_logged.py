@@ -120,6 +120,20 @@ def test_a_result_that_is_not_json(
     assert_silent(output, "tasks_failed")
 
 
+def test_the_traceback_of_a_failure(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is logged whole, but what looks like a secret in the message or in a cause is replaced."""
+
+    def boom(_context: object, payload: Any) -> None:  # noqa: ANN401 - JSON
+        try:
+            raise ConnectionError(f"postgres://app:{payload['password']}@db/orders")  # noqa: TRY301 - two errors in one
+        except ConnectionError as error:
+            raise RuntimeError(f"password={payload['password']}") from error
+
+    handle(monkeypatch, run=boom)
+    run(stack)
+    assert_silent(output, "an attempt failed", "in boom", "postgres://app:[redacted]@db/orders", "password=[redacted]")
+
+
 def test_requests_that_are_refused(stack: Stack, output: Output) -> None:
     """Bodies, headers and query parameters that cannot be accepted are told to who sent them, and to nobody else."""
     del stack

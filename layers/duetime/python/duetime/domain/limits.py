@@ -247,6 +247,13 @@ MAX_WAIT_REASON_LENGTH = 80
 """Characters that the record keeps of what a task waits for."""
 ATTEMPT_ERROR_LENGTH = 96
 """Characters of an earlier attempt's error message that are kept; the record holds the last attempt's in full."""
+MAX_LOGGED_TRACEBACK_LENGTH = 100_000
+"""Characters of a traceback that are logged; the last ones (Source: CloudWatch Logs quotas, 256 KB a line)."""
+MAX_TRACEBACK_LENGTH = 4_000
+"""Characters of a traceback that are kept with its attempt, the last ones; fewer if they do not compress into one write
+unit."""
+MAX_TRACEBACK_BYTES = 900
+"""Size of a kept traceback, compressed: with its keys it is written with one write unit."""
 ATTEMPTS_INLINE = 5
 """Attempts whose attempt records the record itself keeps; older lines move to an item of their own."""
 
