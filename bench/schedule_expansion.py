@@ -42,7 +42,9 @@ from tests.fakes.sqs import FakeSQS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Job
 
@@ -83,6 +85,9 @@ class _Runtime:
 
     def note(self, text: str, **facts: object) -> None:
         """Forget it."""
+
+    def attempt(self, task: Task) -> AbstractContextManager[None]:
+        raise NotImplementedError
 
 
 def comparisons() -> Iterator[Comparison]:

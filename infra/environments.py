@@ -125,6 +125,9 @@ class Environment:
     """How long a silent worker keeps its task before another may take it (at least 15)."""
     retention_days: int = 30
     """How long a finished task can be read."""
+    keep_tracebacks: bool = True
+    """Whether the traceback of a task's last failed attempt can be read with its attempts; it is one more write of each
+    attempt that fails. If not, it is only logged."""
     concurrency: Mapping[Priority, int] = field(
         default_factory=lambda: {Priority.HIGH: 100, Priority.NORMAL: 100, Priority.LOW: 20}
     )

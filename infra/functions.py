@@ -161,6 +161,7 @@ class Functions(Construct):
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(settings.retention_days),
                 Variable.LEASE_SECONDS: str(settings.lease_seconds),
+                Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
                 Variable.HANDLERS: settings.handlers_package,
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 **self._callable,

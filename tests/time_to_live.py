@@ -37,6 +37,10 @@ RECORD = Rule(
     "test_a_record_expires_after_its_end_only",
 )
 CONTENT = Rule("as long as the record that may refer to it", "test_a_content_outlives_its_record")
+TRACEBACK = Rule(
+    "the retention after its attempt: a person reads it, and no part of the system needs it",
+    "test_a_traceback_is_kept_for_the_retention",
+)
 TIMER = Rule("its time and the longest absence of the trigger", "test_a_timer_outlives_any_absence_of_the_trigger")
 LOCK = Rule(
     "the end of every hold of it, by every clock; who renews one knows no other, so the longest there can be",
@@ -85,6 +89,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.add_report": TOPOLOGY,
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.put_token": TOPOLOGY,
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.save": TOPOLOGY,
+    "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
 }
 """The functions of the adapters that write the attribute; an empty name is the module itself."""
@@ -104,7 +109,7 @@ DECIDERS: dict[str, Rule] = {
     "services/outcomes/completion_steps.py:InlineCompletion._finish": CONTENT,
     "services/tasks/create.py:TaskCreator._remember": KEY,
     "services/repeated_requests.py:RepeatedRequests.remember": KEY,
-    "services/tasks/create.py:_Accepted.expiry": CONTENT,
+    "services/tasks/create.py:_Identity.expiry": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter._succeed": CONTENT,
     "services/outcomes/suspended_attempts.py:write_pause": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter.skip": RECORD,
@@ -112,6 +117,7 @@ DECIDERS: dict[str, Rule] = {
     "services/locks/admin.py:LockAdmin.release": LOCK,
     "services/schedules/calendars.py:CalendarManager.delete": MARKER,
     "services/content_retention.py:let_expire": CONTENT,
+    "services/worker/traceback_recorder.py:TracebackRecorder.record": TRACEBACK,
     "services/locks/locking.py:LockManager._handed_on": LOCK,
     "services/locks/locking.py:LockManager._in_line": WAITER,
     "services/locks/locking.py:LockManager.renew": LOCK,

@@ -72,6 +72,12 @@ class ResponseModel(BaseModel):
         return self._document
 
 
+class AttemptFailure(Failure):
+    """Why an attempt failed. Only the last one that a Python handler failed with an error has a traceback."""
+
+    traceback: str | None = None
+
+
 class Attempt(ResponseModel):
     """An attempt that has ended. Of one that was lost with its worker, only the number is known."""
 
@@ -83,7 +89,7 @@ class Attempt(ResponseModel):
     started_at: datetime | None = None
     lateness_ms: float | None = None
     duration_ms: float | None = None
-    error: Failure | None = None
+    error: AttemptFailure | None = None
     cost_dollars: float | None = None
 
 

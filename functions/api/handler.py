@@ -9,6 +9,7 @@ from aws_lambda_powertools import Logger
 from duetime.composition import composed
 from duetime.contract.http.problems import INTERNAL, kind_of
 from duetime.domain.errors import Unavailable
+from duetime.domain.tracebacks import places_of
 
 from . import (  # noqa: F401 - importing them binds their handlers
     bulk_operations,
@@ -51,7 +52,8 @@ def _response(event: dict[str, Any]) -> Response:
         return unless_known(respond(event), event)
     except Exception as error:
         if kind_of(error) is INTERNAL:
-            logger.exception("a request failed unexpectedly")
+            # Not its message, which may quote the request.
+            logger.error("a request failed unexpectedly", extra={"error": places_of(error)})  # noqa: TRY400 - see above
         elif isinstance(error, Unavailable):
             logger.warning("a request was turned away", exc_info=error)
         return problem_response(error, requests.instance(event))

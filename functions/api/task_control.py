@@ -76,8 +76,10 @@ def report_progress(request: Request) -> Response:
 @route(operations.LIST_ATTEMPTS)
 def list_task_attempts(request: Request) -> Response:
     """Read the attempt history of a task."""
-    task = composed().task_reader.record(request.owner, request.task_id)
-    return answer(json_text(attempt_history.attempts(task, composed().contents.attempts_of(task.id))))
+    inside = composed()
+    task = inside.task_reader.record(request.owner, request.task_id)
+    older = inside.contents.attempts_of(task.id)
+    return answer(json_text(attempt_history.attempts(task, older, inside.tracebacks.find(task.id))))
 
 
 @route(operations.QUERY)

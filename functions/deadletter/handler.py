@@ -8,6 +8,7 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.composition.dead_letters import DeadLetterServices
 from duetime.domain.errors import Unavailable
+from duetime.domain.tracebacks import places_of
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -32,5 +33,5 @@ def _buried(delivery: Delivery) -> bool:
     except Exception as error:  # noqa: BLE001 - one letter's defect must not keep its batch
         telemetry = composed().telemetry
         telemetry.count("dead_letter_errors")
-        telemetry.note("a dead letter could not be looked into", error=repr(error), delivery=delivery.id)
+        telemetry.note("a dead letter could not be looked into", error=places_of(error), delivery=delivery.id)
         return False

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Work on the batch; never raises, because that would bring the whole batch back."""
     try:
+        # Before the handlers' package is imported: loggers keep the stream that they find.
+        composed().telemetry.attribute_output()
         # Before the batch begins: else each of its threads would read the switches for itself.
         composed(SwitchServices).gate.look()
         deliveries = composed(CoreServices).deliveries(event)

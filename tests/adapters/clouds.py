@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -12,9 +13,13 @@ from duetime.domain.tasks.task import Priority
 from tests.adapters.tables import new_table
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
+
+    from duetime.domain.tasks.task import Task
 
 CREW = Threads(SystemClock())
 
@@ -56,6 +61,10 @@ class SilentTelemetry:
 
     def note(self, text: str, **facts: object) -> None:
         """Forget a note."""
+
+    def attempt(self, task: Task) -> AbstractContextManager[None]:  # noqa: ARG002 - it keeps no lines
+        """Attribute nothing."""
+        return nullcontext()
 
 
 SILENT = SilentTelemetry()

@@ -54,7 +54,10 @@ def test_the_last_error_is_told_whole_and_once() -> None:
     lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
     waiting = task(state=State.WAITING, attempt_history=lines, error=late)
     told = [attempt["error"] for attempt in attempts(waiting, [])["attempts"]]
-    assert told == [{"type": "Boom", "message": "first"}, {"type": "Boom", "message": "x" * 256}]
+    assert told == [
+        {"type": "Boom", "message": "first", "traceback": None},
+        {"type": "Boom", "message": "x" * 256, "traceback": None},
+    ]
     ran = replace(waiting, state=State.RUNNING, fence=3, attempt=3, lease_expires_at=NOW + 30_000)
     assert [attempt["error"] for attempt in attempts(ran, [])["attempts"]] == told
     done = task(state=State.SUCCEEDED, attempt_history=(*lines[:1], LAST))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 
@@ -29,6 +33,13 @@ class FakeTelemetry:
     def note(self, text: str, **facts: object) -> None:
         """Keep a note."""
         self.notes.append((text, facts))
+
+    def attempt(self, task: Task) -> AbstractContextManager[None]:  # noqa: ARG002 - it keeps no lines
+        """Attribute nothing."""
+        return nullcontext()
+
+    def attribute_output(self) -> None:
+        """Leave the output of the process alone."""
 
     def flush(self) -> None:
         """Write nothing."""

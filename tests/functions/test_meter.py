@@ -187,9 +187,13 @@ def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Sta
     assert meter.requests == {"PutItem": 10}
 
 
-def test_a_retry_costs_two_units_and_a_message(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The failed attempt's end and the next one's claim; a quick retry needs no wake."""
+@pytest.mark.parametrize(("tracebacks", "units"), [("log", 2), ("keep", 3)])
+def test_a_retry_costs_two_units_and_a_message(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch, tracebacks: str, units: int
+) -> None:
+    """The failed attempt's end and the next one's claim, and its traceback if it is kept; no wake."""
     stack, meter = metered
+    stack.environ[Variable.TRACEBACKS] = tracebacks
 
     def boom(context: Context, _payload: object) -> None:
         if context.attempt == 1:
@@ -201,7 +205,7 @@ def test_a_retry_costs_two_units_and_a_message(metered: tuple[Stack, Meter], mon
     stack.clock.at += 2 * SECOND
     assert until(lambda: not stack.waiting(Priority.NORMAL)["delayed"])
     assert stack.work(Priority.NORMAL) == []
-    assert (meter.table_units, meter.index_units) == (3 + 2, 1)
+    assert (meter.table_units, meter.index_units) == (3 + units, 1)
     assert meter.requests["SendMessageBatch"] == 2
 
 
@@ -396,8 +400,8 @@ def test_old_lines_of_the_history_cost_two_units_each(
     create(stack, retry=RetryPolicy(max_attempts=9, initial_seconds=0))
     for _ in range(9):
         stack.work(Priority.NORMAL)
-    lines, attempts, closing = 4, 9, 1
-    assert meter.table_units == 1 + 2 * attempts + 2 * lines + closing
+    lines, attempts, tracebacks, closing = 4, 9, 9, 1
+    assert meter.table_units == 1 + 2 * attempts + tracebacks + 2 * lines + closing
 
 
 def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:

@@ -37,6 +37,11 @@ def show_attempts(attempts: Sequence[Attempt], clock: Clock) -> None:
     for attempt in attempts:
         table.add_row(*cells(attempt, clock, failed=failed))
     console().print(table)
+    for attempt in attempts:
+        if attempt.error and attempt.error.traceback:
+            console().print(f"\ntraceback of attempt {attempt.attempt}, fence {attempt.fence}", style="bold")
+            for line in attempt.error.traceback.splitlines():
+                console().print(printable(line), soft_wrap=True)
 
 
 def cells(attempt: Attempt, clock: Clock, *, failed: bool) -> Iterator[Text]:

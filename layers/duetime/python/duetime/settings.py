@@ -44,6 +44,8 @@ class Variable(StrEnum):
     """Length of a worker's lease; it is renewed every third of it."""
     RETENTION_DAYS = "DUETIME_RETENTION_DAYS"
     """How long a finished task is kept before its record expires."""
+    TRACEBACKS = "DUETIME_TRACEBACKS"
+    """`keep` to keep the traceback of a task's last failed attempt, `log` only to log it."""
     AUTHENTICATION = "DUETIME_AUTHENTICATION"
     """`iam`, `jwt` or `none` (the local stack only): where the API takes the owner from."""
     OPERATORS = "DUETIME_OPERATORS"
@@ -151,6 +153,11 @@ class Settings:
     def retention_ms(self) -> int:
         """How long a finished task is kept, in milliseconds."""
         return int(float(self.environ.get(Variable.RETENTION_DAYS, "30")) * 86_400_000)
+
+    @property
+    def keeps_tracebacks(self) -> bool:
+        """Whether the traceback of a task's last failed attempt is kept."""
+        return self.environ.get(Variable.TRACEBACKS, "keep") == "keep"
 
     @property
     def authentication(self) -> Authentication:

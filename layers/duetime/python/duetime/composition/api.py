@@ -19,6 +19,7 @@ from duetime.composition.topologies import TopologyServices
 
 if TYPE_CHECKING:
     from duetime.ports.tasks import ContentStore
+    from duetime.ports.tracebacks import TracebackStore
     from duetime.services.bulk.filter_actions import BulkRequests
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.locks.admin import LockAdmin
@@ -88,6 +89,11 @@ class ApiServices(Part):
     def contents(self) -> ContentStore:
         """Payloads and results, and attempts that records have no room for."""
         return self.part(CoreServices).stores.contents
+
+    @property
+    def tracebacks(self) -> TracebackStore:
+        """Tracebacks of failed attempts."""
+        return self.part(CoreServices).tracebacks
 
     @property
     def target_queries(self) -> TargetQueryService:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.ports.queues import Delivery
+    from duetime.ports.tracebacks import TracebackStore
 
 
 class CoreServices(Part):
@@ -28,6 +29,13 @@ class CoreServices(Part):
     def stores(self) -> DynamoStores:
         """All that is stored."""
         return DynamoStores(self.platform.clients, self.settings, self.runtime)
+
+    @cached_property
+    def tracebacks(self) -> TracebackStore:
+        """Tracebacks of failed attempts; imported when it is needed, by the functions that need it."""
+        from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore  # noqa: PLC0415 - see the line above
+
+        return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
 
     @cached_property
     def queues(self) -> SqsQueues:

@@ -25,6 +25,10 @@ P = TypeVar("P", bound="Part")
 class FlushedTelemetry(Telemetry, Protocol):
     """Telemetry that a function writes out when its invocation ends."""
 
+    def attribute_output(self) -> None:
+        """Have the process attribute what it logs and prints to attempts."""
+        ...
+
     def flush(self) -> None:
         """Write everything counted and measured since the last time."""
         ...

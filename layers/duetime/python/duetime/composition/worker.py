@@ -24,6 +24,7 @@ from duetime.services.worker.attempt_locks import AttemptLocks
 from duetime.services.worker.attempt_phases import AttemptPhases
 from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.target_caller import TargetCaller
+from duetime.services.worker.traceback_recorder import TracebackRecorder
 
 
 class WorkerServices(Part):
@@ -74,7 +75,15 @@ class WorkerServices(Part):
             caller=caller,
             locks=locks,
             lease=lease,
+            traceback_recorder=self._traceback_recorder,
             runtime=self.runtime,
+        )
+
+    @cached_property
+    def _traceback_recorder(self) -> TracebackRecorder:
+        settings = self.settings
+        return TracebackRecorder(
+            self.part(CoreServices).tracebacks, self.runtime, settings.keeps_tracebacks, settings.retention_ms
         )
 
     @cached_property

@@ -257,6 +257,12 @@ MAX_RECORDED_WAIT_LENGTH = 40
 """Characters of the stored reason of such a wait."""
 ATTEMPT_ERROR_LENGTH = 96
 """Characters of the stored error message of an earlier attempt; the last attempt's is stored in full."""
+MAX_LOGGED_TRACEBACK_LENGTH = 100_000
+"""Characters of a logged traceback: the last ones (Source: CloudWatch Logs quotas, 256 KB a line)."""
+MAX_TRACEBACK_LENGTH = 4_000
+"""Characters of a stored traceback: the last ones, or fewer if they do not compress to `MAX_TRACEBACK_BYTES`."""
+MAX_TRACEBACK_BYTES = 900
+"""Size of a stored traceback, compressed: with its keys, one write unit."""
 ATTEMPTS_INLINE = 5
 """Attempts that are stored in the record; older ones are moved to items of their own."""
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
 
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 T = TypeVar("T")
@@ -92,6 +94,10 @@ class Telemetry(Protocol):
 
     def note(self, text: str, **facts: object) -> None:
         """Log something worth a person's attention."""
+        ...
+
+    def attempt(self, task: Task) -> AbstractContextManager[None]:
+        """Attribute what is logged and printed in this block to an attempt at this task, as it was claimed."""
         ...
 
 

@@ -73,7 +73,7 @@ def unreadable_as_error(item: StoredItem) -> Iterator[None]:
         raise
     except Exception as error:
         # Damage has no bounds: any attribute may lack, or be anything.
-        raise RecordUnreadable(sort_key_of(item), repr(error)) from error
+        raise RecordUnreadable(sort_key_of(item), f"{type(error).__name__}: {error}") from error
 
 
 def sort_key_of(item: StoredItem) -> str:

@@ -110,7 +110,7 @@ class DirectCaller:
             try:
                 replies.append(self._reply(call, connection))
             except Exception as error:  # noqa: BLE001 - one call's defect must not take its neighbours with it
-                replies.append(NoResponse("CallDefect", repr(error)))
+                replies.append(NoResponse("CallDefect", type(error).__name__))
             done.set()
 
         Thread(target=work, name="call", daemon=True).start()

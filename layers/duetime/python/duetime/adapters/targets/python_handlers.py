@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import HANDLERS_RETRY, MAX_PROGRESS_MESSAGE_LENGTH
-from duetime.domain.tasks.attempt_results import Deferred, Ending, Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress
 from duetime.domain.times import to_datetime
+from duetime.domain.tracebacks import traceback_of
 from duetime.handlers import (
     REGISTRY,
     Accepted,
@@ -125,12 +126,21 @@ class HandlerRunner:
         except AttemptCancelled:
             return Stopped()
         except Unretriable as error:
-            return failure(type(error).__name__, str(error), retriable=False)
+            return _raised(error, retriable=False)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
-            return failure(type(error).__name__, str(error))
+            return _raised(error)
         if isinstance(result, Accepted):
             return _deferred(work.phase)
         return _encoded(result, Succeeded)
+
+
+def _raised(error: BaseException, *, retriable: bool = True) -> Failed:
+    """The failure that an error makes of an attempt."""
+    try:
+        message = str(error)
+    except Exception as defect:  # noqa: BLE001 - a message is the author's code, too
+        message = f"its message cannot be read: {type(defect).__name__}"
+    return replace(failure(type(error).__name__, message, retriable=retriable), traceback=traceback_of(error))
 
 
 def _deferred(phase: Phase) -> Ending:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.contract.tasks.encoding import error_response
-from duetime.contract.tasks.responses import AttemptPage, AttemptResponse
+from duetime.contract.tasks.responses import AttemptErrorResponse, AttemptPage, AttemptResponse
 from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.costs import dollars_of
@@ -20,14 +19,16 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.tracebacks import AttemptTraceback
 
 
-def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptPage:
+def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTraceback | None = None) -> AttemptPage:
     """The attempts of a task that have ended, oldest first.
 
     Args:
         task: the record, which holds the last lines.
         older: the lines that the record had no more room for; one that it still has is told once.
+        traceback: that of the last attempt that left one.
     """
     # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
     ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
@@ -36,10 +37,10 @@ def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptPage:
         # The attempt history would tell it again, and cut.
         last = task.attempt_history[-1]
         lines[last.fence] = replace(last, error=task.error)
-    return AttemptPage(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
+    return AttemptPage(attempts=[_attempt(lines[fence], task, traceback) for fence in sorted(lines)])
 
 
-def _attempt(line: AttemptRecord, task: Task) -> AttemptResponse:
+def _attempt(line: AttemptRecord, task: Task, traceback: AttemptTraceback | None) -> AttemptResponse:
     if line.outcome is AttemptOutcome.LOST:
         return _lost(line)
     return AttemptResponse(
@@ -51,9 +52,16 @@ def _attempt(line: AttemptRecord, task: Task) -> AttemptResponse:
         lateness_ms=line.late,
         duration_ms=line.took,
         outcome=line.outcome,
-        error=error_response(line.error),
+        error=_error(line, traceback),
         cost_dollars=dollars_of(_worked_here(line, task)),
     )
+
+
+def _error(line: AttemptRecord, traceback: AttemptTraceback | None) -> AttemptErrorResponse | None:
+    if line.error is None:
+        return None
+    text = traceback.text if traceback is not None and traceback.fence == line.fence else None
+    return AttemptErrorResponse(type=line.error.type, message=line.error.message, traceback=text)
 
 
 def _worked_here(line: AttemptRecord, task: Task) -> Millis:

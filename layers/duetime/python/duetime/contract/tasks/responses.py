@@ -26,6 +26,18 @@ class TaskErrorResponse(TypedDict):
     message: str
 
 
+class AttemptErrorResponse(TaskErrorResponse):
+    """Why an attempt failed."""
+
+    traceback: Annotated[
+        str | None,
+        Field(
+            description="Traceback of what a Python handler raised, the last part of it and without what looks like a "
+            "secret; of the last failed attempt only, null for others."
+        ),
+    ]
+
+
 class TaskProgressResponse(TypedDict):
     """The progress that the running attempt has reported."""
 
@@ -195,7 +207,7 @@ class AttemptResponse(TypedDict):
     duration_ms: Annotated[int | None, Field(description="How long it took, in milliseconds.")]
     outcome: Annotated[AttemptOutcome, Field(description="How it ended.")]
     error: Annotated[
-        TaskErrorResponse | None,
+        AttemptErrorResponse | None,
         Field(description="Why it failed; the message can be cut, except that of the last failure."),
     ]
     cost_dollars: Annotated[

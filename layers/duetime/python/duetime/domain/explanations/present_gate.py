@@ -96,26 +96,26 @@ def _on_its_way(task: Task, facts: Facts) -> Gate:
 
 def _leased(task: Task, facts: Facts) -> Gate:
     """A task that a worker has, or had."""
-    expires = task.lease_expires_at or 0
+    lease_end = task.lease_expires_at or 0
     worker = task.lease_worker or ""
-    if expires + MAX_CLOCK_DIFFERENCE <= facts.now:
-        scan = _next_scan(max(expires, task.next_at), facts.now)
+    if lease_end + MAX_CLOCK_DIFFERENCE <= facts.now:
+        scan = _next_scan(max(lease_end, task.next_at), facts.now)
         text = (
-            f"The worker {worker} of attempt {task.attempt} was lost: its lease ended at {to_iso(expires)}. "
-            f"Another worker takes the task over at about {to_iso(expires + LEASE_RETURN_MARGIN)}, "
+            f"The worker {worker} of attempt {task.attempt} was lost: its lease ended at {to_iso(lease_end)}. "
+            f"Another worker takes the task over at about {to_iso(lease_end + LEASE_RETURN_MARGIN)}, "
             f"and by {to_iso(scan)} at the latest."
         )
-        return replace(_at(GateName.RECOVERY, text, scan), waits_for=LeasedBy(worker, expires))
+        return replace(_at(GateName.RECOVERY, text, scan), waits_for=LeasedBy(worker, lease_end))
     if task.awaiting_notification:
-        return _awaiting(task, facts, LeasedBy(worker, expires))
-    heartbeat = None if task.pull_queue or not facts.lease else max(task.run_at or 0, expires - facts.lease)
+        return _awaiting(task, facts, LeasedBy(worker, lease_end))
+    heartbeat = None if task.pull_queue or not facts.lease else max(task.run_at or 0, lease_end - facts.lease)
     percent = f", at {task.progress.percent} %" if task.progress else ""
     said = f" ({task.progress.message})" if task.progress and task.progress.message else ""
     text = (
         f"Attempt {task.attempt} is {task.state.replace('_', ' ')} on {worker}{percent}{said}; "
-        f"its lease lasts until {to_iso(expires)}, unless a heartbeat renews it.{_requested(task)}"
+        f"its lease lasts until {to_iso(lease_end)}, unless a heartbeat renews it.{_requested(task)}"
     )
-    return replace(_at(GateName.RUN, text), waits_for=LeasedBy(worker, expires, heartbeat))
+    return replace(_at(GateName.RUN, text), waits_for=LeasedBy(worker, lease_end, heartbeat))
 
 
 def _awaiting(task: Task, facts: Facts, lease: LeasedBy) -> Gate:

@@ -149,7 +149,7 @@ class TaskExplainer:
 def _holder(task: Task, holder: Holder) -> OtherTask:
     """A task that holds a lock: about since its present attempt began; not yet, if it is only reserved for it."""
     since = None if holder.fence == RESERVED else task.run_at
-    return OtherTask(task.id, task.state, since=since, expires_at=holder.expires_at)
+    return OtherTask(task.id, task.state, "", since, holder.expires_at)
 
 
 def _other(task: Task) -> OtherTask:

@@ -44,5 +44,4 @@ class CallbackSender:
 
     def _give_up(self, task: Task, failed: Failed) -> None:
         self.runtime.telemetry.count("callbacks_failed")
-        error = f"{failed.error.type}: {failed.error.message}"
-        self.runtime.telemetry.note("a callback was given up", task=task.id.text, error=error)
+        self.runtime.telemetry.note("a callback was given up", task=task.id.text, error=failed.error.type)

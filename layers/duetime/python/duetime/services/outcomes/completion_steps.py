@@ -108,7 +108,7 @@ class InlineCompletion:
         try:
             payload = self.stores.contents.fetch(task.id, task.payload)
         except ContentExpired as error:
-            self._not_cleaned(task, str(error))
+            self._not_cleaned(task, type(error).__name__)
             return
         seconds = task.timeout_seconds
         deadline = self.runtime.now() + seconds * SECOND
@@ -122,11 +122,17 @@ class InlineCompletion:
         if isinstance(ending, NotSent):
             self._not_cleaned(task, ending.reason)
         if isinstance(ending, Failed):
-            self._not_cleaned(task, ending.error.message)
+            self._not_cleaned(task, ending.error.type, traceback=ending.traceback)
 
-    def _not_cleaned(self, task: Task, why: str) -> None:
+    def _not_cleaned(self, task: Task, why: str, traceback: str = "") -> None:
+        # The message may quote what the endpoint answered.
         self.runtime.telemetry.count("cleanups_failed")
-        self.runtime.telemetry.note("a target could not clean up", task=task.id.text, error=why)
+        self.runtime.telemetry.note(
+            "a target could not clean up",
+            task=task.id.text,
+            error=why,
+            **({"traceback": traceback} if traceback else {}),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
+from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Outgoing
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
@@ -63,8 +64,8 @@ class LeaseClaims:
             return ClaimedDelivery(delivery, self._later(str(error)))
         except Exception as error:  # noqa: BLE001 - see above
             self.runtime.telemetry.count("worker_errors")
-            self.runtime.telemetry.note("a task could not be leased", error=repr(error), delivery=delivery.id)
-            return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.length, repr(error)))
+            self.runtime.telemetry.note("a task could not be leased", error=places_of(error), delivery=delivery.id)
+            return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.length, type(error).__name__))
 
     def put_back(self, task: Task, reason: str) -> DeleteMessage | RedeliverMessage:
         """Take back a claim that was not handed out; the task waits for what the reason says.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from duetime.domain.dispatch.timers import ScheduleTimer
 from duetime.domain.errors import FieldInvalid, Unavailable
+from duetime.domain.tracebacks import places_of
 from duetime.services.schedules.expansion_planner import ConcurrentWrite, ExpansionPass
 
 if TYPE_CHECKING:
@@ -138,4 +139,4 @@ class ScheduleExpander:
 
     def _defect(self, timer: ScheduleTimer, error: Exception) -> None:
         self.runtime.telemetry.count("expansions_failed")
-        self.runtime.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=repr(error))
+        self.runtime.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=places_of(error))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RequestError
+from duetime.domain.tracebacks import places_of
 from duetime.ports.rejected_events import Reject
 from duetime.services.tasks.create import Order
 
@@ -71,9 +72,9 @@ class EventTaskCreator:
         for arrival, end in zip(arrivals, ends, strict=True):
             if isinstance(end, RequestError):
                 refused[arrival.id] = Reject(arrival.body, str(end))
-                self.telemetry.note("an event can become no task", event=arrival.id, reason=str(end))
+                self.telemetry.note("an event can become no task", event=arrival.id, error=type(end).__name__)
             elif isinstance(end, Exception):
-                self.telemetry.note("an event must come again", event=arrival.id, error=repr(end))
+                self.telemetry.note("an event must come again", event=arrival.id, error=places_of(end))
         lost = self.rejects.put(list(refused.values())) if refused else []
         self.telemetry.count("intake_refused", len(refused) - len(lost))
         return {id_ for id_, reject in refused.items() if reject not in lost}

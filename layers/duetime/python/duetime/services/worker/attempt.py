@@ -29,6 +29,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import SECOND, Millis
+from duetime.domain.tracebacks import places_of
 from duetime.services.content_retention import retain_paused
 from duetime.services.worker.target_caller import timeout
 
@@ -68,15 +69,21 @@ class AttemptRunner:
             # Another version of the code may read it. Seldom checked, its message outlasts a deployment or two.
             self.runtime.telemetry.count("unreadable")
             self.runtime.telemetry.note(
-                "a record cannot be read", error=str(error), delivery=delivery_state.delivery.id
+                "a record cannot be read",
+                error=str(error),
+                delivery=delivery_state.delivery.id,
+                task=delivery_state.delivery.message.task_id.text,
             )
             delivery_state.disposition = RedeliverMessage(self.runtime.now() + MAX_DELAY, str(error))
         except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
             self.runtime.telemetry.count("worker_errors")
             self.runtime.telemetry.note(
-                "a delivery could not be worked on", error=repr(error), delivery=delivery_state.delivery.id
+                "a delivery could not be worked on",
+                error=places_of(error),
+                delivery=delivery_state.delivery.id,
+                task=delivery_state.delivery.message.task_id.text,
             )
-            delivery_state.disposition = self._later(repr(error))
+            delivery_state.disposition = self._later(type(error).__name__)
         finally:
             delivery_state.task = None
 
@@ -136,7 +143,11 @@ class AttemptRunner:
         return result if isinstance(result, Applied) else self._later("somebody else took it over")
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
-        """Take a claimed task through what is left of it."""
+        """Take a claimed task through what is left of it; what is logged meanwhile belongs to its attempt."""
+        with self.runtime.telemetry.attempt(task):
+            return self._to_its_end(delivery_state, task, watch)
+
+    def _to_its_end(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
         if task.is_terminal:
             end: WriteResult = Applied(task)
         elif task.state is State.ROLLING_BACK:

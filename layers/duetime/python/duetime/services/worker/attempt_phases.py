@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import ConditionFailed, WriteResult
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
-from duetime.domain.tasks.attempt_results import Deferred, Ending, Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import LockScope, RequestedAction
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from duetime.services.worker.attempt_locks import AttemptLocks
     from duetime.services.worker.delivery_state import DeliveryState, Watch
     from duetime.services.worker.target_caller import TargetCaller
+    from duetime.services.worker.traceback_recorder import TracebackRecorder
 
 
 _STORE_PAUSE: Millis = 200
@@ -46,6 +47,7 @@ class AttemptPhases:
     caller: TargetCaller
     locks: AttemptLocks
     lease: AttemptLease
+    traceback_recorder: TracebackRecorder
     runtime: Runtime
 
     def work(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
@@ -99,6 +101,8 @@ class AttemptPhases:
         Raises:
             Unavailable: the store has not answered for a whole lease.
         """
+        if isinstance(ending, Failed):
+            self.traceback_recorder.record(task, ending)
         pause = _STORE_PAUSE
         until = self.runtime.now() + self.lease.duration
         while True:

@@ -1,0 +1,46 @@
+"""Logs the tracebacks of attempts that failed, and keeps the last one of each task beside its record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.tasks.payload_expiry import after_record
+from duetime.domain.tracebacks import AttemptTraceback
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.attempt_results import Failed
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.tracebacks import TracebackStore
+
+
+@dataclass(frozen=True, slots=True)
+class TracebackRecorder:
+    """Writes tracebacks down.
+
+    Attributes:
+        is_kept: whether a traceback is kept, which takes one more write of an attempt that failed; else only logged.
+        retention: how long it is kept, as finished tasks are, in milliseconds.
+    """
+
+    store: TracebackStore
+    runtime: Runtime
+    is_kept: bool
+    retention: Millis
+
+    def record(self, task: Task, failed: Failed) -> None:
+        """Log a traceback, and keep it if the store answers: the outcome must not wait for it."""
+        if not failed.traceback:
+            return
+        telemetry = self.runtime.telemetry
+        telemetry.note("an attempt failed", error=failed.error.type, traceback=failed.traceback)
+        if not self.is_kept:
+            return
+        expiry = after_record(self.runtime.now() + self.retention)
+        try:
+            self.store.keep(task.id, AttemptTraceback(task.fence, failed.traceback), expiry)
+        except Unavailable as error:
+            telemetry.note("a traceback was not kept", error=str(error))

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+from botocore.exceptions import ClientError
+
+from duetime.domain.tracebacks import last_part, places_of, redacted
+
+
+def _raise(error: Exception) -> Exception:
+    try:
+        raise error
+    except type(error) as raised:
+        return raised
+
+
+def test_an_error_is_told_by_class_and_place_and_not_by_its_message() -> None:
+    """The innermost place comes first; the message may quote what the error was about."""
+    told = places_of(_raise(ValueError("confidential")))
+    assert told.startswith("ValueError < test_tracebacks.py:")
+    assert " in _raise" in told
+    assert "confidential" not in told
+
+
+def test_the_causes_of_an_error_are_told() -> None:
+    """Two of them at the most, however many there are."""
+    error: BaseException = ValueError()
+    for _ in range(10):
+        outer = RuntimeError()
+        outer.__cause__ = error
+        error = outer
+    assert places_of(error) == "RuntimeError; caused by RuntimeError; caused by RuntimeError"
+
+
+def test_an_error_of_aws_says_what_was_refused() -> None:
+    """Whoever has to mend a policy needs the name of the action."""
+    error = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "may not"}}, "PutItem")
+    assert "AccessDeniedException" in places_of(error)
+    assert "PutItem" in places_of(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("password=hunter2 next", "password=[redacted] next"),
+        ("{'api_key': 'a b', 'n': 1}", "{'api_key': [redacted], 'n': 1}"),
+        ('{"client_secret":"x\\"y"}', '{"client_secret":[redacted]y"}'),
+        ("Authorization: Bearer abc.def", "Authorization: [redacted]"),
+        ("got bearer abcdefgh12", "got bearer [redacted]"),
+        ("https://me:hunter2@example.org/x?token=abc&n=1", "https://me:[redacted]@example.org/x?token=[redacted]&n=1"),
+        ("key AKIAIOSFODNN7EXAMPLE of", "key [redacted] of"),
+        ("jwt eyJhbGciOiJI.eyJzdWIiOiIx.c2ln", "jwt [redacted]"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----", "[redacted]"),
+        ("KeyError: 'amount'", "KeyError: 'amount'"),
+        ("https://example.org:8443/passes", "https://example.org:8443/passes"),
+    ],
+)
+def test_what_looks_like_a_secret_is_replaced(text: str, told: str) -> None:
+    """The name stays, so that a reader knows what was there."""
+    assert redacted(text) == told
+
+
+@pytest.mark.parametrize(
+    "text", ["password=" * 20_000, "a" * 200_000, "://" * 50_000, "eyJ" * 60_000, "'token'" * 30_000]
+)
+def test_no_text_takes_long_to_redact(text: str) -> None:
+    """A quarter of a million characters that were made for it come to an end: nothing backtracks without bound."""
+    assert len(redacted(text)) <= len(text) + len("[redacted]")
+
+
+def test_of_a_long_text_the_end_is_left() -> None:
+    """It says that it was cut, and is exactly as long as allowed."""
+    assert last_part("abcdef", 6) == "abcdef"
+    assert last_part("x" * 50 + "end", 12) == "[cut] xxxend"
+    assert len(last_part("x" * 50, 1)) <= 6

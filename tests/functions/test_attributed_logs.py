@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+import threading
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aws_lambda_powertools import Logger
+
+from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.handlers import REGISTRY, Context, Registered
+from tests.functions.stack import OWNER, Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PATIENCE = 60
+
+
+@pytest.fixture(autouse=True)
+def _restored_output() -> Iterator[None]:
+    """The streams and the root logger as they were before."""
+    stdout, stderr, root = sys.stdout, sys.stderr, logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    filters = {handler: list(handler.filters) for handler in handlers}
+    yield
+    sys.stdout, sys.stderr = stdout, stderr
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for handler in handlers:
+        handler.filters[:] = filters[handler]
+
+
+def lines_of(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The lines that were written to either stream, but those of metrics; each must be JSON."""
+    out, err = capsys.readouterr()
+    lines = [json.loads(line) for line in (out + err).splitlines()]
+    return [line for line in lines if "_aws" not in line]
+
+
+def run(
+    stack: Stack,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    body: Callable[[Context], object],
+    tasks: int = 1,
+) -> list[dict[str, Any]]:
+    """Have the worker run a handler for so many tasks in one batch; the lines that came of it."""
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda context, _payload: body(context)}))
+    for _ in range(tasks):
+        stack.create(TaskSpec("report"))
+    capsys.readouterr()
+    assert stack.work(Priority.NORMAL) == []
+    return lines_of(capsys)
+
+
+def test_a_printed_line_says_which_attempt_printed_it(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`print` in a handler becomes a line of JSON with the task, attempt, fence, type and owner."""
+    seen: list[Context] = []
+
+    def body(context: Context) -> None:
+        seen.append(context)
+        print("half way", 50)  # noqa: T201 - what is tested
+
+    (line,) = run(stack, monkeypatch, capsys, body)
+    assert line.pop("timestamp").endswith("+00:00")
+    assert line == {
+        "level": "INFO",
+        "message": "half way 50",
+        "service": line["service"],
+        "stream": "stdout",
+        "task_id": seen[0].task_id,
+        "attempt": 1,
+        "fence": 1,
+        "type": "report",
+        "owner": OWNER,
+    }
+
+
+def test_each_of_ten_handlers_at_once_is_told_apart(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten handlers print, in pieces, and log in turns: every line bears the id of the task that wrote it."""
+    barrier = threading.Barrier(10)
+    log = logging.getLogger("users.module")
+
+    def body(context: Context) -> None:
+        for turn in range(5):
+            barrier.wait(PATIENCE)
+            print(f"piece {turn} ", end="")  # noqa: T201 - what is tested
+            barrier.wait(PATIENCE)
+            print(f"of {context.task_id}")  # noqa: T201 - same
+            print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - same
+            log.warning("logged by %s", context.task_id)
+
+    # As in Lambda: a handler of the root logger that was there before, with a formatter that writes all there is.
+    logging.getLogger().handlers[:] = []
+    lines = run(stack, monkeypatch, capsys, body, tasks=10)
+    assert len(lines) == 10 * 5 * 3
+    assert all(line["message"].endswith(line["task_id"]) for line in lines)
+    assert len({line["task_id"] for line in lines}) == 10
+    assert {line["message"][:7] for line in lines if line["message"].startswith("piece")} == {
+        f"piece {turn}" for turn in range(5)
+    }
+
+
+def test_a_logger_that_is_there_before_is_given_the_facts(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A handler of the root logger with a stream of its own, as Lambda's, gets the facts with the record."""
+    run(stack, monkeypatch, capsys, lambda _context: logging.getLogger("users").warning("seen", extra={"type": "mine"}))
+    (record,) = [record for record in caplog.records if record.name == "users"]
+    assert (record.__dict__["attempt"], record.__dict__["type"]) == (1, "report")
+    assert record.__dict__["replaced"] == {"type": "mine"}
+
+
+def test_a_structured_line_keeps_what_it_says(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line of JSON stays one; what it says itself under a name of ours is kept apart, lest it mislead a search."""
+
+    def body(_context: Context) -> None:
+        Logger(service="users").info("paid", amount=5)
+        print(json.dumps({"event": "sent", "type": "invoice", "task_id": "another", "odd": "\ud800é"}))  # noqa: T201 - what is tested
+
+    paid, sent = run(stack, monkeypatch, capsys, body)
+    assert (paid["service"], paid["message"], paid["amount"], paid["type"]) == ("users", "paid", 5, "report")
+    assert (sent["event"], sent["type"], sent["odd"]) == ("sent", "report", "\ud800é")
+    assert sent["replaced"] == {"type": "invoice", "task_id": "another"}
+    assert sent["task_id"] == paid["task_id"]
+
+
+def test_metrics_of_a_handler_are_left_as_they_are(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line in the embedded metric format has its own dimensions, and no others."""
+    text = '{"_aws":{"Timestamp":1,"CloudWatchMetrics":[]},"type":"mine"}'
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda *_: print(text)}))  # noqa: T201 - what is tested
+    stack.create(TaskSpec("report"))
+    capsys.readouterr()
+    stack.work(Priority.NORMAL)
+    assert text in capsys.readouterr().out.splitlines()
+
+
+def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `asyncio` runs belongs to the attempt; a thread does if it runs in a copy of the handler's context.
+
+    A plain thread may outlive the attempt: its lines are left as they are, and are never another task's.
+    """
+
+    async def inside() -> None:
+        await asyncio.gather(asyncio.to_thread(print, '{"from":"asyncio"}'))
+
+    def body(_context: Context) -> None:
+        asyncio.run(inside())
+        for target in ([copy_context().run, print, '{"from":"copy"}'], [print, '{"from":"thread"}']):
+            thread = threading.Thread(target=target[0], args=target[1:])  # type: ignore[arg-type]  # the first is callable
+            thread.start()
+            thread.join(PATIENCE)
+
+    lines = run(stack, monkeypatch, capsys, body)
+    assert [(line["from"], "task_id" in line) for line in lines] == [
+        ("asyncio", True),
+        ("copy", True),
+        ("thread", False),
+    ]
+
+
+def test_an_unfinished_line_is_written_when_its_attempt_ends(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a handler printed without an end of line is not lost, and not given to the next attempt in its thread."""
+    names = iter("ab")
+
+    def body(context: Context) -> None:
+        print(f"{next(names)} {context.task_id}", end="")  # noqa: T201 - what is tested
+
+    (first,) = run(stack, monkeypatch, capsys, body)
+    (second,) = run(stack, monkeypatch, capsys, body)
+    assert (first["message"], second["message"]) == (f"a {first['task_id']}", f"b {second['task_id']}")
+
+
+def test_a_line_without_end_is_written_in_parts(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A handler that prints a million characters at a time exceeds neither the memory nor what CloudWatch takes."""
+
+    def body(_context: Context) -> None:
+        for _ in range(3):
+            print("x" * 1_000_000, end="")  # noqa: T201 - what is tested
+
+    lines = run(stack, monkeypatch, capsys, body)
+    assert sum(len(line["message"]) for line in lines) == 3_000_000
+    assert max(len(line["message"]) for line in lines) <= 100_000
+
+
+def test_what_belongs_to_no_attempt_is_left_alone(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After the batch, what is printed is printed as ever, and metrics name no task."""
+    run(stack, monkeypatch, capsys, lambda _context: None)
+    print("plain")  # noqa: T201 - what is tested
+    assert capsys.readouterr().out == "plain\n"

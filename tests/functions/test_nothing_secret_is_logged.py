@@ -1,0 +1,238 @@
+"""What users hand over in confidence is in no line of a log: payloads, results, answers, URLs, headers, secrets.
+
+Each of them bears a mark, goes through the functions on every path that logs, and the mark is looked for in all output.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from duetime import composition
+from duetime.adapters.content_store import SplitContentStore
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import HttpTarget, Phase
+from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.domain.times import SECOND
+from duetime.handlers import REGISTRY, Registered
+from duetime.settings import Variable
+from tests.functions.api.gateway import Gateway
+from tests.functions.receivers import Receiver, receiving
+from tests.functions.stack import Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from duetime.domain.tasks.task import Task
+
+MARK = "h4" + "ndsoff"
+"""Put together, so that no line of this file has it: a traceback may quote the lines of code that it went through."""
+PAYLOAD: dict[str, Any] = {"password": MARK, "rows": [MARK]}
+TEXT = json.dumps(PAYLOAD).encode()
+CLOSED = "http://127.0.0.1:9"
+"""Nobody listens on the port that is called discard."""
+
+
+class Output:
+    """Everything that the functions wrote."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+        self._capsys = capsys
+        self._caplog = caplog
+
+    def lines(self) -> list[str]:
+        """The lines so far, records of libraries with all their fields among them."""
+        out, err = self._capsys.readouterr()
+        return [*(out + err).splitlines(), *(repr(record.__dict__) for record in self._caplog.records)]
+
+
+@pytest.fixture
+def output(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Iterator[Output]:
+    """What is written from here on; the botocore library at its most talkative but one."""
+    caplog.set_level(logging.INFO)
+    yield Output(capsys, caplog)
+    composition.use(None)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint on loopback."""
+    with receiving() as started:
+        yield started
+
+
+@pytest.fixture
+def stack() -> Stack:
+    """The functions, with a signing secret that bears the mark."""
+    settings: dict[str, str] = {Variable.HTTP_ALLOW: "127.0.0.1,localhost", Variable.SIGNING_SECRET: "signing"}
+    made = Stack.faked(settings, {"signing": f"whsec_{MARK}" + "c2Vj" * 8})
+    made.environ[Variable.INTAKE_REJECTS] = made.cloud.sqs.create_queue(QueueName=f"rejects-{uuid4().hex}")["QueueUrl"]
+    made.environ[Variable.INTAKE_OWNER] = "events"
+    return made
+
+
+def handle(monkeypatch: pytest.MonkeyPatch, **phases: Callable[[Any, Any], object]) -> None:
+    """Register a handler of the type `report`."""
+    monkeypatch.setitem(REGISTRY, "report", Registered(phases))
+
+
+def assert_silent(output: Output, *told: str) -> None:
+    """Nothing that was written bears the mark; what is told must be among it, lest nothing was written at all."""
+    lines = output.lines()
+    assert [line for line in lines if MARK in line] == []
+    assert [text for text in told if not any(text in line for line in lines)] == []
+
+
+def run(stack: Stack, **fields: Any) -> Task:  # noqa: ANN401 - fields of a task
+    """Create a task with the marked payload and let the worker have it."""
+    task = stack.create(TaskSpec("report", payload=TEXT, **fields))
+    stack.work(Priority.NORMAL)
+    return stack.get(task)
+
+
+def raising(error: BaseException) -> Callable[..., object]:
+    """Something that raises an error, whatever it is given."""
+
+    def boom(*_: object, **__: object) -> object:
+        raise error
+
+    return boom
+
+
+def test_payload_and_result_of_a_success(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that succeeds leaves a line of metrics, and nothing of what it was given or returned."""
+    handle(monkeypatch, run=lambda _context, payload: payload)
+    assert run(stack).state is State.SUCCEEDED
+    assert_silent(output, "tasks_succeeded")
+
+
+@pytest.mark.parametrize("result", [{MARK}, MARK + "\ud800", {(MARK, 1): 1}, [MARK, float("nan")]])
+def test_a_result_that_is_not_json(
+    stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch, result: object
+) -> None:
+    """It fails the task, and is not quoted."""
+    handle(monkeypatch, run=lambda _context, _payload: result)
+    assert run(stack).state is State.FAILED
+    assert_silent(output, "tasks_failed")
+
+
+def test_the_traceback_of_a_failure(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is logged whole, but what looks like a secret in the message or in a cause is replaced."""
+
+    def boom(_context: object, payload: Any) -> None:  # noqa: ANN401 - JSON
+        try:
+            raise ConnectionError(f"postgres://app:{payload['password']}@db/orders")  # noqa: TRY301 - two errors in one
+        except ConnectionError as error:
+            raise RuntimeError(f"password={payload['password']}") from error
+
+    handle(monkeypatch, run=boom)
+    run(stack)
+    assert_silent(output, "an attempt failed", "in boom", "postgres://app:[redacted]@db/orders", "password=[redacted]")
+
+
+def test_requests_that_are_refused(stack: Stack, output: Output) -> None:
+    """Bodies, headers and query parameters that cannot be accepted are told to who sent them, and to nobody else."""
+    del stack
+    gateway = Gateway(headers={"authorization": f"Bearer {MARK}", "cookie": MARK, "x-api-key": MARK})
+    bodies = [
+        {"type": "report", "payload": PAYLOAD, MARK: MARK},
+        {"type": {"a": MARK}, "payload": PAYLOAD},
+        {"type": "report", "payload": PAYLOAD, "priority": MARK, "due_at": MARK, "target": {"kind": MARK}},
+        {"type": "report", "payload": PAYLOAD, "callback_url": f"https://u:{MARK}@example.org/?token={MARK}"},
+    ]
+    statuses = [gateway.send("POST", "/v1/tasks", body, query=f"token={MARK}").status for body in bodies]
+    raw = [f'{{"type": "report", "payload": [NaN, "{MARK}"', f'"{MARK}"', "[" * 500 + MARK]
+    statuses += [gateway.send("POST", "/v1/tasks", raw=text).status for text in raw]
+    assert set(statuses) == {400, 422} or set(statuses) == {400} or set(statuses) == {422}
+    assert_silent(output)
+
+
+def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unforeseen error may quote what it could not digest, as validators do: the log says where it was, not what."""
+    stack.create(TaskSpec("report", payload=TEXT))
+    deliveries = stack.receive(Priority.NORMAL)
+    defect = ValueError(f"cannot digest {PAYLOAD}")
+    monkeypatch.setattr(SplitContentStore, "keep", raising(defect))
+    answer = Gateway(headers={"authorization": f"Bearer {MARK}"}).send(
+        "POST", "/v1/tasks", {"type": "report", "payload": PAYLOAD}
+    )
+    assert answer.status == 500
+    assert MARK not in answer.text
+    event = {"type": "report", "payload": PAYLOAD}
+    record = {
+        "messageId": "1",
+        "body": json.dumps(event),
+        "attributes": {"SentTimestamp": str(stack.clock.now())},
+        "messageAttributes": {},
+    }
+    assert stack.call("intake", {"Records": [record]})["batchItemFailures"] != []
+    handle(monkeypatch, run=lambda _context, payload: payload)
+    monkeypatch.setattr("duetime.services.worker.attempt_phases.AttemptPhases.work", raising(defect))
+    assert stack.call("worker", deliveries)["batchItemFailures"] != []
+    monkeypatch.setattr("duetime.services.worker.dead_letters.DeadLetterService.bury", raising(defect))
+    assert stack.call("deadletter", deliveries)["batchItemFailures"] != []
+    assert_silent(
+        output,
+        "a request failed unexpectedly",
+        "an event must come again",
+        "a delivery could not be worked on",
+        "a dead letter could not be looked into",
+    )
+
+
+def test_what_an_endpoint_is_sent_and_answers(stack: Stack, receiver: Receiver, output: Output) -> None:
+    """Neither the secret of the signature, nor the token in a URL, nor the body of an answer, well or ill."""
+    token = f"?token={MARK}"
+    answers = receiver.answers
+    answers["PUT", f"/fails{token}&action=run"] = (500, TEXT)
+    answers["PUT", f"/done{token}&action=run"] = (200, TEXT)
+    answers["PUT", f"/done{token}&action=clean"] = (400, TEXT)
+    answers["POST", f"/ended{token}"] = (400, TEXT)
+    told = f"{receiver.url}/ended{token}"
+    done = HttpTarget(f"{receiver.url}/done{token}", frozenset({Phase.CLEAN}))
+    assert run(stack, target=done, callback_url=told).state is State.SUCCEEDED
+    assert run(stack, target=HttpTarget(f"{receiver.url}/fails{token}"), callback_url=told).error is not None
+    assert run(stack, target=HttpTarget(f"{CLOSED}/{token}"), callback_url=f"{CLOSED}/{token}").error is not None
+    assert_silent(output, "a target could not clean up", "a callback was given up")
+
+
+def test_a_callback_to_a_host_that_nobody_knows(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token in its URL is not written down with the reason."""
+    handle(monkeypatch, run=lambda _context, payload: payload)
+    run(stack, callback_url=f"https://unknown.invalid/?token={MARK}")
+    assert_silent(output, "a callback was given up")
+
+
+def test_a_circuit_that_opens(stack: Stack, receiver: Receiver, output: Output) -> None:
+    """Whatever the endpoint answered when it began to fail."""
+    receiver.answers["PUT", "/fails?action=run"] = (500, TEXT)
+    for _ in range(12):
+        run(stack, target=HttpTarget(f"{receiver.url}/fails"))
+        stack.clock.at += SECOND
+    assert_silent(output, "a circuit was opened")
+
+
+def test_events_and_messages_that_cannot_be_read(stack: Stack, output: Output) -> None:
+    """They are put aside as they came; the log has only their ids."""
+    bodies = [MARK, json.dumps({"type": "report", MARK: 1}), json.dumps({"type": [MARK]}), f'{{"a": "{MARK}"']
+    records = [
+        {
+            "messageId": str(uuid4()),
+            "receiptHandle": "handle",
+            "body": body,
+            "attributes": {"SentTimestamp": str(stack.clock.now()), "ApproximateReceiveCount": "1"},
+            "messageAttributes": {},
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:intake",
+        }
+        for body in bodies
+    ]
+    assert stack.call("intake", {"Records": records}) == {"batchItemFailures": []}
+    for body in bodies:
+        stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody=body)
+    stack.work(Priority.NORMAL)
+    assert_silent(output, "an event can become no task", "a message is not one of duetime's")

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.times import MINUTE
+from tests.fakes.telemetry import FakeTelemetry
+from tests.simulation.storms import Storm, Theme
+
+if TYPE_CHECKING:
+    import pytest
+
+PAYLOADS = ("json", f"{2654435761 % 2**32:08x}")
+"""Of what the users of a fault simulation hand over."""
+
+
+def test_no_note_quotes_a_payload_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In minutes of faults everything that can go wrong is logged, and no line has a payload in it."""
+    notes: list[tuple[str, dict[str, Any]]] = []
+    monkeypatch.setattr(FakeTelemetry, "note", lambda _self, text, **facts: notes.append((text, facts)))
+    Storm(1, 0.03, Theme.TASKS).blow(3 * MINUTE)
+    assert len({text for text, _ in notes}) > 3
+    assert [note for note in notes if any(text in repr(note) for text in PAYLOADS)] == []
