@@ -27,7 +27,7 @@ from duetime_client.errors import (
     UnexpectedResponse,
     Unreachable,
 )
-from duetime_client.explanations import Gate, TaskExplanation
+from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
 from duetime_client.filter_actions import FilterActionResult
 from duetime_client.leases import LeasedTask, LeaseState
 from duetime_client.lock_admin import Lock, LockHolder, LockWaiter
@@ -101,6 +101,7 @@ __all__ = [
     "Retries",
     "RetryPolicy",
     "Schedule",
+    "ScheduleExplanation",
     "ScheduleFields",
     "SkippedRun",
     "StopSwitches",

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from duetime_client.lock_admin import read
 from duetime_client.problems import document_of
+from duetime_client.schedules import path_of as schedule_path
 from duetime_client.task import ResponseModel
 from duetime_client.task_control import path_of
+from duetime_client.task_fields import encoded
 
 if TYPE_CHECKING:
     from duetime_client.transport import Transport
@@ -43,6 +45,22 @@ class TaskExplanation(ResponseModel):
     gates: Sequence[Gate]
 
 
+class ScheduleExplanation(ResponseModel):
+    """Why a schedule did, or did not, run at a time."""
+
+    schedule: str
+    at: datetime
+    outcome: str
+    text: str
+    scheduled_at: datetime | None = None
+    local_time: str | None = None
+    due_at: datetime | None = None
+    task_id: str | None = None
+    state: str | None = None
+    previous_at: datetime | None = None
+    next_at: datetime | None = None
+
+
 class Explanations:
     """The client's methods that explain."""
 
@@ -52,3 +70,13 @@ class Explanations:
         """Why a task waits, or where its time went."""
         response = self._transport.request("GET", f"{path_of(task_id)}/explain")
         return read(TaskExplanation, response, document_of(response))
+
+    def explain_schedule(self, name: str, at: datetime | str) -> ScheduleExplanation:
+        """Why a schedule did, or did not, run at a time: a whole minute stands for all of that minute.
+
+        Raises:
+            TimeWithoutZone: The time has no zone.
+        """
+        query = [("at", str(encoded(at)))]
+        response = self._transport.request("GET", f"{schedule_path(name)}/explain", query=query)
+        return read(ScheduleExplanation, response, document_of(response))

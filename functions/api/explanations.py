@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from duetime import composition
 from duetime.contract.explanations import operations
+from duetime.contract.schedules.decoding import schedule_name
 from duetime.contract.tasks.encoding import json_text
 
 from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
+    from duetime.contract.explanations.queries import ScheduleExplanationQuery
+
     from .requests import Request
 
 # ruff: noqa: PLC0415 - see the docstring
@@ -25,3 +28,14 @@ def explain_task(request: Request) -> Response:
 
     explainer = composition.composed(ExplanationServices).tasks
     return answer(json_text(task_explanation(explainer.explain(request.owner, request.task_id))))
+
+
+@route(operations.EXPLAIN_SCHEDULE)
+def explain_schedule(request: Request[ScheduleExplanationQuery]) -> Response:
+    """Say why a schedule did, or did not, run at a time."""
+    from duetime.composition.explanations import ExplanationServices
+    from duetime.contract.explanations.encoding import schedule_explanation
+
+    explainer = composition.composed(ExplanationServices).schedules
+    found = explainer.explain(request.owner, schedule_name(request.name), request.query.at)
+    return answer(json_text(schedule_explanation(found)))

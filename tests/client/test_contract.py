@@ -36,6 +36,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "cancel_tasks_by_filter": (_FILTER, {"force": True, **_BULK}),
     "update_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
     "update_tasks_by_filter": ((*_FILTER, {"name": "n"}), _BULK),
+    "explain_schedule": (("a", _STRETCH[1]), {}),
     "create_backfill": (_STRETCH, {"per_minute": 5}),
     "get_backfill": (("a", "b"), {}),
     "complete_lease": (("a", {"rows": 17}), {}),

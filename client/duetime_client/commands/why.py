@@ -1,4 +1,4 @@
-"""`duetime why`: why a task waits, and where its time went."""
+"""`duetime why`: why a task waits, where its time went, and why a schedule did not run at a time."""
 
 from typing import Annotated
 
@@ -10,29 +10,65 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.formatting import STATE_STYLES, timed
-from duetime_client.explanations import Gate, TaskExplanation
+from duetime_client.commands.task_arguments import moment
+from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
 
 GATE_STYLES = {"passed": "dim", "waiting": "bold yellow", "ahead": "yellow", "unknown": "magenta"}
+OUTCOME_STYLES = {"ran": "green", "open": "bold cyan", "planned": "cyan"}
 _SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
 _BAR = 20
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
+Id = Annotated[str | None, typer.Argument(metavar="ID", help="Id of the task.")]
+Name = Annotated[str | None, typer.Option("--schedule", metavar="NAME", help="A schedule instead of a task.")]
+At = Annotated[
+    str | None,
+    typer.Option("--at", metavar="TIME", help="The time at which the schedule did or did not run; needs --schedule."),
+]
 
 
 def why(
     context: typer.Context,
-    task_id: Id,
+    task_id: Id = None,
     *,
     deployment: Deployment,
+    schedule: Name = None,
+    at: At = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain why a task waits, or where its time went: each thing that it waited for, and for how long."""
+    """Explain why a task waits or where its time went; with --schedule and --at, why a schedule did not run then."""
+    if (task_id is None) == (schedule is None):
+        raise typer.BadParameter("give either the ID of a task, or --schedule and --at")
+    if (schedule is None) != (at is None):
+        raise typer.BadParameter("--schedule and --at go together")
+    clock = context.ensure_object(Clock)
+    found: TaskExplanation | ScheduleExplanation
     with connected(context, deployment) as client:
-        explanation = client.explain_task(task_id)
+        if schedule is not None and at is not None:
+            found = client.explain_schedule(schedule, moment(at, clock, "--at"))
+        else:
+            found = client.explain_task(task_id or "")
     if as_json:
-        show_json(explanation.document)
+        show_json(found.document)
+    elif isinstance(found, TaskExplanation):
+        show_task(found, clock)
     else:
-        show_task(explanation, context.ensure_object(Clock))
+        show_schedule(found, clock)
+
+
+def show_schedule(explanation: ScheduleExplanation, clock: Clock) -> None:
+    """Print what became of a time of a schedule."""
+    outcome = explanation.outcome.replace("_", " ")
+    head = Text.assemble(
+        printable(explanation.schedule),
+        "  ",
+        timed(explanation.at, clock, clock.now(), units=1),
+        "  ",
+        printable(outcome, OUTCOME_STYLES.get(explanation.outcome, "bold yellow")),
+    )
+    console().print(head, soft_wrap=True)
+    say(explanation.text)
+    if explanation.task_id:
+        say(f"See: duetime why {explanation.task_id}")
 
 
 def show_task(explanation: TaskExplanation, clock: Clock) -> None:

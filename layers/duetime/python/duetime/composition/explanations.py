@@ -6,8 +6,10 @@ from functools import cached_property
 
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
+from duetime.composition.schedule_requests import ScheduleRequestServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
+from duetime.services.explanations.schedules import ScheduleExplainer
 from duetime.services.explanations.tasks import TaskExplainer
 
 
@@ -23,4 +25,12 @@ class ExplanationServices(Part):
             topology_repository=self.part(TopologyServices).outlines,
             clock=self.runtime.clock,
             lease=self.settings.lease_ms,
+        )
+
+    @cached_property
+    def schedules(self) -> ScheduleExplainer:
+        """Explains schedules."""
+        preview = self.part(ScheduleRequestServices).preview
+        return ScheduleExplainer(
+            self.part(CoreServices).stores, preview, self.runtime.clock, self.settings.retention_ms
         )

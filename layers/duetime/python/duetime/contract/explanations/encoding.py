@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.explanations.responses import (
     GateResponse,
+    ScheduleExplanationResponse,
     TaskExplanationResponse,
     WaitedCircuitResponse,
     WaitedLeaseResponse,
@@ -32,6 +33,7 @@ from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.explanations.gate import Blocker, Gate, OtherTask
+    from duetime.domain.explanations.schedule_explanation import ScheduleExplanation
     from duetime.domain.explanations.task_explanation import TaskExplanation
 
 
@@ -48,6 +50,24 @@ def task_explanation(explanation: TaskExplanation) -> TaskExplanationResponse:
         total_ms=explanation.total,
         overdue_ms=explanation.overdue,
         gates=[_gate(gate) for gate in explanation.gates],
+    )
+
+
+def schedule_explanation(explanation: ScheduleExplanation) -> ScheduleExplanationResponse:
+    """Why a schedule did, or did not, run at a time."""
+    occurrence, task = explanation.occurrence, explanation.task
+    return ScheduleExplanationResponse(
+        schedule=explanation.schedule,
+        at=to_iso(explanation.at),
+        outcome=explanation.outcome,
+        text=explanation.text,
+        scheduled_at=None if occurrence is None else to_iso(occurrence.nominal),
+        local_time=None if occurrence is None else occurrence.key,
+        due_at=None if occurrence is None or not occurrence.runs else to_iso(occurrence.due_at),
+        task_id=None if task is None else task.id.text,
+        state=None if task is None else task.state,
+        previous_at=instant(explanation.previous),
+        next_at=instant(explanation.following),
     )
 
 

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - same
 from duetime.domain.explanations.gate import GateName, GateState  # noqa: TC001 - same
+from duetime.domain.explanations.occurrence_outcome import OccurrenceOutcome  # noqa: TC001 - same
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
 from duetime.domain.switches import SwitchScope  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
@@ -163,4 +164,33 @@ class TaskExplanationResponse(TypedDict):
             description="What it has passed, in order; then where it waits now; then what would also keep it from "
             "beginning, as things are now."
         ),
+    ]
+
+
+class ScheduleExplanationResponse(TypedDict):
+    """Why a schedule did, or did not, run at a time."""
+
+    schedule: Annotated[str, Field(description="Name of the schedule.")]
+    at: Annotated[Instant, Field(description="The time in question.")]
+    outcome: OccurrenceOutcome
+    text: Annotated[str, Field(description="The answer in words.")]
+    scheduled_at: Annotated[
+        Instant | None, Field(description="The occurrence at that time; null if its timing has none there.")
+    ]
+    local_time: Annotated[
+        str | None, Field(description="The local time of that occurrence, with its offset; null if there is none.")
+    ]
+    due_at: Annotated[
+        Instant | None,
+        Field(description="When that occurrence is due, with its jitter; null if there is none, or it does not run."),
+    ]
+    task_id: Annotated[
+        str | None, Field(description="Its task, which has an explanation of its own; null if there is none.")
+    ]
+    state: Annotated[State | None, Field(description="State of that task; null if there is none.")]
+    previous_at: Annotated[
+        Instant | None, Field(description="The occurrence before; null if there is none, or it is not known.")
+    ]
+    next_at: Annotated[
+        Instant | None, Field(description="The occurrence after; null if there is none, or it is not known.")
     ]

@@ -1,0 +1,23 @@
+"""What may be asked of explanations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from duetime.contract.http.timestamps import instant_of
+from duetime.contract.tasks.fields import TIME_SCHEMA
+from duetime.contract.tasks.queries import Parameters
+from duetime.domain.times import Millis  # noqa: TC001 - pydantic reads the annotations
+
+
+class ScheduleExplanationQuery(Parameters):
+    """Parameters of `GET /v1/schedules/{name}/explain`."""
+
+    at: Annotated[
+        Millis,
+        BeforeValidator(instant_of),
+        WithJsonSchema(TIME_SCHEMA),
+        Field(description="The time in question: a whole minute stands for all of that minute, others for one second."),
+    ]

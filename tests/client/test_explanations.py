@@ -1,0 +1,125 @@
+"""Explanations: what the client and `duetime why` send, and how they show the answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client import Client, TaskNotFound, UnexpectedResponse
+from tests.client.deployment import Answer, Deployment, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+LOCKED = {"key": "db-17", "max_holders": 1, "holders": [], "position": 2}
+TASK = {
+    "task_id": "01M7",
+    "state": "waiting",
+    "as_of": "2026-11-21T12:00:00Z",
+    "text": "The lock db-17 is held by the task 01M6. It is number 2 in the line.",
+    "since": "2026-11-21T11:58:59.500Z",
+    "due_at": "2026-11-21T11:59:00Z",
+    "until": "2026-11-21T12:00:00Z",
+    "total_ms": 60_500,
+    "overdue_ms": 60_000,
+    "gates": [
+        {"name": "due", "state": "passed", "text": "500 ms: waited for its due time.", "duration_ms": 500},
+        {
+            "name": "lock",
+            "state": "waiting",
+            "text": "The lock db-17 is held by the task 01M6.",
+            "since": "2026-11-21T11:59:00Z",
+            "until": None,
+            "duration_ms": 60_000,
+            "waits_for": {"lock": LOCKED},
+        },
+        {"name": "concurrency_limit", "state": "ahead", "text": "At most 5 run.\x1b[2J", "duration_ms": None},
+    ],
+}
+SCHEDULE = {
+    "schedule": "nightly",
+    "at": "2026-11-21T01:30:00Z",
+    "outcome": "no_runs_left",
+    "text": "It did not run: no runs remained.",
+    "task_id": "01M7",
+}
+
+
+def test_an_explanation_has_the_gates_in_order(client: Client, deployment: Deployment) -> None:
+    """With their times, and with what the task waits for as data."""
+    deployment.scripted.append(Answer(200, TASK))
+    found = client.explain_task("01M7/8")
+    assert deployment.received[0].target == "/stage/v1/tasks/01M7%2F8/explain"
+    assert [(gate.name, gate.state, gate.duration_ms) for gate in found.gates] == [
+        ("due", "passed", 500),
+        ("lock", "waiting", 60_000),
+        ("concurrency_limit", "ahead", None),
+    ]
+    assert found.gates[1].waits_for == {"lock": LOCKED}
+    assert found.document == TASK
+
+
+def test_a_schedule_is_explained_at_a_time(client: Client, deployment: Deployment) -> None:
+    """The time is sent as it is meant."""
+    deployment.scripted.append(Answer(200, SCHEDULE))
+    found = client.explain_schedule("a/b", "2026-11-21T01:30:00Z")
+    assert deployment.received[0].target.startswith("/stage/v1/schedules/a%2Fb/explain?")
+    assert deployment.received[0].query == {"at": ["2026-11-21T01:30:00Z"]}
+    assert (found.outcome, found.task_id) == ("no_runs_left", "01M7")
+
+
+def test_what_is_no_explanation_is_an_unexpected_answer(client: Client, deployment: Deployment) -> None:
+    """And a refusal is the error that it says."""
+    deployment.scripted += [Answer(200, {"gates": 1}), problem(404, "task_unknown", "there is no such task")]
+    with pytest.raises(UnexpectedResponse):
+        client.explain_task("a")
+    with pytest.raises(TaskNotFound):
+        client.explain_task("a")
+
+
+def test_the_command_answers_in_words_then_in_a_table(duetime: Run, deployment: Deployment) -> None:
+    """The sentence first, then a row for each gate and the total; with --json the API's answer."""
+    deployment.scripted += [Answer(200, TASK)] * 2
+    shown = duetime("why", "01M7")
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert lines[0].startswith("01M7  waiting  due 20:59:00")
+    assert lines[1] == TASK["text"]
+    assert [line.split()[0] for line in lines[2:]] == ["gate", "due", "lock", "concurrency", "total"]
+    assert "1 min 0 s" in lines[4] or "1 min" in lines[4]
+    assert "\x1b" not in shown.output
+    assert json.loads(duetime("why", "01M7", "--json").output) == TASK
+
+
+def test_the_command_explains_a_schedule_at_a_time(duetime: Run, deployment: Deployment) -> None:
+    """A time without a zone is the reader's; a task is named with the command that explains it."""
+    deployment.scripted.append(Answer(200, SCHEDULE))
+    shown = duetime("why", "--schedule", "nightly", "--at", "2026-11-21T10:30")
+    assert deployment.received[0].query == {"at": ["2026-11-21T10:30:00+09:00"]}
+    assert shown.output.splitlines()[0].startswith("nightly  10:30:00")
+    assert "no runs left" in shown.output
+    assert "duetime why 01M7" in shown.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("a", "--schedule", "b", "--at", "2026-11-21"),
+        ("--schedule", "b"),
+        ("--at", "2026-11-21"),
+        ("a", "--at", "1"),
+    ],
+)
+def test_the_command_needs_a_task_or_a_schedule_with_a_time(
+    duetime: Run, deployment: Deployment, arguments: tuple[str, ...]
+) -> None:
+    """Anything else is a usage error, and nothing is sent."""
+    assert duetime("why", *arguments).exit_code == 2
+    assert not deployment.received

@@ -1,0 +1,207 @@
+"""Why a schedule did, or did not, run at a time: one test for each answer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from duetime.domain.times import to_iso
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.schedules import PATH, Schedules
+
+DAY = 24 * HOUR
+
+
+class Explained(Schedules):
+    """An account with a schedule that is explained."""
+
+    def why(self, at: int) -> dict[str, Any]:
+        """What is said of an instant."""
+        reply = self.ask("GET", f"{PATH}/explain", query=f"at={to_iso(at)}")
+        assert reply.status == 200, reply.body
+        body: dict[str, Any] = reply.body
+        return body
+
+    def next_minute(self) -> int:
+        """The next whole minute."""
+        return self.now - self.now % MINUTE + MINUTE
+
+
+def millis(text: str) -> int:
+    """An instant."""
+    return round(datetime.fromisoformat(text).timestamp() * SECOND)
+
+
+def test_an_occurrence_that_ran_names_its_task() -> None:
+    """It says when the task started, how late, and how it ended; a time between two of them has none."""
+    with Explained() as schedules:
+        schedules.make()
+        schedules.run(2 * MINUTE)
+        at = schedules.next_minute() - MINUTE
+        body = schedules.why(at)
+        assert (body["outcome"], body["state"], millis(body["scheduled_at"])) == ("ran", "succeeded", at)
+        assert schedules.record(body["task_id"]).due_at == at
+        assert (millis(body["previous_at"]), millis(body["next_at"])) == (at - MINUTE, at + MINUTE)
+        assert "succeeded" in body["text"]
+        assert schedules.why(at + 5 * SECOND)["outcome"] == "not_scheduled"
+
+
+def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
+    """It names the task, whose own explanation says what it waits for."""
+    with Explained() as schedules:
+        schedules.last(300)
+        schedules.make()
+        at = schedules.next_minute()
+        schedules.run(90 * SECOND)
+        body = schedules.why(at)
+        assert (body["outcome"], body["state"]) == ("open", "running")
+
+
+def test_an_occurrence_to_come_is_planned() -> None:
+    """It says when, and in how long."""
+    with Explained() as schedules:
+        schedules.make(cron="30 1 * * *")
+        body = schedules.why(millis("2026-11-22T01:30:00Z"))
+        assert (body["outcome"], body["due_at"], body["task_id"]) == ("planned", "2026-11-22T01:30:00.000Z", None)
+
+
+def test_a_time_that_the_timing_does_not_mean_names_the_nearest() -> None:
+    """The one before and the one after, in UTC and in the schedule's zone."""
+    with Explained() as schedules:
+        schedules.make(cron="30 1 * * *", timezone="Asia/Tokyo")
+        body = schedules.why(millis("2026-11-25T01:30:00Z"))
+        assert (body["outcome"], body["scheduled_at"]) == ("not_scheduled", None)
+        assert (body["previous_at"], body["next_at"]) == ("2026-11-24T16:30:00.000Z", "2026-11-25T16:30:00.000Z")
+        assert "2026-11-26T01:30:00+09:00" in body["text"]
+
+
+@pytest.mark.parametrize("is_past", [False, True], ids=["to come", "past"])
+def test_an_occurrence_that_a_calendar_excludes_names_the_reason(*, is_past: bool) -> None:
+    """The name of the day, as the calendar has it."""
+    with Explained() as schedules:
+        day = to_iso(schedules.now + DAY)[:10]
+        schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {day: "Founders' Day"}})
+        schedules.make(cron="0 12 * * *", calendars=["holidays"])
+        schedules.run(2 * DAY if is_past else 0)
+        body = schedules.why(millis(f"{day}T12:00:00Z"))
+        assert (body["outcome"], body["due_at"]) == ("excluded", None)
+        assert "Founders' Day" in body["text"]
+
+
+def test_a_local_time_that_the_clock_jumped_over_is_named() -> None:
+    """Half past one on the night when clocks go forward, as its owner writes it, with the offset before the jump."""
+    with Explained() as schedules:
+        schedules.make(cron="30 1 * * *", timezone="Europe/London")
+        body = schedules.why(millis("2027-03-28T01:30:00+00:00"))
+        assert body["outcome"] == "clock_change"
+        assert "does not exist on 2027-03-28" in body["text"]
+
+
+def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
+    """It names the run that was still going."""
+    with Explained() as schedules:
+        schedules.last(150)
+        schedules.make()
+        first = schedules.next_minute()
+        schedules.run(4 * MINUTE)
+        body = schedules.why(first + MINUTE)
+        assert (body["outcome"], body["state"]) == ("skipped", "cancelled")
+        assert "is still going" in body["text"]
+
+
+def test_an_occurrence_during_an_outage_was_missed() -> None:
+    """Of those that were found too late only the latest runs; the others say that they were missed."""
+    with Explained() as schedules:
+        schedules.make(cron="*/5 * * * *")
+        schedules.run(6 * MINUTE)
+        schedules.ticking = False
+        lost = schedules.now - schedules.now % (5 * MINUTE) + 10 * MINUTE
+        schedules.run(HOUR)
+        late = schedules.why(lost)
+        assert late["outcome"] == "late"
+        schedules.ticking = True
+        schedules.run(10 * MINUTE)
+        body = schedules.why(lost)
+        assert body["outcome"] == "missed"
+        assert "missed" in body["text"]
+
+
+def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> None:
+    """While the pause lasts, and after it."""
+    with Explained() as schedules:
+        schedules.make()
+        schedules.run(90 * SECOND)
+        schedules.steer("pause", {"reason": "a release"})
+        at = schedules.next_minute() + 5 * MINUTE
+        coming = schedules.why(at)
+        assert (coming["outcome"], "a release" in coming["text"]) == ("paused", True)
+        schedules.run(10 * MINUTE)
+        past = schedules.why(at)
+        assert (past["outcome"], "a release" in past["text"]) == ("paused", True)
+        schedules.steer("resume")
+        schedules.run(2 * MINUTE)
+        after = schedules.why(at)
+        assert (after["outcome"], "a release" in after["text"]) == ("paused", True)
+        assert schedules.why(schedules.next_minute() - MINUTE)["outcome"] == "ran"
+
+
+def test_a_schedule_without_runs_left_says_so() -> None:
+    """After its last run it has ended."""
+    with Explained() as schedules:
+        schedules.make(remaining_runs=2)
+        first = schedules.next_minute()
+        schedules.run(10 * MINUTE)
+        assert schedules.why(first + MINUTE)["outcome"] == "ran"
+        assert schedules.why(first + 5 * MINUTE)["outcome"] in {"no_runs_left", "ended"}
+        assert schedules.why(schedules.next_minute() + HOUR)["outcome"] in {"no_runs_left", "ended"}
+
+
+def test_times_outside_of_a_schedules_life_say_so() -> None:
+    """Before its start, after its end, before its creation."""
+    with Explained() as schedules:
+        start, end = schedules.now + HOUR, schedules.now + 2 * HOUR
+        schedules.make(start_at=to_iso(start), end_at=to_iso(end))
+        assert schedules.why(start - 30 * MINUTE)["outcome"] == "before_start"
+        assert schedules.why(end + 30 * MINUTE)["outcome"] == "after_end"
+        assert schedules.ask("DELETE", PATH).status == 200
+        schedules.make()
+        assert schedules.why(schedules.next_minute() - HOUR)["outcome"] == "before_creation"
+
+
+def test_an_occurrence_that_jitter_has_moved_is_found_by_when_it_is_due() -> None:
+    """Whoever asks about the minute in which its task was due means that occurrence."""
+    with Explained() as schedules:
+        schedules.make(cron="0 * * * *", jitter_seconds=3000)
+        nominal = schedules.now - schedules.now % HOUR + HOUR
+        due = millis(schedules.why(nominal)["due_at"])
+        assert due > nominal
+        assert millis(schedules.why(due - due % MINUTE)["scheduled_at"]) == nominal
+
+
+def test_a_permanent_schedule_tells_its_latest_run() -> None:
+    """Its times are not known beforehand."""
+    with Explained() as schedules:
+        schedules.make(permanent={"gap_seconds": 600})
+        schedules.run(MINUTE)
+        body = schedules.why(schedules.now + DAY)
+        assert body["outcome"] == "not_recorded"
+        assert "after its last run has ended" in body["text"]
+
+
+@pytest.mark.parametrize("query", ["", "at=yesterday", "at=2026-11-21T10:00", "at=1&at=2"])
+def test_a_time_is_needed(query: str) -> None:
+    """A missing or unreadable time is refused by name."""
+    with Explained() as schedules:
+        schedules.make()
+        reply = schedules.ask("GET", f"{PATH}/explain", query=query)
+        assert (reply.status, reply.body["code"]) == (400, "parameters_invalid")
+        assert [error["field"] for error in reply.body["errors"]] == ["at"]
+
+
+def test_an_unknown_schedule_is_not_explained() -> None:
+    """It does not exist."""
+    with Explained() as schedules:
+        reply = schedules.ask("GET", f"{PATH}/explain", query="at=2026-11-21T10:00:00Z")
+        assert (reply.status, reply.body["code"]) == (404, "schedule_unknown")
