@@ -120,7 +120,6 @@ def test_a_schedule_goes_on_without_a_deleted_run() -> None:
     with Scenario() as scenario:
         schedule = {"name": "poller", "permanent": {"gap_seconds": 60}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", schedule).status == 201
-        # The schedule's own timer repairs a chain whose next run was taken back, later than the gap.
         scenario.faulty = True
         for _ in range(3):
             scenario.run(10 * MINUTE)

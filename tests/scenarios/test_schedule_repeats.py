@@ -8,7 +8,7 @@ import pytest
 
 from duetime.domain.times import DAY, MINUTE, SECOND, to_iso
 from tests.scenarios.scenario import PLAIN
-from tests.scenarios.schedules import NAME, PATH, Schedules
+from tests.scenarios.schedules import NAME, PATH, Schedules, is_of_a_schedule
 
 if TYPE_CHECKING:
     from tests.simulation.faults import Call
@@ -109,3 +109,89 @@ def test_two_requests_with_one_key_at_once_make_one_schedule_and_one_task() -> N
         by_hand = [each for each in schedules.placed() if each.id.text == replies[0][0].body["id"]]
         assert len(by_hand) == 1
         assert schedules.schedule()["runs_started"] == len(schedules.placed())
+
+
+def slow_on_its_schedule(schedules: Schedules, operation: str, duration: int) -> list[Call]:
+    """Have the API's first call of an operation on a schedule take long; the list gets that call."""
+    return schedules.slow(
+        lambda call: call.machine.function == "api" and call.operation == operation and is_of_a_schedule(call), duration
+    )
+
+
+def test_a_repeat_that_overtakes_its_first_request_is_no_conflict() -> None:
+    """The first finds the name taken: by what its own repeat has made."""
+    with Schedules() as schedules:
+        slow = slow_on_its_schedule(schedules, "get_item", 3 * SECOND)
+        body = {**MINUTELY, "name": NAME}
+        replies = [schedules.send("POST", "/v1/schedules", body, headers=KEY)]
+        assert schedules.run_until(lambda: slow)
+        replies.append(schedules.send("POST", "/v1/schedules", body, headers=KEY))
+        assert schedules.run_until(lambda: all(replies))
+        assert [each[0].status for each in replies] == [201, 201]
+        assert len({each[0].body["created_at"] for each in replies}) == 1
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_a_late_repeat_does_not_begin_a_backfill_again(is_cancelled: bool) -> None:  # noqa: FBT001 - a parameter
+    """What has been placed, or cancelled, when the slow one of two equal requests writes, stays so."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 0 1 1 *")
+        schedules.amend(cron="0 12 * * *")
+        noon = schedules.now // DAY * DAY - 20 * DAY
+        body = {"scheduled_after": to_iso(noon), "scheduled_before": to_iso(noon + 12 * DAY), "per_minute": 1}
+        slow = slow_on_its_schedule(schedules, "put_item", 20 * SECOND)
+        replies = [schedules.send("POST", f"{PATH}/backfills", body, headers=KEY)]
+        assert schedules.run_until(lambda: slow)
+        replies.append(schedules.send("POST", f"{PATH}/backfills", body, headers=KEY))
+        assert schedules.run_until(lambda: replies[1])
+        run = replies[1][0].body["id"]
+        if is_cancelled:
+            assert schedules.ask("DELETE", f"{PATH}/backfills/{run}").status == 200
+        assert schedules.run_until(lambda: replies[0])
+        assert replies[0][0].body["id"] == run
+        schedules.run(20 * MINUTE)
+        assert (len(schedules.ran()) < 12) is is_cancelled
+        assert schedules.schedule()["runs_started"] == len(schedules.placed())
+
+
+def test_of_a_repeat_that_runs_beside_its_first_request_only_one_counts() -> None:
+    """The run is counted once, and the later answer has the task as it is by then."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 0 1 1 *")
+        met = schedules.slow(
+            lambda call: (
+                call.machine.function == "api"
+                and call.operation == "put_item"
+                and not is_of_a_schedule(call)
+                and not (call.partition or "").startswith("k#")
+            ),
+            5 * SECOND,
+        )
+        replies = [schedules.send("POST", f"{PATH}/run", None, headers=KEY)]
+        assert schedules.run_until(lambda: met)
+        replies.append(schedules.send("POST", f"{PATH}/run", None, headers=KEY))
+        assert schedules.run_until(lambda: all(replies))
+        assert [each[0].status for each in replies] == [201, 201]
+        assert replies[0][0].body["state"] == "succeeded"
+        assert (len(schedules.effects), schedules.schedule()["runs_started"]) == (1, 1)
+
+
+@pytest.mark.parametrize("what", ["run", "backfills"])
+def test_a_repeat_does_nothing_to_another_schedule_of_the_name(what: str) -> None:
+    """The schedule that the key was sent for is gone: that is what the repeat is told."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 12 * * *", start_at="2020-01-01T00:00:00Z")
+        noon = schedules.now // DAY * DAY - 4 * DAY
+        period = {"scheduled_after": to_iso(noon), "scheduled_before": to_iso(noon + 3 * DAY), "per_minute": 60}
+        body = period if what == "backfills" else None
+        calls = dies_at(schedules, 4)
+        schedules.send("POST", f"{PATH}/{what}", body, headers=KEY)
+        schedules.run(LATER)
+        schedules.before_call = None
+        assert len(calls) == 4
+        assert schedules.ask("DELETE", PATH).status == 200
+        schedules.make(cron="0 12 * * *", start_at="2020-01-01T00:00:00Z")
+        assert schedules.ask("POST", f"{PATH}/{what}", body, headers=KEY).status == 404
+        schedules.run(5 * MINUTE)
+        assert not schedules.effects
+        assert schedules.ask("POST", f"{PATH}/{what}", body, headers={"Idempotency-Key": "new"}).status == 201

@@ -284,6 +284,9 @@ def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -
     """If-Match with an older ETag is 412, and nothing changes."""
     created(api)
     api.send("PATCH", PATH, {"overlap": "allow_all"})
+    if method == "resume":
+        api.send("POST", f"{PATH}/pause")
+    state = api.send("GET", PATH).body["state"]
     guard = {"if-match": '"1"'}
     if method in {"pause", "resume"}:
         answer = api.send("POST", f"{PATH}/{method}", None, guard)
@@ -292,7 +295,7 @@ def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -
     assert (answer.status, answer.problem["code"]) == (412, "version_differs"), answer.text
     assert "If-Match" in answer.faults
     body = api.send("GET", PATH).body
-    assert (body["overlap"], body["state"]) == ("allow_all", "active")
+    assert (body["overlap"], body["state"]) == ("allow_all", state)
 
 
 def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:

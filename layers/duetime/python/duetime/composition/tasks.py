@@ -42,6 +42,9 @@ class TaskServices(Part):
     @cached_property
     def updater(self) -> TaskUpdater:
         """Changes and cancels tasks."""
+        # Not for those that only make tasks: the arithmetic of schedules takes long to import.
+        from duetime.composition.schedules import ScheduleServices  # noqa: PLC0415 - see the line above
+
         core = self.part(CoreServices)
         return TaskUpdater(
             stores=core.stores,
@@ -50,6 +53,7 @@ class TaskServices(Part):
             retention=self.settings.retention_ms,
             lock_manager=self.part(LockServices).manager,
             rules=self.creation_rules,
+            occurrence_listener=self.part(ScheduleServices).overlap_control,
         )
 
     @cached_property

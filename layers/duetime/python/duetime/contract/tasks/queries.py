@@ -71,14 +71,19 @@ def _ids(given: object) -> tuple[TaskId, ...]:
     if len(texts) > MAX_BATCH:
         raise ValueError(f"names more than {MAX_BATCH} tasks")
     try:
-        return tuple(TaskId.parse(part) for part in texts)
+        return tuple(map(_parsed, texts))
     except InvalidTaskId:
         raise ValueError("should be task ids, separated by commas") from None
 
 
+def _parsed(text: str) -> TaskId:
+    """An id, in capitals or not: Crockford's base 32 means the same by both, as it does in a path."""
+    return TaskId.parse(text.upper() if text.isascii() else text)
+
+
 def _id(text: object) -> TaskId:
     try:
-        return TaskId.parse(str(text))
+        return _parsed(str(text))
     except InvalidTaskId:
         raise ValueError("should be a task id") from None
 

@@ -66,6 +66,9 @@ class ScheduleCreator:
         # Read first and named by the write: should that arrive late, it must not undo what has come since.
         vacancy = self.stores.schedules.vacancy(owner, name)
         if vacancy is None:
+            # The same request, sent twice at once, may have made it since the key was read.
+            if (known := self.repeats.known(owner, key, now)) is not None:
+                return self._made_before(owner, spec, known)
             raise ScheduleExists(name)
         made = self._made(owner, uid, replace(spec, name=name), vacancy)
         if key is not None and (other := self.repeats.remember(owner, key, uid, now, vacancy)):

@@ -110,6 +110,8 @@ class ScheduleManager:
     def pause(self, owner: str, name: str, reason: str = "", version: int | None = None) -> StoredSchedule:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.
 
+        One that is held for that reason stays as it is, whatever its version: the first answer may have been lost.
+
         Raises:
             ScheduleStateConflict: it has ended.
         """
@@ -123,10 +125,15 @@ class ScheduleManager:
                 return replace(stored, paused_reason=reason, version=stored.version + 1)
             return stored.paused(self.runtime.now(), reason, self.writer.expander.planner.known_calendars_of(stored))
 
-        return self.writer.write(self.writer.read(owner, name), version, paused)
+        stored = self.writer.read(owner, name)
+        if stored.state is not ScheduleState.PAUSED or stored.paused_reason != reason:
+            stored = self.writer.write(stored, version, paused)
+        return self.writer.with_payload(stored)
 
     def resume(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
         """Let a schedule go on from now: what came while it was held is not caught up.
+
+        One that is active stays as it is, whatever its version, as in `pause`.
 
         Raises:
             ScheduleStateConflict: it has ended.
@@ -143,9 +150,9 @@ class ScheduleManager:
             self.writer.expander.planner.calendars_of(after)
             return after
 
-        stored = self.writer.read(owner, name, version)
+        stored = self.writer.read(owner, name)
         if stored.state is ScheduleState.ENDED:
             raise ScheduleStateConflict(name, stored.state, "resumed")
         if stored.state is ScheduleState.ACTIVE:
-            return stored
+            return self.writer.with_payload(stored)
         return self.writer.expand(self.writer.write(stored, version, resumed, with_timer=True))

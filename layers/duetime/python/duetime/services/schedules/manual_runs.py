@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import (
     BackfillNotFound,
     FieldInvalid,
+    ScheduleNotFound,
     ScheduleStateConflict,
     TaskDeleted,
     Unavailable,
@@ -86,25 +87,28 @@ class ManualRuns:
         at = now if known is None else known.created_at
         # By its key, the id of a repeat is that of the first request, which may have come to an end before its write.
         occurrence = Occurrence(at, at, at, f"now {self.runtime.nonce() if key is None else key.text}")
-        if key is not None and known is None:
-            task_id = stored.id_of(occurrence, _BY_HAND)
-            if self.repeats.remember(owner, key, task_id, now) is not None:
-                return self.run(owner, name, version, key)
-        task = self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND))
-        return Accepted(task)
+        task_id = stored.id_of(occurrence, _BY_HAND)
+        if known is not None and known.task_id != task_id:
+            # The schedule that it was sent for is gone; this is another one of its name.
+            raise ScheduleNotFound(name)
+        if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
+            return self.run(owner, name, version, key)
+        return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND))
 
-    def _produced(self, stored: StoredSchedule, due: Due) -> Task:
-        """The task of a run by hand, sent and remarked."""
+    def _produced(self, stored: StoredSchedule, due: Due) -> Accepted[Task]:
+        """The task of a run by hand, sent and remarked, unless a repeat of its request was first."""
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
-        task = occurrence_tasks.produce(stored, due, occurrence_tasks.payload_of(stored))
+        task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.payload_of(stored))
         self.enqueuer.send_due([task])
+        if not is_new:
+            return Accepted(self.stores.tasks.read(task.id) or task, is_replay=True)
         told = replace(stored, runs_started=stored.runs_started + 1)
         now = self.runtime.now()
         at = stored.spec.clock.zone.text_at(due.occurrence.nominal)
         with suppress(Unavailable):
             # A remark that is lost does no harm.
             self.stores.schedules.save(told.remarked(now, at, f"run by hand: task {task.id}"), self.runtime.nonce())
-        return task
+        return Accepted(task)
 
     def backfill(
         self, owner: str, name: str, period: Period, version: int | None = None, key: IdempotencyKey | None = None
@@ -124,10 +128,16 @@ class ManualRuns:
             return Accepted(run, is_replay=True)
         asked_at = now if known is None else known.created_at
         wanted = requested(period.start, period.end, period.per_minute, asked_at)
-        made = TaskId.of(asked_at, 0, self.runtime.random_source.bits(_TAIL_BITS)) if known is None else known.task_id
+        made = self._made_by(before, key, asked_at)
+        if known is not None and known.task_id != made:
+            # As in `run`.
+            raise ScheduleNotFound(name)
         run_id = _id_of(made)
 
         def backfilled(stored: StoredSchedule) -> StoredSchedule:
+            if _found(stored, run_id) is not None:
+                # A repeat of the same request was first: what has become of its backfill stays so.
+                return stored
             if len(stored.open_backfills) >= MAX_BACKFILLS:
                 raise ScheduleStateConflict(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
             size = wanted.size(stored.schedule(self.writer.expander.planner.calendars_of(stored)))
@@ -141,6 +151,13 @@ class ManualRuns:
             return self.backfill(owner, name, period, version, key)
         after = self.writer.write(before, version if known is None else None, backfilled, with_timer=True)
         return Accepted(_backfill_of(self.writer.expand(after), run_id))
+
+    def _made_by(self, stored: StoredSchedule, key: IdempotencyKey | None, asked_at: Millis) -> TaskId:
+        """What a request for a backfill makes: by its key, the same for each repeat, of the same schedule."""
+        if key is None:
+            return TaskId.of(asked_at, 0, self.runtime.random_source.bits(_TAIL_BITS))
+        digest = sha256(f"{stored.uid}\0{key.text}".encode()).digest()
+        return TaskId.of(asked_at, 0, int.from_bytes(digest[: _TAIL_BITS // 8], "big"))
 
     def backfills(self, owner: str, name: str) -> Sequence[BackfillRun]:
         """The backfills of a schedule: those on their way, and the latest that have finished."""

@@ -89,6 +89,10 @@ class OccurrenceTasks:
             FieldInvalid: its target may not be called any more.
             Unavailable: the store did not answer.
         """
+        return self.produce_once(stored, due, payload)[0]
+
+    def produce_once(self, stored: StoredSchedule, due: Due, payload: bytes) -> tuple[Task, bool]:
+        """Make the task of an occurrence exist, as `produce` does, and say whether it was this call that made it."""
         occurrence, now = due.occurrence, self.clock.now()
         task_id = stored.id_of(occurrence, due.purpose)
         spec = stored.spec.task
@@ -97,11 +101,11 @@ class OccurrenceTasks:
         content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
         task = replace(task, schedule_ref=stored.schedule_ref(occurrence.nominal, due.cause))
-        self.enqueuer.produce(task)
+        is_new = self.enqueuer.produce(task)
         if content.is_outside:
             # Also when another has written the record: it may not have come so far.
             self.contents.retain(task_id, content, expiry)
-        return task
+        return task, is_new
 
 
 def _within_task(check: Callable[[TaskSpec], object], task: TaskSpec) -> None:

@@ -63,10 +63,14 @@ class TaskControl:
     runtime: Runtime
 
     def pause(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
-        """Hold a task that has not started; ask a running one to pause, which it does when it can."""
-        task = self._read(owner, task_id, version)
+        """Hold a task that has not started; ask a running one to pause, which it does when it can.
+
+        One that is paused stays as it is, whatever its version: the answer to the first request may have been lost.
+        """
+        task = self._read(owner, task_id)
         if task.state is State.PAUSED:
             return task
+        _check_version(task, version)
         if task.state in LEGAL[Move.PAUSE].sources:
             paused = self._moved(task, Move.PAUSE, self._pausing, version)
             self.lock_manager.release_reservation(paused)
@@ -93,18 +97,20 @@ class TaskControl:
         """Let a paused task go on: at its due time if that is still ahead, else now.
 
         What had waited for a lock has left its line, where nobody places it any more: it checks again at once. One that
-        goes on already is left as it is: the answer to the first request may have been lost.
+        goes on already is left as it is, whatever its version: the answer to the first request may have been lost.
         """
-        task = self._read(owner, task_id, version)
+        task = self._read(owner, task_id)
+        is_held = task.state is State.PAUSED or task.requested_action is RequestedAction.PAUSE
+        # Of a topology the nodes would have to go on as well.
+        if not is_held and task.state in GOING_ON and not isinstance(task.target, TopologyTarget):
+            return task
+        _check_version(task, version)
         if task.state is State.PAUSED:
             return self._placed(task, Move.RESUME, _goes_on_at, self._resuming, version)
-        if task.requested_action is RequestedAction.PAUSE:
+        if is_held:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, _pause_taken_back, version)
-        # Of a topology the nodes would have to go on as well.
-        if task.state in GOING_ON and not isinstance(task.target, TopologyTarget):
-            return task
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
@@ -158,8 +164,7 @@ class TaskControl:
         task = self.stores.tasks.read(task_id)
         if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)
-        if version not in (None, task.version):
-            raise VersionMismatch(task)
+        _check_version(task, version)
         return task
 
     def _ask(self, task: Task, requested_action: RequestedAction, wanted: str, version: int | None = None) -> Task:
@@ -225,6 +230,11 @@ class TaskControl:
         reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
         retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
         return reopened
+
+
+def _check_version(task: Task, version: int | None) -> None:
+    if version not in (None, task.version):
+        raise VersionMismatch(task)
 
 
 def _stronger(action: RequestedAction, task: Task) -> TaskChanges:

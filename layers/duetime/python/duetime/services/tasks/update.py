@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.errors import FaultCode, FieldInvalid, StateConflict, TaskNotFound, Unavailable, VersionMismatch
+from duetime.domain.errors import (
+    FaultCode,
+    FieldInvalid,
+    RequestError,
+    StateConflict,
+    TaskNotFound,
+    Unavailable,
+    VersionMismatch,
+)
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
+    from duetime.ports.attempts import OccurrenceListener
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
@@ -39,6 +48,7 @@ class TaskUpdater:
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
         rules: what a task must be to be accepted.
+        occurrence_listener: is told that an occurrence of a schedule has been cancelled.
     """
 
     stores: Stores
@@ -47,6 +57,7 @@ class TaskUpdater:
     retention: Millis
     lock_manager: LockManager
     rules: CreationRules
+    occurrence_listener: OccurrenceListener
 
     def update(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
         """Change a task that has not started.
@@ -90,8 +101,7 @@ class TaskUpdater:
         write = Write(task_id, Move.CANCEL, self.runtime.nonce(), Guard(owner=owner, version=version, alone=True), sets)
         result = self.stores.tasks.apply(write)
         if isinstance(result, Applied):
-            let_expire(self.stores.contents, result.task, expires)
-            self.lock_manager.release_reservation(result.task)
+            self._follow(result.task, expires)
             return result.task
         if result.task is not None and result.task.exists_for(owner) and result.task.state == State.CANCELLED:
             return result.task
@@ -124,9 +134,20 @@ class TaskUpdater:
         sets = {"finished_at": now, "expires_at": expires}
         result = self.stores.tasks.apply(Write(task.id, Move.CANCEL, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied):
-            let_expire(self.stores.contents, result.task, expires)
-            self.lock_manager.release_reservation(result.task)
+            self._follow(result.task, expires)
         return result
+
+    def _follow(self, cancelled: Task, expires: Millis) -> None:
+        """Do what follows a cancellation; should it be lost, what waits for it is checked later by itself."""
+        let_expire(self.stores.contents, cancelled, expires)
+        self.lock_manager.release_reservation(cancelled)
+        if cancelled.schedule_ref is None or not cancelled.schedule_ref.reports:
+            return
+        try:
+            self.occurrence_listener.follow(cancelled)
+        except (RequestError, Unavailable) as error:
+            # What its user asked is done. The schedule finds the end of its run at its next timer.
+            self.runtime.telemetry.note("a schedule was not told of an end", task=cancelled.id.text, error=str(error))
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
@@ -180,18 +201,19 @@ class TaskUpdater:
     def _write(self, task: Task, wanted: TaskChange, sets: TaskChanges) -> WriteResult:
         now = self.runtime.now()
         guard = Guard(owner=task.owner, version=task.version)
-        target = sets.get("target", task.target)
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
             result = self.enqueuer.move(task, Move.CHANGE, sets["due_at"], guard, sets)
-            if isinstance(result, Applied) and result.task.next_at > now:
-                self.lock_manager.release_reservation(result.task)
-            return result
-        is_moved = pull_queue_of(task.type, target, task.state) != task.pull_queue
-        if is_moved or sets.get("priority", task.priority) != task.priority:
-            # Another queue: the message on the old one is of an older turn, and dropped.
-            return self.enqueuer.move(task, Move.CHANGE, task.next_at, guard, sets)
-        return self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
+        elif _is_checked_anew(task, sets):
+            # What has waited checks again at once: what it needs now may be free, and its place in a line is gone.
+            at = task.next_at if task.waiting_for is None else task.due_at
+            result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
+        else:
+            result = self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
+        if isinstance(result, Applied) and (_key_of(result.task) != _key_of(task) or result.task.next_at > now):
+            # It does not come for what may be reserved for it.
+            self.lock_manager.release_reservation(replace(result.task, lock=task.lock))
+        return result
 
     @staticmethod
     def _checked(owner: str, task_id: TaskId, task: Task | None, version: int | None, wanted: str = "changed") -> Task:
@@ -202,3 +224,17 @@ class TaskUpdater:
         if task.state not in NOT_STARTED:
             raise StateConflict(task, wanted)
         return task
+
+
+def _is_checked_anew(task: Task, sets: TaskChanges) -> bool:
+    """Whether a change that leaves its due time alone needs a new check of a task."""
+    if task.waiting_for is not None and sets.get("lock", task.lock) != task.lock:
+        return True
+    # Another queue: the message on the old one is of an older turn, and dropped.
+    is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
+    return is_moved or sets.get("priority", task.priority) != task.priority
+
+
+def _key_of(task: Task) -> str | None:
+    """The lock that a task needs."""
+    return None if task.lock is None else task.lock.key

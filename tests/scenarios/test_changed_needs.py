@@ -1,0 +1,80 @@
+"""Changing what a task waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.tasks import Tasks
+
+LOCK = {"key": "db"}
+
+
+def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: ANN401 - JSON
+    """A task that holds a lock for ten minutes, then so many that wait for it."""
+    scenario.faulty = True
+    holds = scenario.create(lock=LOCK, timeout_seconds=800)
+    long = {holds}
+
+    def behave(_phase: str, context: Any) -> str:  # noqa: ANN401 - a handler's
+        if context.task_id in long:
+            scenario.take(10 * MINUTE)
+        return "done"
+
+    scenario.target = behave
+    assert scenario.run_until(lambda: scenario.effects)
+    ids = []
+    for _ in range(number):
+        ids.append(scenario.create(lock=LOCK, **fields))
+        assert scenario.run_until(lambda: scenario.record(ids[-1]).waiting_for)
+    return ids
+
+
+@pytest.mark.parametrize("change", [{"lock": None}, {"lock": {"key": "other"}}, {"lock": {"max_holders": 2}}])
+def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> None:
+    """Its lock was taken away from it, is another now, or has room for it."""
+    with Tasks() as scenario:
+        [task] = waiting(scenario, 1)
+        at = scenario.now
+        assert scenario.change(task, **change).status == 200
+        assert scenario.run_until(lambda: scenario.effect_times(task))
+        assert scenario.effect_times(task)[0] - at < 3 * SECOND
+
+
+@pytest.mark.parametrize("change", [{"lock": None, "due_at": "2100-01-01T00:00:00Z"}, {"priority": "high"}])
+def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> None:
+    """Put off, it does not begin before; in another queue, it begins as soon as the lock is given back."""
+    with Tasks() as scenario:
+        [task] = waiting(scenario, 1)
+        if "due_at" in change:
+            change = {**change, "due_at": None, "delay_seconds": 3 * 3600}
+        assert scenario.change(task, **change).status == 200
+        at = scenario.now
+        if "lock" in change:
+            scenario.run(2 * HOUR)
+            assert not scenario.effect_times(task)
+            return
+        holder = scenario.effects[0].task_id
+        assert scenario.run_until(lambda: scenario.record(holder).finished_at)
+        ended = scenario.record(holder).finished_at
+        assert ended is not None
+        assert scenario.run_until(lambda: scenario.effect_times(task))
+        assert scenario.effect_times(task)[0] - max(ended, at) < 3 * SECOND
+
+
+def test_the_lock_goes_to_the_next_of_its_line_when_the_first_wants_another() -> None:
+    """Also if it was reserved for the first just then."""
+    with Tasks() as scenario:
+        first, second = waiting(scenario, 2)
+        holder = scenario.effects[0].task_id
+        # Its message does not come, so that it cannot take what is reserved for it.
+        scenario.receiving = False
+        assert scenario.run_until(lambda: scenario.record(holder).finished_at)
+        scenario.run(5 * SECOND)
+        assert scenario.change(first, lock={"key": "other"}, delay_seconds=3600).status == 200
+        scenario.receive_again()
+        at = scenario.now
+        assert scenario.run_until(lambda: scenario.effect_times(second))
+        assert scenario.effect_times(second)[0] - at < 5 * SECOND

@@ -1,0 +1,64 @@
+"""Requests that are sent again with their `If-Match`, for the answer to the first was lost."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+
+from tests.scenarios.scenario import HOUR, PLAIN
+from tests.scenarios.schedules import PATH, Schedules
+
+LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(400))
+"""Too large for the record."""
+
+
+@pytest.mark.parametrize("payload", ["small", LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_a_schedule_is_as_requested_already(verb: str, payload: str) -> None:
+    """RFC 9110, 13.1.1: what has been done is a success, whatever the version. Every answer has the payload."""
+    with Schedules() as schedules:
+        schedules.make(task={"type": PLAIN, "payload": payload})
+        if verb == "resume":
+            schedules.steer("pause")
+        version = {"If-Match": f'"{schedules.schedule()["version"]}"'}
+        answers = [schedules.ask("POST", f"{PATH}/{verb}", None, headers=version) for _ in range(3)]
+        assert [each.status for each in answers] == [200, 200, 200]
+        assert len({each.body["version"] for each in answers}) == 1
+        assert [each.body["task"].get("payload") for each in answers] == [payload] * 3
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "cancel"])
+def test_a_task_is_as_requested_already(verb: str) -> None:
+    """It is not written again."""
+    with Schedules() as schedules:
+        task = schedules.create(HOUR)
+        if verb == "resume":
+            schedules.do(task, "pause")
+        version = {"If-Match": f'"{schedules.record(task).version}"'}
+        answers = [schedules.ask("POST", f"/v1/tasks/{task}/{verb}", None, headers=version) for _ in range(3)]
+        assert [each.status for each in answers] == [200, 200, 200]
+        assert len({each.body["version"] for each in answers}) == 1
+
+
+@pytest.mark.parametrize(("verb", "before"), [("pause", None), ("resume", "pause")])
+def test_what_is_not_as_requested_is_not_touched_at_another_version(verb: str, before: str | None) -> None:
+    """Neither a task nor a schedule: its user has seen another one."""
+    with Schedules() as schedules:
+        schedules.make()
+        task = schedules.create(HOUR)
+        if before:
+            schedules.steer(before)
+            schedules.do(task, before)
+        for path in (PATH, f"/v1/tasks/{task}"):
+            assert schedules.ask("POST", f"{path}/{verb}", None, headers={"If-Match": '"77"'}).status == 412
+
+
+def test_ids_need_no_capitals() -> None:
+    """The list takes ids as paths do."""
+    with Schedules() as schedules:
+        task = schedules.create(HOUR)
+        found = schedules.ask("GET", "/v1/tasks", query=f"ids={task.lower()}").body["tasks"]
+        assert [each["id"] for each in found] == [task]
+        assert schedules.ask("GET", "/v1/tasks", query=f"parent={task.lower()}").status == 200
+        assert schedules.ask("GET", "/v1/tasks", query="ids=no-id").status == 400

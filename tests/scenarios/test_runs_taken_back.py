@@ -1,0 +1,71 @@
+"""A run of a schedule that its user takes back before it begins: the schedule goes on as if it had ended then."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import Schedules, is_of_a_schedule
+
+GAP = 20
+
+
+def chained(schedules: Schedules) -> str:
+    """The run of a permanent schedule that is to come, decided before."""
+    found: list[str] = schedules.schedule()["last_run"]["task_id"]
+    return str(found)
+
+
+@pytest.mark.parametrize("how", ["cancel", "force", "delete", "filter", "paused"])
+def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> None:
+    """However it was taken back, the next run begins as long after that as the schedule says, not at some check."""
+    with Schedules() as schedules:
+        schedules.make(permanent={"gap_seconds": GAP})
+        # Between two runs, when the schedule's own timer is far.
+        schedules.run(110 * SECOND)
+        run = chained(schedules)
+        assert schedules.record(run).state == "scheduled"
+        if how == "paused":
+            schedules.do(run, "pause")
+            schedules.run(MINUTE)
+        at = schedules.now
+        if how == "delete":
+            assert schedules.ask("DELETE", f"/v1/tasks/{run}").status == 204
+        elif how == "filter":
+            assert schedules.ask("POST", "/v1/tasks/cancel", {"filter": {"type": PLAIN}}).body["affected"] == 1
+        else:
+            assert schedules.cancel(run, force=how == "force").status == 200
+        before = len(schedules.effects)
+        assert schedules.run_until(lambda: len(schedules.effects) > before)
+        assert GAP * SECOND <= schedules.effects[-1].at - at < (GAP + 3) * SECOND
+        schedules.run(HOUR)
+        assert set(schedules.ran().values()) == {1}
+
+
+def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
+    """One that was let begin, waits for its retry and is cancelled then makes room at once."""
+    with Schedules() as schedules:
+        retry = {"max_attempts": 3, "initial_seconds": 3600, "multiplier": 1, "max_seconds": 3600}
+        schedules.make(overlap="buffer_one", task={"type": PLAIN, "retry": retry})
+        schedules.fail(attempts=1)
+        assert schedules.run_until(lambda: len(schedules.placed()) > 1 and schedules.placed()[1].waiting_for)
+        first, second = schedules.placed()[:2]
+        schedules.run(5 * SECOND)
+        assert schedules.cancel(first.id.text).status == 200
+        at = schedules.now
+        assert schedules.run_until(lambda: schedules.effect_times(second.id.text))
+        assert schedules.effect_times(second.id.text)[0] - at < 3 * SECOND
+
+
+def test_a_run_is_taken_back_although_its_schedule_cannot_be_told() -> None:
+    """The request is done; the schedule finds that its run has ended at its own timer."""
+    with Schedules() as schedules:
+        schedules.make(permanent={"gap_seconds": GAP})
+        schedules.run(110 * SECOND)
+        run = chained(schedules)
+        refused = schedules.refuse(lambda call: call.machine.function == "api" and is_of_a_schedule(call))
+        assert schedules.cancel(run).status == 200
+        schedules.before_call = None
+        before = len(schedules.effects)
+        assert refused
+        assert schedules.run_until(lambda: len(schedules.effects) > before, 5 * MINUTE + GAP * SECOND)
