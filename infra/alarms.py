@@ -12,8 +12,9 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
+from duetime.metrics import NAMESPACE
 from infra.environments import FunctionName
-from infra.lambda_function import NAMESPACE, service_of
+from infra.lambda_function import service_of
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.domain.dispatch.timers import Precision
 from duetime.domain.ids import MAX_SHARDS
-from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
+from duetime.domain.limits import MAX_METRIC_VALUES, SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
 from duetime.domain.tasks.arns import service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
 from duetime.domain.tasks.task import Priority
@@ -188,6 +188,10 @@ class Environment:
     """How long logs are kept."""
     protected: bool = True
     """Whether the table and the bucket reject deletion and outlive the stack."""
+    metric_owners: tuple[str, ...] = ()
+    """Owners whose tasks' final failures have metrics of their own. CloudWatch bills each one."""
+    metric_types: tuple[str, ...] = ()
+    """Types of tasks whose lateness and duration have metrics of their own. CloudWatch bills each one."""
     alarm_email: str = ""
     """Who is written to when an alarm goes off; empty for nobody (the topic is there to subscribe to)."""
 
@@ -216,6 +220,12 @@ class Environment:
             )
         self._check_identities()
         self._check_targets()
+        for values in (self.metric_owners, self.metric_types):
+            if len(values) > MAX_METRIC_VALUES or any(not value or set(value) & set(" \t\n") for value in values):
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: at most {MAX_METRIC_VALUES} owners and types, without spaces, can have"
+                    " metrics of their own"
+                )
 
     def _check_identities(self) -> None:
         """Who may call, pull, operate, and own what events make."""

@@ -11,6 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from duetime.metrics import NAMESPACE
 from duetime.settings import Variable
 from infra.environments import FunctionName
 from infra.removal_policies import removal_of
@@ -30,7 +31,6 @@ _OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
 
-NAMESPACE = "duetime"
 """Of the metrics of all functions."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
 """Functions that create tasks: they reject types that have no handler."""

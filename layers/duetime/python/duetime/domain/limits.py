@@ -334,5 +334,9 @@ SHARDS_SETTLE = HOUR
 it by then."""
 SHARDS_KNOWN = 10 * MINUTE
 """How long a process goes by what it has read of the number of shards, where the same id must come out again."""
+MAX_METRIC_VALUES = 20
+"""Owners, and types of tasks, that can have metrics of their own: CloudWatch bills each one."""
+ON_TIME = SECOND
+"""An attempt that starts at most so long after its planned start counts as started on time."""
 OWNER_SPREAD = 16
 """Partitions of one owner's list. A constant: changing it needs the index written again."""
