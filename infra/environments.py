@@ -192,8 +192,21 @@ class Environment:
     """Owners whose tasks' final failures have metrics of their own. CloudWatch bills each one."""
     metric_types: tuple[str, ...] = ()
     """Types of tasks whose lateness and duration have metrics of their own. CloudWatch bills each one."""
+    failures_alarm: int = 10
+    """Final failures of tasks within five minutes that are an alarm."""
+    accepted_objective: float = 99.9
+    """Percent of requests that the API must not answer with a server error; 0 for no alarm."""
+    on_time_objective: float = 99
+    """Percent of attempts that must start within a second of their plan; 0 for no alarm."""
+    docs_url: str = ""
+    """What stands before the path of a page of these docs in the text of an alarm, such as the URL of a repository."""
     alarm_email: str = ""
     """Who is written to when an alarm goes off; empty for nobody (the topic is there to subscribe to)."""
+
+    @property
+    def functions(self) -> list[FunctionName]:
+        """The functions that are deployed."""
+        return [name for name in FunctionName if name is not FunctionName.INTAKE or self.intake_owner]
 
     @property
     def concurrency_needed(self) -> int:

@@ -11,9 +11,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from duetime.metrics import NAMESPACE
 from duetime.settings import Variable
 from infra.environments import FunctionName
+from infra.metric_sources import namespace_of, service_of
 from infra.removal_policies import removal_of
 
 if TYPE_CHECKING:
@@ -148,14 +148,9 @@ def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
     )
 
 
-def service_of(name: FunctionName) -> str:
-    """What a function's log lines and metrics belong to."""
-    return f"duetime-{name}"
-
-
 def _observability(name: FunctionName, environment: Environment) -> dict[Variable, str]:
     return {
         Variable.SERVICE_NAME: service_of(name),
-        Variable.METRICS_NAMESPACE: NAMESPACE,
+        Variable.METRICS_NAMESPACE: namespace_of(environment),
         Variable.LOG_LEVEL: environment.log_level,
     }

@@ -156,4 +156,4 @@ METRICS: Mapping[str, Metric] = {
 """Every metric, by its name."""
 
 NAMESPACE = "duetime"
-"""The CloudWatch namespace of the metrics."""
+"""What the CloudWatch namespace of the metrics begins with; the name of the environment follows."""
