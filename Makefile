@@ -63,6 +63,7 @@ flaky: setup ## repeat the whole suite under different conditions (RUNS=20 FIRST
 docs: setup ## generate the tables of the reference pages and the examples of the OpenAPI document from the code
 	@$(BIN)/python -m tests.openapi.recording
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python -m infra.grafana
 
 openapi: setup ## write the OpenAPI document to build/openapi.json, to generate clients from
 	@mkdir -p build

@@ -77,10 +77,10 @@ class _Runtime:
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
         raise NotImplementedError
 
-    def count(self, name: str, number: int = 1) -> None:
+    def count(self, name: str, number: int = 1, **dimension: str) -> None:
         """Forget it."""
 
-    def measure(self, name: str, milliseconds: Millis) -> None:
+    def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
         """Forget it."""
 
     def note(self, text: str, **facts: object) -> None:

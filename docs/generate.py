@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, limits, settings, states
+from docs.sections import api, limits, metrics, settings, states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +26,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "picture": states.picture,
     "changeable": states.changeable,
     "limits": limits.limit_table,
+    "metrics": metrics.metric_table,
     "settings": settings.setting_table,
     "differences": settings.difference_table,
     "sizes": settings.size_table,

@@ -1,4 +1,4 @@
-"""Alarms for what nobody would notice otherwise: the trigger stopped, fails or is behind, or messages gave up."""
+"""Alarms for what nobody would notice otherwise: what is late, fails, stands still or piles up."""
 
 from __future__ import annotations
 
@@ -12,46 +12,28 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra.environments import FunctionName
-from infra.lambda_function import NAMESPACE, service_of
+from infra.alarm_list import AlarmSpec, BurnRate, alarms, runbook
+from infra.figures import Expression
 
 if TYPE_CHECKING:
-    from aws_cdk import aws_lambda as lambda_
-    from aws_cdk import aws_sqs as sqs
-
+    from infra.dashboard import MetricNames
     from infra.environments import Environment
-
-_LONGEST_LAG_MS = 60_000
-_PERIOD = Duration.minutes(1)
+    from infra.metric_sources import Source
 
 
 class Alarms(Construct):
     """Every alarm goes to one topic."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        id_: str,
-        *,
-        environment: Environment,
-        trigger: lambda_.Function,
-        dead_letters: sqs.Queue,
-        rejects: sqs.Queue | None = None,
-    ) -> None:
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, names: MetricNames) -> None:
         super().__init__(scope, id_)
+        self._environment = environment
+        self._names = names
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
         self._grant_publishing()
         if environment.alarm_email:
             self.topic.add_subscription(subscriptions.EmailSubscription(environment.alarm_email))
-        alarms = [
-            self._trigger_stopped(trigger),
-            self._trigger_failing(trigger),
-            self._trigger_behind(),
-            self._dead_letters_waiting(dead_letters),
-            self._handlers_unavailable(),
-            *([self._events_rejected(rejects)] if rejects else []),
-        ]
-        for alarm in alarms:
+        every = alarms(environment)
+        for alarm in [*map(self._alarm, every.single), *map(self._burn_rate, every.burn_rates)]:
             alarm.add_alarm_action(actions.SnsAction(self.topic))
 
     def _grant_publishing(self) -> None:
@@ -66,95 +48,49 @@ class Alarms(Construct):
             )
         )
 
-    def _trigger_stopped(self, trigger: lambda_.Function) -> cloudwatch.Alarm:
-        return trigger.metric_invocations(period=_PERIOD, statistic="Sum").create_alarm(
-            self,
-            "TriggerStopped",
-            alarm_description="The trigger was not invoked for five minutes: nothing becomes due",
-            threshold=1,
-            comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
-            evaluation_periods=5,
-            # No invocation is no data: that is what this alarm waits for.
-            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
-        )
-
-    def _trigger_failing(self, trigger: lambda_.Function) -> cloudwatch.Alarm:
-        return self._alarm(
-            "TriggerFailing",
-            trigger.metric_errors(period=_PERIOD, statistic="Sum"),
-            "The trigger failed in three of five minutes: its log says what it could not read",
-            # The next tick makes up for a single one that failed.
-            datapoints=3,
-        )
-
-    def _trigger_behind(self) -> cloudwatch.Alarm:
-        """The trigger runs without an error, and is late all the same: a queue rejects, or there is too much to do."""
-        return self._alarm(
-            "TriggerBehind",
-            _own_metric("cursor_lag", FunctionName.TRIGGER, "Maximum"),
-            "The trigger is a minute behind the clock for five minutes: tasks are sent late",
-            threshold=_LONGEST_LAG_MS,
-        )
-
-    def _dead_letters_waiting(self, dead_letters: sqs.Queue) -> cloudwatch.Alarm:
-        return self._alarm(
-            "DeadLettersWaiting",
-            dead_letters.metric_approximate_number_of_messages_visible(period=_PERIOD),
-            "Dead letters lie there for five minutes: their own function does not handle them",
-        )
-
-    def _handlers_unavailable(self) -> cloudwatch.Alarm:
-        return self._alarm(
-            "HandlersUnavailable",
-            _own_metric("handlers_unavailable", FunctionName.WORKER, "Sum"),
-            "The package of handlers cannot be imported: its tasks wait, and say why in `waiting_for`",
-            minutes=1,
-        )
-
-    def _events_rejected(self, rejects: sqs.Queue) -> cloudwatch.Alarm:
-        return self._alarm(
-            "EventsRefused",
-            rejects.metric_approximate_number_of_messages_visible(period=_PERIOD),
-            "Events lie there that could become no task: each says why in its attribute `reason`",
-            minutes=1,
-        )
-
-    def _alarm(
-        self,
-        id_: str,
-        metric: cloudwatch.IMetric,
-        description: str,
-        *,
-        threshold: int = 1,
-        minutes: int = 5,
-        datapoints: int | None = None,
-    ) -> cloudwatch.Alarm:
-        """An alarm on a metric that reaches its threshold; no data is no alarm.
-
-        Args:
-            id_: of the construct.
-            metric: with a period of one minute.
-            description: what is wrong, for whoever gets the mail.
-            threshold: the least value that counts.
-            minutes: how many are checked.
-            datapoints: in how many of them the threshold must be reached; all, if it is left out.
-        """
+    def _alarm(self, spec: AlarmSpec) -> cloudwatch.Alarm:
+        missing = cloudwatch.TreatMissingData
         return cloudwatch.Alarm(
             self,
-            id_,
-            metric=metric,
-            alarm_description=description,
-            threshold=threshold,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            evaluation_periods=minutes,
-            datapoints_to_alarm=datapoints,
+            spec.name,
+            metric=self._watched(spec.watched, spec.period),
+            alarm_description=self._description(spec.says, spec.name),
+            threshold=spec.threshold,
+            comparison_operator=cloudwatch.ComparisonOperator[spec.comparison.value],
+            evaluation_periods=-(-spec.minutes // spec.period),
+            datapoints_to_alarm=spec.datapoints or None,
+            treat_missing_data=missing.BREACHING if spec.missing_is_bad else missing.NOT_BREACHING,
+        )
+
+    def _burn_rate(self, spec: BurnRate) -> cloudwatch.CompositeAlarm:
+        windows = [self._window(spec, minutes) for minutes in (spec.long, spec.short)]
+        return cloudwatch.CompositeAlarm(
+            self,
+            spec.name,
+            alarm_rule=cloudwatch.AlarmRule.all_of(
+                *(cloudwatch.AlarmRule.from_alarm(each, cloudwatch.AlarmState.ALARM) for each in windows)
+            ),
+            alarm_description=self._description(spec.says, spec.runbook),
+        )
+
+    def _window(self, spec: BurnRate, minutes: int) -> cloudwatch.Alarm:
+        """Half of a burn rate's condition, which tells nobody by itself."""
+        return cloudwatch.Alarm(
+            self,
+            f"{spec.name}{minutes}m",
+            metric=self._watched(spec.level, minutes),
+            alarm_description=f"Part of {spec.name}: below {spec.threshold:g} % over {minutes} minutes",
+            threshold=spec.threshold,
+            comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+            evaluation_periods=1,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
 
+    def _watched(self, watched: Expression | Source, minutes: int) -> cloudwatch.IMetric:
+        period = Duration.minutes(minutes)
+        if isinstance(watched, Expression):
+            return self._names.math(watched, period)
+        return self._names.unlabelled(watched, period)
 
-def _own_metric(name: str, function: FunctionName, statistic: str) -> cloudwatch.Metric:
-    """A metric that a function writes itself."""
-    dimensions = {"service": service_of(function)}
-    return cloudwatch.Metric(
-        namespace=NAMESPACE, metric_name=name, dimensions_map=dimensions, period=_PERIOD, statistic=statistic
-    )
+    def _description(self, says: str, section: str) -> str:
+        return f"{says}. See {runbook(self._environment, section)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.domain.dispatch.timers import Precision
 from duetime.domain.ids import MAX_SHARDS
-from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
+from duetime.domain.limits import MAX_METRIC_VALUES, SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
 from duetime.domain.tasks.arns import service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
 from duetime.domain.tasks.task import Priority
@@ -191,8 +191,25 @@ class Environment:
     """How long logs are kept."""
     protected: bool = True
     """Whether the table and the bucket reject deletion and outlive the stack."""
+    metric_owners: tuple[str, ...] = ()
+    """Owners whose tasks' final failures have metrics of their own. CloudWatch bills each one."""
+    metric_types: tuple[str, ...] = ()
+    """Types of tasks whose lateness and duration have metrics of their own. CloudWatch bills each one."""
+    failures_alarm: int = 10
+    """Final failures of tasks within five minutes that are an alarm."""
+    accepted_objective: float = 99.9
+    """Percent of requests that the API must not answer with a server error; 0 for no alarm."""
+    on_time_objective: float = 99
+    """Percent of attempts that must start within a second of their plan; 0 for no alarm."""
+    docs_url: str = ""
+    """What stands before the path of a page of these docs in the text of an alarm, such as the URL of a repository."""
     alarm_email: str = ""
     """Who is written to when an alarm goes off; empty for nobody (the topic is there to subscribe to)."""
+
+    @property
+    def functions(self) -> list[FunctionName]:
+        """The functions that are deployed."""
+        return [name for name in FunctionName if name is not FunctionName.INTAKE or self.intake_owner]
 
     @property
     def concurrency_needed(self) -> int:
@@ -219,6 +236,12 @@ class Environment:
             )
         self._check_identities()
         self._check_targets()
+        for values in (self.metric_owners, self.metric_types):
+            if len(values) > MAX_METRIC_VALUES or any(not value or set(value) & set(" \t\n") for value in values):
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: at most {MAX_METRIC_VALUES} owners and types, without spaces, can have"
+                    " metrics of their own"
+                )
 
     def _check_identities(self) -> None:
         """Who may call, pull, operate, and own what events make."""

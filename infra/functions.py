@@ -288,6 +288,8 @@ class Functions(Construct):
             Variable.PULLED_QUEUES: self._pulled_urls,
             Variable.SHARDS: str(settings.shards),
             Variable.LOOK_AHEAD_SECONDS: str(settings.look_ahead_seconds),
+            Variable.METRIC_OWNERS: " ".join(settings.metric_owners),
+            Variable.METRIC_TYPES: " ".join(settings.metric_types),
             Variable.PRECISION: settings.precision,
         }
         function = LambdaFunction(

@@ -13,6 +13,7 @@ from constructs import Construct
 
 from duetime.settings import Variable
 from infra.environments import FunctionName
+from infra.metric_sources import namespace_of, service_of
 from infra.removal_policies import removal_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
 
-NAMESPACE = "duetime"
 """Of the metrics of all functions."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
 """Functions that create tasks: they reject types that have no handler."""
@@ -148,14 +148,9 @@ def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
     )
 
 
-def service_of(name: FunctionName) -> str:
-    """What a function's log lines and metrics belong to."""
-    return f"duetime-{name}"
-
-
 def _observability(name: FunctionName, environment: Environment) -> dict[Variable, str]:
     return {
         Variable.SERVICE_NAME: service_of(name),
-        Variable.METRICS_NAMESPACE: NAMESPACE,
+        Variable.METRICS_NAMESPACE: namespace_of(environment),
         Variable.LOG_LEVEL: environment.log_level,
     }

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from aws_cdk import Annotations, CfnOutput, Stack
 
 from infra.alarms import Alarms
+from infra.dashboard import Dashboard, MetricNames
+from infra.environments import LOCAL
 from infra.event_intake import Intake
 from infra.functions import Functions, Stores
 from infra.http_api import HttpApi
@@ -39,14 +41,10 @@ class DuetimeStack(Stack):
         functions = Functions(self, "Functions", environment=environment, layers=versions, stores=stores)
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
-        alarms = Alarms(
-            self,
-            "Alarms",
-            environment=environment,
-            trigger=functions.trigger.function,
-            dead_letters=queues.dead_letters,
-            rejects=intake.rejects if intake else None,
-        )
+        names = MetricNames(environment, stores=stores, functions=functions, http=http)
+        alarms = Alarms(self, "Alarms", environment=environment, names=names)
+        if environment.name != LOCAL:
+            Dashboard(self, "Dashboard", environment=environment, names=names)
         # Printed by every deploy, before it begins.
         Annotations.of(self).add_info(_needs(environment))
         self._say(

@@ -53,10 +53,10 @@ class Cloud:
 class SilentTelemetry:
     """Forgets everything."""
 
-    def count(self, name: str, number: int = 1) -> None:
+    def count(self, name: str, number: int = 1, **dimension: str) -> None:
         """Forget a count."""
 
-    def measure(self, name: str, milliseconds: int) -> None:
+    def measure(self, name: str, milliseconds: int, **dimension: str) -> None:
         """Forget a length of time."""
 
     def note(self, text: str, **facts: object) -> None:

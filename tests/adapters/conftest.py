@@ -106,7 +106,7 @@ def key_store(request: pytest.FixtureRequest) -> KeyStore:
 def cursor_store(request: pytest.FixtureRequest) -> CursorStore:
     """An empty store of cursors."""
     cloud = cloud_of(request)
-    return DynamoCursorStore(cloud.dynamodb, cloud.table())
+    return DynamoCursorStore(cloud.dynamodb, cloud.table(), SILENT)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

@@ -8,6 +8,7 @@ import pytest
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.domain.dispatch.cursors import ALL, Cursors, Progress
 from duetime.domain.times import MINUTE
+from tests.adapters.clouds import SILENT
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def test_a_hold_that_seems_to_last_for_long_counts_for_nothing(cursor_store: Cur
 def test_older_code_may_read_on_in_between(moto_cloud: Cloud, moved_to: tuple[int, ...]) -> None:
     """It moves the minutes of the item only, and leaves the positions as they are: what either has done is done."""
     table = moto_cloud.table()
-    store = DynamoCursorStore(moto_cloud.dynamodb, table)
+    store = DynamoCursorStore(moto_cloud.dynamodb, table, SILENT)
     taken = store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     opened = Progress(100).begun(103, range(2)).moved(101, {0: None, 1: "K"}).moved(102, {0: None, 1: None})

@@ -110,7 +110,7 @@ def test_one_end_of_an_attempt_wins(engine_cloud: Cloud, rounds: int) -> None:
 @in_rounds
 def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
     """Of ticks that take a group of shards at once exactly one holds it."""
-    store = DynamoCursorStore(engine_cloud.dynamodb, engine_cloud.table())
+    store = DynamoCursorStore(engine_cloud.dynamodb, engine_cloud.table(), SILENT)
 
     def contend(number: int, who: int) -> bool:
         return store.take(number, f"{who}", HOME, HOME + MINUTE, Cursors.at((0, 0, 0, 0))) is not None

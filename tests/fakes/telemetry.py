@@ -7,7 +7,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.metrics import METRICS, Unit
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from duetime.domain.tasks.task import Task
@@ -16,19 +19,25 @@ if TYPE_CHECKING:
 
 @dataclass
 class FakeTelemetry:
-    """`duetime.ports.runtime.Telemetry` for a test to look at."""
+    """`duetime.ports.runtime.Telemetry` for a test to look at; it refuses what is not in the table of metrics.
+
+    Attributes:
+        counts: the counts, and those of each value of a dimension as `name{dimension=value}`.
+        measures: the lengths of time, each by its metric's name, and again with its dimension.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     measures: list[tuple[str, Millis]] = field(default_factory=list)
     notes: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
-    def count(self, name: str, number: int = 1) -> None:
+    def count(self, name: str, number: int = 1, **dimension: str) -> None:
         """Add to a count."""
-        self.counts[name] += number
+        for each in _names(name, Unit.COUNT, dimension):
+            self.counts[each] += number
 
-    def measure(self, name: str, milliseconds: Millis) -> None:
+    def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
         """Keep a length of time."""
-        self.measures.append((name, milliseconds))
+        self.measures += [(each, milliseconds) for each in _names(name, Unit.MILLISECONDS, dimension)]
 
     def note(self, text: str, **facts: object) -> None:
         """Keep a note."""
@@ -43,3 +52,10 @@ class FakeTelemetry:
 
     def flush(self) -> None:
         """Write nothing."""
+
+
+def _names(name: str, unit: Unit, dimension: Mapping[str, str]) -> list[str]:
+    metric = METRICS[name]
+    assert metric.unit is unit, name
+    assert set(dimension) <= {metric.dimension}, (name, dimension)
+    return [name, *(f"{name}{{{key}={value}}}" for key, value in dimension.items())]

@@ -39,6 +39,8 @@ EVERYWHERE = {
     Variable.SHARDS,
     Variable.LOOK_AHEAD_SECONDS,
     Variable.PRECISION,
+    Variable.METRIC_OWNERS,
+    Variable.METRIC_TYPES,
 }
 USED = {
     "api": EVERYWHERE

@@ -120,7 +120,7 @@ def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
     (alarm,) = [
         each
         for each in taking.properties("AWS::CloudWatch::Alarm").values()
-        if "GetAtt" in str(each["Dimensions"]) and referred(each["Dimensions"][0]["Value"]) == rejects
+        if "GetAtt" in str(each.get("Dimensions")) and referred(each["Dimensions"][0]["Value"]) == rejects
     ]
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 1)
     assert alarm["AlarmActions"]

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.settings import Variable
+from infra.alarm_list import RUNBOOK, alarms
 from infra.environments import environment_named
+from layers.build import ROOT
 from tests.infra.synthesis import Synthesis, referred
 
 if TYPE_CHECKING:
@@ -75,10 +79,76 @@ def test_handlers_that_cannot_be_imported_are_an_alarm(every: Synthesis) -> None
 
 
 def test_every_alarm_is_told_to_the_topic(every: Synthesis) -> None:
-    """No alarm goes off unheard: each one's action is the topic."""
+    """No alarm goes off unheard: its action is the topic, or it is a part of one whose action is."""
     (topic,) = every.of_type("AWS::SNS::Topic")
-    alarms = every.properties("AWS::CloudWatch::Alarm").values()
-    assert [[referred(action) for action in alarm["AlarmActions"]] for alarm in alarms] == [[topic]] * len(alarms)
+    composite = every.properties("AWS::CloudWatch::CompositeAlarm").values()
+    rules = json.dumps([each["AlarmRule"] for each in composite])
+    whole = [body for id_, body in every.properties("AWS::CloudWatch::Alarm").items() if f'"{id_}"' not in rules]
+    assert len(whole) >= 15
+    for alarm in (*whole, *composite):
+        assert [referred(action) for action in alarm["AlarmActions"]] == [topic]
+
+
+def test_a_service_level_alarms_by_two_windows_at_two_rates(cloud: Synthesis) -> None:
+    """Each of both levels has a fast and a slow alarm, which needs a long and a short window below its threshold."""
+    alarms = cloud.properties("AWS::CloudWatch::Alarm")
+    composite = cloud.properties("AWS::CloudWatch::CompositeAlarm")
+    assert len(composite) == 4
+    windows = {}
+    for id_, body in composite.items():
+        parts = [alarms[name] for name in alarms if f'"{name}"' in json.dumps(body["AlarmRule"])]
+        periods = {metric["Period"] for part in parts for metric in part["Metrics"] if "Period" in metric} | {
+            metric["MetricStat"]["Period"] for part in parts for metric in part["Metrics"] if "MetricStat" in metric
+        }
+        (threshold,) = {part["Threshold"] for part in parts}
+        assert {part["ComparisonOperator"] for part in parts} == {"LessThanThreshold"}
+        assert not any(part.get("AlarmActions") for part in parts)
+        windows[re.sub(r"^Alarms|[0-9A-F]{8}$", "", id_)] = (threshold, sorted(periods))
+    assert windows == {
+        "AcceptedBurnRateFast": (98.56, [300, 3600]),
+        "AcceptedBurnRateSlow": (99.4, [1800, 21600]),
+        "OnTimeBurnRateFast": (85.6, [300, 3600]),
+        "OnTimeBurnRateSlow": (94, [1800, 21600]),
+    }
+
+
+def test_the_embedded_aws_is_given_no_alarm_that_it_does_not_know(local: Synthesis) -> None:
+    """It has no metric math and no composite alarms."""
+    assert not local.of_type("AWS::CloudWatch::CompositeAlarm")
+    assert not any("Metrics" in alarm for alarm in local.properties("AWS::CloudWatch::Alarm").values())
+
+
+def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
+    """Whoever gets the mail finds what to do: the page has a section of that name, and no section for nothing."""
+    page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
+    found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
+    told = alarms(every.environment)
+    texts = [
+        alarm["AlarmDescription"]
+        for kind in ("Alarm", "CompositeAlarm")
+        for alarm in every.properties(f"AWS::CloudWatch::{kind}").values()
+        if not alarm["AlarmDescription"].startswith("Part of ")
+    ]
+    assert {text.partition(f"{RUNBOOK}#")[2] for text in texts} == {name.lower() for name in told.runbook_sections}
+    assert told.runbook_sections <= found
+
+
+def test_the_runbook_has_no_section_without_an_alarm() -> None:
+    """An alarm that goes takes its section along."""
+    page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
+    found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
+    assert found == alarms(replace(environment_named("prod"), intake_owner="events")).runbook_sections
+
+
+def test_no_alarm_mixes_the_environments_of_an_account(every: Synthesis) -> None:
+    """The functions of each environment write into a namespace of their own, and its alarms look at that one."""
+    variables = every.functions()["trigger"]["Environment"]["Variables"]
+    namespace = variables[Variable.METRICS_NAMESPACE.value]
+    assert namespace == f"duetime/{every.environment.name}"
+    found = {
+        alarm["Namespace"] for alarm in every.properties("AWS::CloudWatch::Alarm").values() if "Namespace" in alarm
+    }
+    assert found == {namespace, "AWS/Lambda", "AWS/SQS"}
 
 
 def test_alarms_may_publish_to_the_topic(every: Synthesis) -> None:

@@ -200,6 +200,10 @@ class Tasks(Scenario):
         """What all processes have counted."""
         return sum((facts.counts for facts in self._facts.values()), Counter[str]())
 
+    def measured(self, name: str) -> list[Millis]:
+        """What all processes have measured of a length of time: `lateness`, or of a split `wait{gate=lock}`."""
+        return [value for facts in self._facts.values() for each, value in facts.measures if each == name]
+
     def notes(self) -> list[str]:
         """What all processes have noted."""
         return [text for facts in self._facts.values() for text, _ in facts.notes]

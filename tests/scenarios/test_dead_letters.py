@@ -124,3 +124,4 @@ def test_a_dead_letter_of_a_pulled_task_is_sent_to_its_queue(tasks: Tasks) -> No
         tasks.run(MINUTE)
         (message,) = _queue(tasks, "pulled").messages
         assert task_id in message.body
+        assert tasks.counts()["dead_letters_sent_again"] == 1

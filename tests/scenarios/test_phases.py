@@ -164,6 +164,7 @@ def test_a_final_failure_is_undone_if_that_was_asked_for(tasks: Tasks) -> None:
         assert task.error is not None
         assert task.error.type == "ValueError"
         assert tasks.outcomes(task_id) == ["retried", "failed", "rolled_back"]
+        assert tasks.counts()["tasks_rolled_back"] == 1
 
 
 def test_a_final_failure_is_not_undone_unasked(tasks: Tasks) -> None:

@@ -135,6 +135,7 @@ def test_a_broken_execution_is_replaced_by_another(running: str) -> None:
             (f"{topology}-2", "SUCCEEDED"),
         ]
         assert sorted(graphs.ran) == sorted(DIAMOND)
+        assert sum(machine.facts.counts["topology_executions_lost"] for machine in graphs.machines) == 1
 
 
 def test_a_broken_execution_whose_nodes_have_all_ended_needs_no_other() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import duetime.ports
 import duetime.services
-from duetime.domain.tasks.attempt_results import Postponed, Skipped
+from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.services.start_gates import StartGates
 from tests.clocks import NOW
 from tests.domain.factories import task
@@ -68,8 +68,8 @@ class Gate:
 
 def test_the_first_gate_that_holds_a_task_decides() -> None:
     """Those before it let the task pass, those behind it are not asked; if all let it pass, it begins."""
-    open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted"))
+    open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted", SkipCode.DELETED))
     assert StartGates((open_, stopped, deleted)).held(task()) == Postponed(NOW, "stopped")
     assert (open_.asked, stopped.asked, deleted.asked) == (1, 1, 0)
-    assert StartGates((open_, deleted)).held(task()) == Skipped("deleted")
+    assert StartGates((open_, deleted)).held(task()) == Skipped("deleted", SkipCode.DELETED)
     assert StartGates((open_, open_)).held(task()) is None

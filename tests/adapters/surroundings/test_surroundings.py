@@ -95,7 +95,7 @@ def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
 
 def test_a_batch_writes_one_line_of_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     """Counts are summed, lengths of time listed, all in one line; nothing counted writes nothing."""
-    telemetry = PowertoolsTelemetry("worker", "duetime")
+    telemetry = PowertoolsTelemetry("worker", "duetime", {})
     telemetry.count("tasks_succeeded")
     telemetry.count("tasks_succeeded", 2)
     telemetry.count("tasks_failed", 0)

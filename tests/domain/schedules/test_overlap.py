@@ -9,7 +9,7 @@ import pytest
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.overlap import pauses_schedule, skip_reason, start_decision
+from duetime.domain.schedules.overlap import pauses_schedule, skipped, start_decision
 from duetime.domain.schedules.run_history import Activity
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import Postponed, Skipped
@@ -62,10 +62,10 @@ def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_trig
     """What its owner triggered runs whatever the timing is; what the timing placed runs only under its revision."""
     paused = replace(STORED, state=ScheduleState.PAUSED)
     changed = replace(STORED, revision=2)
-    assert skip_reason(STORED, REF) is None
-    assert skip_reason(paused, REF) is not None
-    assert skip_reason(changed, REF) is not None
-    assert skip_reason(paused, replace(REF, cause=Cause.BACKFILL)) is None
+    assert skipped(STORED, REF) is None
+    assert skipped(paused, REF) is not None
+    assert skipped(changed, REF) is not None
+    assert skipped(paused, replace(REF, cause=Cause.BACKFILL)) is None
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,10 @@ class Deployment:
     def _dispatching(self, ports: Any) -> Dispatcher:  # noqa: ANN401 - it stands in for every port
         fake: Any = FakeDynamoDB(self.now)
         table = new_table(fake)
-        cursors, shards = DynamoCursorStore(fake, table), Shards(DynamoShardStore(fake, table), ports, SHARDS)
+        cursors, shards = (
+            DynamoCursorStore(fake, table, self.facts),
+            Shards(DynamoShardStore(fake, table), ports, SHARDS),
+        )
         stores: Any = SimpleNamespace(tasks=ports, cursors=cursors)
         runtime = Runtime(ports, ports, ports, self.facts)
         due_messages = DueMessages(ports, ports, ports, runtime, LOOK_AHEAD, Precision.NORMAL)

@@ -38,8 +38,8 @@ MUTANTS = (
     Mutant(
         "occurrences that must not overlap do",
         "domain/schedules/overlap.py",
-        '        return StartDecision(Skipped(f"the run of {_nominal(active or buffered)} is still going"), activity)',
-        "        return StartDecision(None, activity)",
+        "return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)",
+        "return StartDecision(None, activity)",
     ),
     Mutant(
         "an occurrence that is to wait begins beside the one that goes on",
@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         "an occurrence of a deleted schedule runs",
         "services/schedules/overlap.py",
-        '            return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted")\n        if (reason',
-        "            return None\n        if (reason",
+        'return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted", SkipCode.DELETED)',
+        "return None",
     ),
     Mutant(
         "a backfill begins anew at each look",

@@ -78,6 +78,10 @@ class Variable(StrEnum):
     """Steady rate that the gateway keeps all callers together to, which answers tell; 0 if it is not known."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
     """ARN of the state machine that runs topologies; empty in functions that start none."""
+    METRIC_OWNERS = "DUETIME_METRIC_OWNERS"
+    """Owners, separated by spaces, whose tasks' failures have metrics of their own."""
+    METRIC_TYPES = "DUETIME_METRIC_TYPES"
+    """Types of tasks, separated by spaces, whose lateness and duration have metrics of their own."""
     SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
     """Powertools: the service a log line belongs to."""
     METRICS_NAMESPACE = "POWERTOOLS_METRICS_NAMESPACE"
@@ -249,6 +253,12 @@ class Settings:
     def metrics_namespace(self) -> str:
         """The CloudWatch namespace of the metrics."""
         return self.environ.get(Variable.METRICS_NAMESPACE, "") or "duetime"
+
+    @property
+    def metric_values(self) -> dict[str, frozenset[str]]:
+        """The values of the dimensions of metrics that may have any, by the dimension: only these are kept apart."""
+        variables = {"owner": Variable.METRIC_OWNERS, "type": Variable.METRIC_TYPES}
+        return {name: frozenset(self.environ.get(variable, "").split()) for name, variable in variables.items()}
 
     def _required(self, variable: Variable) -> str:
         value = self.environ.get(variable, "")

@@ -71,7 +71,9 @@ class Composition:
     def telemetry(self) -> FlushedTelemetry:
         """Logs and metrics; the handler flushes them."""
         settings = self.settings
-        return self.platform.telemetry or PowertoolsTelemetry(settings.service_name, settings.metrics_namespace)
+        return self.platform.telemetry or PowertoolsTelemetry(
+            settings.service_name, settings.metrics_namespace, settings.metric_values
+        )
 
     @cached_property
     def runtime(self) -> Runtime:

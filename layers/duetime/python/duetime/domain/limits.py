@@ -351,5 +351,9 @@ SHARDS_SETTLE = HOUR
 read it by then."""
 SHARDS_KNOWN = 10 * MINUTE
 """How long a process caches the number of shards, for ids that must be reproducible."""
+MAX_METRIC_VALUES = 20
+"""Owners, and types of tasks, that can have metrics of their own: CloudWatch bills each one."""
+ON_TIME = SECOND
+"""An attempt that starts at most this long after its planned start is counted as on time."""
 OWNER_SPREAD = 16
 """Partitions of the list of one owner. A constant: another value requires the index to be rewritten."""

@@ -84,12 +84,12 @@ class Process(Protocol):
 class Telemetry(Protocol):
     """Counts and measures, written out once per invocation."""
 
-    def count(self, name: str, number: int = 1) -> None:
-        """Add to a count."""
+    def count(self, name: str, number: int = 1, **dimension: str) -> None:
+        """Add to a count, and to that of one value of its dimension if that is named."""
         ...
 
-    def measure(self, name: str, milliseconds: Millis) -> None:
-        """Note one length of time."""
+    def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
+        """Note one length of time, also for one value of its dimension if that is named."""
         ...
 
     def note(self, text: str, **facts: object) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
     from duetime.domain.times import Millis
+    from duetime.ports.runtime import Telemetry
 
 _MINUTES, _EPOCH, _HOLDER, _HELD_UNTIL, _POSITIONS = "m", "e", "h", "u", "o"
 _SORT = "cursors"
@@ -35,9 +36,10 @@ _TRIES = 5
 class DynamoCursorStore:
     """`duetime.ports.dispatch.CursorStore` over the tasks table."""
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry) -> None:
         self._client = client
         self._table = table
+        self._telemetry = telemetry
 
     def take(self, group: int, holder: str, now: Millis, until: Millis, first: Cursors) -> Cursors | None:
         """Take a group for reading until the given instant, if nobody else holds it."""
@@ -75,6 +77,7 @@ class DynamoCursorStore:
                 return None
         taken = _cursors(answer["Attributes"])
         ahead = _ahead(now, answer["ResponseMetadata"])
+        self._telemetry.measure("clock_skew", abs(ahead))
         if abs(ahead) > CLOCK_TOLERANCE:
             self.advance(group, taken, 0)
             raise ClockWrong(ahead)

@@ -96,7 +96,7 @@ class DynamoStores:
     @cached_property
     def cursors(self) -> DynamoCursorStore:
         """How far the minutes of each group of shards have been read."""
-        return DynamoCursorStore(self._client, self._table)
+        return DynamoCursorStore(self._client, self._table, self._runtime.telemetry)
 
     @cached_property
     def shards(self) -> DynamoShardStore:

@@ -17,7 +17,7 @@ from duetime.domain.explanations.gate import (
     OtherTasks,
     SetSwitch,
 )
-from duetime.domain.schedules.overlap import may_overlap, skip_reason
+from duetime.domain.schedules.overlap import may_overlap, skipped
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def _of_schedule(task: Task, facts: Facts) -> Iterator[Gate]:
     if stored is None or stored.mark != ref.mark:
         yield _ahead(GateName.SCHEDULE, f"The schedule {ref.schedule!r} was deleted: this run will be skipped.")
         return
-    if (reason := skip_reason(stored, ref)) is not None:
+    if (skip := skipped(stored, ref)) is not None:
         holding = HoldingSchedule(stored.name, stored.state, stored.paused_reason, stored.updated_at)
         why = f" ({stored.paused_reason})" if stored.paused_reason else ""
-        yield _ahead(GateName.SCHEDULE, f"{_capital(reason)}{why}: this run will be skipped.", holding)
+        yield _ahead(GateName.SCHEDULE, f"{_capital(skip.reason)}{why}: this run will be skipped.", holding)
     elif facts.earlier_runs and not may_overlap(stored):
         tasks = ", ".join(f"{each.task_id} ({each.state})" for each in facts.earlier_runs)
         text = f"An earlier run of the schedule {stored.name!r} has not ended: {tasks}."

@@ -9,7 +9,7 @@ from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.attempt_results import Postponed, Skipped
+from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.times import to_iso
@@ -40,14 +40,15 @@ def may_overlap(stored: StoredSchedule) -> bool:
     return stored.spec.overlap is Overlap.ALLOW_ALL and not stored.is_permanent
 
 
-def skip_reason(stored: StoredSchedule, schedule_ref: ScheduleRef) -> str | None:
+def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
     """Why an occurrence is skipped, whatever else runs; one that its owner triggered or backfilled never is."""
     if schedule_ref.cause is not Cause.SCHEDULE:
         return None
     if stored.state is ScheduleState.PAUSED:
-        return f"the schedule {stored.name!r} is paused"
+        return Skipped(f"the schedule {stored.name!r} is paused", SkipCode.PAUSED)
     if schedule_ref.revision != stored.revision_of(schedule_ref.nominal):
-        return f"the schedule {stored.name!r} was changed or paused after this was placed"
+        reason = f"the schedule {stored.name!r} was changed or paused after this was placed"
+        return Skipped(reason, SkipCode.CHANGED)
     return None
 
 
@@ -67,10 +68,11 @@ def start_decision(
     if active is None and buffered is None:
         return StartDecision(None, replace(activity, active=task.id, buffered=None))
     if stored.spec.overlap is not Overlap.BUFFER_ONE and not stored.is_permanent:
-        return StartDecision(Skipped(f"the run of {_nominal(active or buffered)} is still going"), activity)
+        reason = f"the run of {_nominal(active or buffered)} is still going"
+        return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
     if active is not None and buffered is not None:
         reason = f"the run of {_nominal(active)} is still going, and that of {_nominal(buffered)} waits"
-        return StartDecision(Skipped(reason), activity)
+        return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
     # If the active one has ended, the one that waits is next, and this one takes its place in the buffer.
     first = activity.active if buffered is None else buffered.id
     verdict = Postponed(now + OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(active or buffered)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import (
@@ -82,15 +83,33 @@ class Postponed:
     reason: str
 
 
+class SkipCode(StrEnum):
+    """Why an occurrence is skipped.
+
+    Attributes:
+        DELETED: its schedule was deleted.
+        PAUSED: its schedule is paused.
+        CHANGED: its schedule was changed, or paused and resumed, after it was placed.
+        OVERLAP: a previous run of its schedule goes on.
+    """
+
+    DELETED = "deleted"
+    PAUSED = "paused"
+    CHANGED = "changed"
+    OVERLAP = "overlap"
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """The target was not called, and will not be: the task's schedule does not want it any more.
 
     Attributes:
         reason: why, in words a user understands.
+        code: the same, for programs.
     """
 
     reason: str
+    code: SkipCode
 
 
 SKIPPED = "Skipped"

@@ -32,6 +32,7 @@ from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.services.content_retention import let_expire
+from duetime.services.outcomes import attempt_metrics
 from duetime.services.outcomes.suspended_attempts import write_deferral, write_pause
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class OutcomeWriter:
         if task.started_at == task.run_at and not task.awaiting_notification:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
-        self.runtime.telemetry.count("tasks_postponed")
+        attempt_metrics.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
         # A topology's own run has its nodes stopped; its next attempt heeds what was requested of this one.
@@ -138,7 +139,7 @@ class OutcomeWriter:
             sets["started_at"] = None
         end = self.stores.tasks.apply(Write(task.id, Move.SKIP, self.runtime.nonce(), Guard(fence=task.fence), sets))
         if isinstance(end, Applied):
-            self.runtime.telemetry.count("tasks_skipped")
+            self.runtime.telemetry.count("tasks_skipped", reason=skipped.code)
             let_expire(self.stores.contents, end.task, now + self.retention)
         return end
 
@@ -176,7 +177,7 @@ class OutcomeWriter:
         write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
-            self.runtime.telemetry.count(f"tasks_{end.task.state}")
+            attempt_metrics.count_outcome(self.runtime.telemetry, end.task)
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
@@ -226,7 +227,7 @@ class OutcomeWriter:
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if is_cancelled(task, result):
             return self.end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
-        self.runtime.telemetry.count("tasks_retried")
+        attempt_metrics.count_retry(self.runtime, at)
         return result
 
     def undo(self, task: Task, sets: TaskChanges, lingers_until: Millis | None = None) -> WriteResult:

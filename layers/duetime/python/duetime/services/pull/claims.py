@@ -26,7 +26,7 @@ from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Outgoing
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
-from duetime.services.outcomes import lost_attempts
+from duetime.services.outcomes import attempt_metrics, lost_attempts
 from duetime.services.pull.messages import ClaimedDelivery, Leased
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class LeaseClaims:
         if not isinstance(result, Applied):
             return self._refused(result.task, delivery)
         task = result.task
+        attempt_metrics.count_claim(self.runtime.telemetry, task, claimant.now)
         try:
             return self._begun(task, wanted, delivery)
         except Unavailable as error:
@@ -113,7 +114,7 @@ class LeaseClaims:
             end = self.outcome_writer.finish(Run(task, now, now), failed, RUN_ONLY)
             self.pull_locks.give_back(task)
             return self._ended(end)
-        self.runtime.telemetry.measure("lateness", max(0, now - task.next_at))
+        attempt_metrics.count_start(self.runtime.telemetry, task, now)
         key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 

@@ -103,7 +103,7 @@ class LeaseReports:
         end = self.outcome_writer.finish(Run(task, started, max(now, started)), ending, RUN_ONLY)
         if not isinstance(end, Applied):
             return self._repeated(self._read(caller, key), key, ending)
-        self.runtime.telemetry.measure("duration", max(0, now - started))
+        self.runtime.telemetry.measure("duration", max(0, now - started), type=task.type)
         is_open = end.task.is_terminal and end.task.finished_at is None
         if is_open:
             self.outcome_writer.completion.close(end.task)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
-from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skip_reason, start_decision
+from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skipped, start_decision
 from duetime.domain.schedules.permanent_runs import continued, ended_at, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.attempt_results import Postponed, Skipped
+from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import STARTABLE, Move, State
 from duetime.services.schedules.occurrence_tasks import Due
@@ -52,10 +52,10 @@ class OverlapControl:
             return None
         stored, activity = self.stores.schedules.read(task.owner, schedule_ref.schedule)
         if stored is None or stored.mark != schedule_ref.mark:
-            return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted")
-        if (reason := skip_reason(stored, schedule_ref)) is not None:
-            self._remark(task, reason, once=True)
-            return Skipped(reason)
+            return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted", SkipCode.DELETED)
+        if (unwanted := skipped(stored, schedule_ref)) is not None:
+            self._remark(task, unwanted.reason, once=True)
+            return unwanted
         if schedule_ref.cause is Cause.BACKFILL or may_overlap(stored):
             return None
         verdict = self._by_overlap(task, stored, activity)
@@ -90,7 +90,7 @@ class OverlapControl:
                 return decision.verdict
             found, activity = self.stores.schedules.read(stored.owner, stored.name)
             if found is None or found.uid != stored.uid:
-                return Skipped(f"the schedule {stored.name!r} was deleted")
+                return Skipped(f"the schedule {stored.name!r} was deleted", SkipCode.DELETED)
         raise Unavailable(f"the occurrences of {stored.name!r} were written by others again and again")
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:

@@ -47,6 +47,7 @@ class RecoveryScan:
         now = self.runtime.now()
         entries = self._entries(items)
         overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]
+        self.runtime.telemetry.measure("oldest_due", now - min([now, *(each.next_at for each in overdue)]))
         wanted = {queue: wants(queue) for queue in sorted({queue_of(each) for each in overdue})}
         overdue = [each for each in overdue if wanted[queue_of(each)]]
         left = [each for each in overdue if is_left_behind(each, now)]

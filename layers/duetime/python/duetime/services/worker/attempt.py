@@ -31,6 +31,7 @@ from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.tracebacks import places_of
 from duetime.services.content_retention import retain_paused
+from duetime.services.outcomes.attempt_metrics import count_claim
 from duetime.services.worker.target_caller import timeout
 
 if TYPE_CHECKING:
@@ -112,13 +113,15 @@ class AttemptRunner:
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
-        if message.due - self.runtime.now() > MAX_HOLD:
+        received = self.runtime.now()
+        if message.due - received > MAX_HOLD:
             return RedeliverMessage(message.due - SECOND, "not due")
         self.runtime.clock.sleep_until(message.due - CLAIM_LEAD)
         if watch.is_closing_time():
             return self._later("the worker is ending")
         result = self.stores.tasks.apply(self._claimant(watch).claim(message, self.runtime.nonce()))
         if isinstance(result, Applied):
+            count_claim(self.runtime.telemetry, result.task, received)
             return self._through(delivery_state, result.task, watch)
         taken = self._take_over(delivery_state, result.task, watch)
         return self._through(delivery_state, taken.task, watch) if isinstance(taken, Applied) else taken

@@ -13,7 +13,7 @@ from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import LockScope, RequestedAction
 from duetime.domain.topologies.watchdog_times import deferred_until
-from duetime.services.outcomes import lost_attempts
+from duetime.services.outcomes import attempt_metrics, lost_attempts
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
@@ -58,7 +58,7 @@ class AttemptPhases:
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
         started = self.runtime.now()
-        self.runtime.telemetry.measure("lateness", max(0, started - task.next_at))
+        attempt_metrics.count_start(self.runtime.telemetry, task, started)
         ending = self._ending(delivery_state, task, phases, watch)
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):
@@ -66,7 +66,7 @@ class AttemptPhases:
         if isinstance(ending, Deferred):
             ending = self._keep_locks(delivery_state, task, deferred_until(task, started))
         run = Run(task, started, self.runtime.now(), delivery_state.progress)
-        self.runtime.telemetry.measure("duration", run.ended_at - run.started_at)
+        self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
         return self.write(task, run, ending)
 
     def roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:

@@ -129,7 +129,7 @@ class _Batch:
         if task is None or delivery_state.ended:
             return
         if self.renewal.finds_it_lost(task, delivery_state) and not delivery_state.ended:
-            self._doom(self.inside.runtime.now(), "a lease was lost", delivery_state)
+            self._lose("a lease was lost", delivery_state)
 
     def _is_overdue(self, delivery_state: DeliveryState) -> bool:
         end = delivery_state.overdue_at()
@@ -151,7 +151,12 @@ class _Batch:
                 and not delivery_state.ended
                 and now >= delivery_state.leased_until - PROCESS_END_TIME - _LOOK_INTERVAL
             ):
-                self._doom(now, "a lease could not be renewed", delivery_state)
+                self._lose("a lease could not be renewed", delivery_state)
+
+    def _lose(self, reason: str, delivery_state: DeliveryState) -> None:
+        """End the process for a lease that is another's by now, or soon will be."""
+        self.inside.runtime.telemetry.count("leases_lost")
+        self._doom(self.inside.runtime.now(), reason, delivery_state)
 
     def _doom(self, until: Millis, reason: str, delivery_state: DeliveryState) -> None:
         if self.doomed_until is None:

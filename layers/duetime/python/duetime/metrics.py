@@ -1,0 +1,159 @@
+"""The metrics that the functions write, each written down once.
+
+Dashboards, alarms and the reference page are made of this table; the functions themselves name a metric where they
+count it and do not import this module. A test fails for a name that is counted and is not here, and the other way
+round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Unit(StrEnum):
+    """CloudWatch's names of the units."""
+
+    COUNT = "Count"
+    MILLISECONDS = "Milliseconds"
+
+
+class Dimension(StrEnum):
+    """What a metric may be split by, besides the function that writes it. Each value is billed as a metric."""
+
+    GATE = "gate"
+    """What a task waits for: one of the codes of `waiting_for.reason`, or `queue`, `lease` or `retry`."""
+    REASON = "reason"
+    """Why something was not done: one of a fixed list."""
+    OWNER = "owner"
+    """Owner of a task; only those that the setting `metric_owners` names have a metric of their own."""
+    TYPE = "type"
+    """Type of a task; only those that the setting `metric_types` names have a metric of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric.
+
+    Attributes:
+        unit: of its values.
+        functions: who writes it.
+        meaning: what one of its values says.
+        dimension: what it may be split by, besides the function; the whole is always written, too.
+    """
+
+    unit: Unit
+    functions: tuple[str, ...]
+    meaning: str
+    dimension: Dimension | None = None
+
+
+def _count(functions: str, meaning: str, dimension: Dimension | None = None) -> Metric:
+    return Metric(Unit.COUNT, tuple(functions.split()), meaning, dimension)
+
+
+def _time(functions: str, meaning: str, dimension: Dimension | None = None) -> Metric:
+    return Metric(Unit.MILLISECONDS, tuple(functions.split()), meaning, dimension)
+
+
+_ANYWHERE = "api worker deadletter topology"
+
+METRICS: Mapping[str, Metric] = {
+    # Tasks and their attempts.
+    "lateness": _time(
+        "worker api",
+        "from the planned start of an attempt to its start; the number of its values is the number of starts",
+        Dimension.TYPE,
+    ),
+    "started_on_time": _count("worker api", "attempts that started at most one second after their planned start"),
+    "wait": _time(
+        "worker api topology",
+        "how long a due task waits: until a worker receives it (`queue`), until another one takes it over from a worker"
+        " that vanished (`lease`), or until its next check, because of a lock, a switch, a retry and so on",
+        Dimension.GATE,
+    ),
+    "duration": _time("worker api", "how long a target ran in one attempt", Dimension.TYPE),
+    "tasks_succeeded": _count(_ANYWHERE, "tasks that succeeded"),
+    "tasks_failed": _count(_ANYWHERE, "tasks that failed finally: no attempt is left", Dimension.OWNER),
+    "tasks_cancelled": _count(_ANYWHERE, "tasks that were cancelled while an attempt ran, or was about to"),
+    "tasks_rolled_back": _count(_ANYWHERE, "tasks that were rolled back"),
+    "tasks_retried": _count(_ANYWHERE, "attempts after which another one was scheduled"),
+    "attempts_failed": _count(_ANYWHERE, "attempts that failed, retried ones included"),
+    "attempts_lost": _count("worker api", "attempts whose worker vanished, found when the task was claimed again"),
+    "leases_lost": _count("worker", "leases that a worker lost, or could not renew in time: it ends its process"),
+    "tasks_postponed": _count(_ANYWHERE, "checks of tasks that could not start: `wait` says by what"),
+    "tasks_deferred": _count("worker", "attempts whose target accepted the work and notifies later"),
+    "tasks_skipped": _count(
+        "worker api",
+        "occurrences that were dropped when they were claimed: `deleted`, `paused` or `changed` is their schedule,"
+        " or its previous run goes on (`overlap`)",
+        Dimension.REASON,
+    ),
+    "claims_rejected": _count(
+        "worker api", "claims and outcomes that the record rejected: duplicates, stale messages, takeovers"
+    ),
+    "calls_not_sent": _count(
+        "worker", "calls that were not sent because the egress function or an AWS service was throttled"
+    ),
+    "handlers_unavailable": _count("worker", "tasks that wait because the package of handlers cannot be imported"),
+    "circuits_opened": _count("worker", "circuit breakers of HTTP hosts that opened"),
+    "circuits_closed": _count("worker", "circuit breakers of HTTP hosts that closed"),
+    "callbacks_failed": _count(
+        _ANYWHERE, "callbacks that failed after all retries, or for which no time was left; the outcome does not change"
+    ),
+    "cleanups_failed": _count("worker", "targets whose `clean` failed; the outcome does not change"),
+    "locks_handed_on": _count(_ANYWHERE, "locks that were reserved for the next waiting task"),
+    "leases_too_late": _count(
+        "api", "leases that were not returned to a pull worker because less than half of their time was left"
+    ),
+    "topology_executions_lost": _count("worker", "executions of topologies that failed and are replaced"),
+    "processes_ended": _count(
+        "worker", "times a worker ended its own process: a target did not end in time, or a lease was lost"
+    ),
+    # The trigger.
+    "dispatched": _count("trigger", "messages sent when a minute is first read"),
+    "cursor_lag": _time(
+        "trigger", "by how much the first read of minutes is behind the clock; zero while it keeps its look-ahead"
+    ),
+    "oldest_due": _time(
+        "trigger", "how long the oldest task that a recovery scan found open has been due; zero if it found none"
+    ),
+    "timers_recovered": _count("trigger", "messages that a recovery scan sent again: one was lost or is late"),
+    "recovery_scans_waiting": _count("trigger", "queues that a recovery scan skipped because of their backlog"),
+    "messages_unsent": _count("trigger", "messages that SQS did not acknowledge; the next tick sends them"),
+    "clock_skew": _time(
+        "trigger", "difference between the function's clock and that of DynamoDB, which it tells to the second"
+    ),
+    "clock_wrong": _count("trigger", "ticks that did nothing, because that difference was more than 30 s"),
+    "shard_groups_held": _count("trigger", "ticks that found another one running"),
+    "shard_groups_taken_over": _count(
+        "trigger", "ticks that took so long that another one took over; their work counts"
+    ),
+    # Schedules.
+    "occurrences": _count("trigger", "tasks that expansions of schedules created"),
+    "occurrences_missed": _count(
+        "trigger api", "occurrences of schedules that were missed, whether or not the latest is caught up"
+    ),
+    "expansions_failed": _count("trigger api", "expansions of schedules that failed; should be zero"),
+    # The other functions.
+    "dead_letters_sent_again": _count("deadletter", "dead letters whose task was enqueued again"),
+    "dead_letter_errors": _count("deadletter", "dead letters that failed in duetime's own code; should be zero"),
+    "worker_errors": _count("worker api", "deliveries that failed in duetime's own code; should be zero"),
+    "unreadable": _count(
+        "api worker trigger deadletter bulk topology",
+        "messages in an unknown format, and items that this version cannot read",
+    ),
+    "long_polls_refused": _count(
+        "api", "requests that got an immediate response instead of waiting, because of the limit `long_polls`"
+    ),
+    "intake_tasks": _count("intake", "events that became tasks, including repeats"),
+    "intake_refused": _count("intake", "events that are not valid tasks"),
+}
+"""Every metric, by its name."""
+
+NAMESPACE = "duetime"
+"""What the CloudWatch namespace of the metrics begins with; the name of the environment follows."""

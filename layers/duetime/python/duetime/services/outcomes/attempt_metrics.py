@@ -1,0 +1,70 @@
+"""What starts, waits and ends of attempts add to the metrics, whoever makes the attempts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import ON_TIME
+from duetime.domain.tasks.attempt_outcomes import Run
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.wait_reasons import wait_reason
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.attempt_results import Postponed
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime, Telemetry
+
+RETRY, QUEUE, LEASE = "retry", "queue", "lease"
+"""What a task waits for although nothing holds it back; the other gates are the codes of its wait reason."""
+
+
+def count_start(telemetry: Telemetry, task: Task, started: Millis) -> None:
+    """An attempt starts.
+
+    Args:
+        telemetry: where it is counted.
+        task: the record as it was claimed.
+        started: when it starts.
+    """
+    late = max(0, started - task.next_at)
+    telemetry.measure("lateness", late, type=task.type)
+    telemetry.count("started_on_time", int(late <= ON_TIME))
+
+
+def count_claim(telemetry: Telemetry, task: Task, received: Millis) -> None:
+    """A task was claimed.
+
+    Args:
+        telemetry: where it is counted.
+        task: the record as it was claimed.
+        received: when its message came; also before it is due.
+    """
+    lost = len(Run(task, received, received).history_before) - len(task.attempt_history)
+    telemetry.count("attempts_lost", lost)
+    if (waited := received - task.next_at) > 0:
+        telemetry.measure("wait", waited, gate=LEASE if lost else QUEUE)
+
+
+def count_postponed(runtime: Runtime, held: Postponed) -> None:
+    """A check of a task has found that it cannot start."""
+    runtime.telemetry.count("tasks_postponed")
+    _measure_wait(runtime, held.until, wait_reason(held.reason))
+
+
+def count_retry(runtime: Runtime, at: Millis) -> None:
+    """Another attempt is scheduled for then."""
+    runtime.telemetry.count("tasks_retried")
+    _measure_wait(runtime, at, RETRY)
+
+
+def count_outcome(telemetry: Telemetry, task: Task) -> None:
+    """A task has an outcome."""
+    if task.state is State.FAILED:
+        telemetry.count("tasks_failed", owner=task.owner)
+    else:
+        telemetry.count(f"tasks_{task.state}")
+
+
+def _measure_wait(runtime: Runtime, until: Millis, gate: str) -> None:
+    runtime.telemetry.measure("wait", max(0, until - runtime.now()), gate=gate)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pytest
+
+SHOWN = {"owner": frozenset({"acme"})}
+
+
+def written(capsys: pytest.CaptureFixture[str], telemetry: PowertoolsTelemetry) -> list[dict[str, Any]]:
+    """The lines that a flush writes."""
+    telemetry.flush()
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def directive(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a line tells CloudWatch to make of it."""
+    (found,) = line["_aws"]["CloudWatchMetrics"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_line_says_what_cloudwatch_is_to_read_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Namespace, dimensions and units are as the embedded metric format wants them."""
+    telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
+    telemetry.count("tasks_succeeded", 3)
+    telemetry.measure("lateness", 7)
+    (line,) = written(capsys, telemetry)
+    assert line["service"] == "duetime-worker"
+    assert directive(line) == {
+        "Namespace": "duetime",
+        "Dimensions": [["service"]],
+        "Metrics": [{"Name": "tasks_succeeded", "Unit": "Count"}, {"Name": "lateness", "Unit": "Milliseconds"}],
+    }
+    assert (line["tasks_succeeded"], line["lateness"]) == ([3], [7])
+
+
+def test_a_dimension_has_a_line_of_its_own_that_counts_for_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is split is written once a value of its dimension, and CloudWatch adds it to the whole as well."""
+    telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
+    telemetry.measure("wait", 5, gate="lock")
+    telemetry.measure("wait", 6, gate="lock")
+    telemetry.measure("wait", 7, gate="retry")
+    telemetry.count("tasks_succeeded")
+    found = {line.get("gate", ""): line for line in written(capsys, telemetry)}
+    assert found.keys() == {"", "lock", "retry"}
+    assert (found["lock"]["wait"], found["retry"]["wait"]) == ([5, 6], [7])
+    assert directive(found["lock"])["Dimensions"] == [["service"], ["service", "gate"]]
+    assert "wait" not in found[""]
+
+
+def test_only_owners_that_are_named_have_metrics_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Any number of owners makes no more metrics than the settings name: the others count for the whole only."""
+    telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
+    for number in range(50):
+        telemetry.count("tasks_failed", owner=f"stranger-{number}")
+    telemetry.count("tasks_failed", owner="acme")
+    found = {line.get("owner", ""): line for line in written(capsys, telemetry)}
+    assert {owner: line["tasks_failed"] for owner, line in found.items()} == {"": [50], "acme": [1]}
+
+
+def test_no_value_is_left_out_of_a_long_list(capsys: pytest.CaptureFixture[str]) -> None:
+    """More values than one line may hold are written in several lines, none of them with more than a hundred."""
+    telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
+    for number in range(250):
+        telemetry.measure("lateness", number)
+    telemetry.count("tasks_succeeded", 2)
+    lines = written(capsys, telemetry)
+    assert [len(line["lateness"]) for line in lines] == [100, 100, 50]
+    assert sorted(value for line in lines for value in line["lateness"]) == list(range(250))
+    assert [line["tasks_succeeded"] for line in lines if "tasks_succeeded" in line] == [[2]]
+
+
+def test_no_line_has_more_metrics_than_cloudwatch_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    """A hundred metrics stand in one line at the most; none is left out."""
+    telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
+    for number in range(150):
+        telemetry.count(f"metric_{number}")
+    lines = written(capsys, telemetry)
+    assert [len(directive(line)["Metrics"]) for line in lines] == [100, 50]

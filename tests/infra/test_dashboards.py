@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.metrics import METRICS
+from infra.environments import UnsafeEnvironment, environment_named
+from infra.figures import Expression
+from infra.grafana import PATH, dashboard, text
+from infra.metric_sources import own
+from infra.panels import sections
+from infra.prices import PRICES
+from layers.build import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from infra.metric_sources import Source
+    from tests.infra.synthesis import Synthesis
+
+PROD = environment_named("prod")
+NOT_SHOWN: dict[str, str] = {}
+"""Metrics that no panel shows, each with the reason."""
+NAME = re.compile(r"\b[a-z]\d*\b")
+"""A metric's name in a formula."""
+
+
+def sources() -> list[Source]:
+    """Every metric of every panel."""
+    return [source for section in sections(PROD) for panel in section.panels for source in panel.sources]
+
+
+def widgets(body: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
+    """The text of a dashboard whose names of resources are not known yet."""
+    parts = body["Fn::Join"][1]
+    return "".join(part if isinstance(part, str) else "name" for part in parts)
+
+
+def test_every_metric_is_on_a_panel_or_excused() -> None:
+    """Nothing is written, and paid for, that nobody sees."""
+    shown = {source.name for source in sources() if not source.namespace}
+    assert set(METRICS) - shown == set(NOT_SHOWN)
+
+
+def test_every_panel_shows_what_is_written() -> None:
+    """A panel of the functions' own metrics names one that this function writes, by a dimension that it has."""
+    for source in sources():
+        if not source.namespace:
+            function = source.dimensions["service"].removeprefix("duetime-")
+            assert function in METRICS[source.name].functions
+            assert set(source.dimensions) - {"service"} <= {METRICS[source.name].dimension}
+    with pytest.raises(ValueError, match="trigger does not write lateness"):
+        own("lateness", "p50", "trigger")
+
+
+def test_every_formula_uses_the_metrics_that_it_is_given() -> None:
+    """No name in a formula is without a metric, and no metric is read for nothing."""
+    lines = [line for section in sections(PROD) for panel in section.panels for line in panel.lines]
+    for line in lines:
+        if isinstance(line, Expression):
+            assert set(NAME.findall(line.formula)) == set(line.sources)
+
+
+def test_no_panel_has_two_lines_of_one_name() -> None:
+    """Each line of a panel can be told from the others."""
+    for section in sections(PROD):
+        for panel in section.panels:
+            labels = [line.label for line in panel.lines]
+            assert len(set(labels)) == len(labels), panel.title
+
+
+def test_the_file_for_grafana_says_what_the_code_says() -> None:
+    """Run `make docs` when this fails."""
+    assert PATH.read_text(encoding="utf-8") == text()
+
+
+def test_grafana_is_told_of_every_variable_and_no_panel_overlaps() -> None:
+    """Every name that is left open can be filled in, and panels lie side by side."""
+    body = dashboard()
+    known = {each["name"] for each in body["templating"]["list"]}
+    used = set(re.findall(r"\$\{?(\w+)", json.dumps(body["panels"])))
+    assert used == known
+    places = [tuple(each["gridPos"][key] for key in "xywh") for each in body["panels"]]
+    assert not list(_overlapping(places))
+    assert len({each["id"] for each in body["panels"]}) == len(places)
+
+
+def _overlapping(places: list[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    for number, one in enumerate(places):
+        for other in places[number + 1 :]:
+            apart = [one[n] + one[n + 2] <= other[n] or other[n] + other[n + 2] <= one[n] for n in (0, 1)]
+            if not any(apart):
+                yield one, other
+
+
+def test_cloudwatch_is_given_the_same_panels(cloud: Synthesis) -> None:
+    """One dashboard an environment, named after it, with every panel of the list."""
+    (properties,) = cloud.properties("AWS::CloudWatch::Dashboard").values()
+    assert properties["DashboardName"] == f"duetime-{cloud.environment.name}"
+    body = json.loads(widgets(properties["DashboardBody"]))
+    titles = [widget["properties"]["title"] for widget in body["widgets"] if widget["type"] == "metric"]
+    panels = [panel for section in sections(cloud.environment) for panel in section.panels]
+    assert titles == [f"{panel.title}: {panel.meaning}" for panel in panels]
+    assert "$" not in re.sub(r"US \$", "", widgets(properties["DashboardBody"]))
+
+
+def test_the_embedded_aws_has_no_dashboard(local: Synthesis) -> None:
+    """Nothing there shows it."""
+    assert not local.of_type("AWS::CloudWatch::Dashboard")
+
+
+def test_owners_and_types_that_are_named_are_shown() -> None:
+    """They are on the panels of final failures, lateness and duration."""
+    environment = replace(PROD, metric_owners=("acme",), metric_types=("report",))
+    named = [
+        (source.name, source.dimensions["owner" if "owner" in source.dimensions else "type"])
+        for section in sections(environment)
+        for panel in section.panels
+        for source in panel.sources
+        if {"owner", "type"} & set(source.dimensions)
+    ]
+    assert {("lateness", "report"), ("duration", "report"), ("tasks_failed", "acme")} == set(named)
+
+
+@pytest.mark.parametrize("values", [tuple(f"owner-{n}" for n in range(21)), ("a b",), ("",)])
+def test_owners_with_metrics_of_their_own_are_few(values: tuple[str, ...]) -> None:
+    """CloudWatch bills each value of a dimension: more than the limit, or no name at all, is refused."""
+    with pytest.raises(UnsafeEnvironment, match="metrics of their own"):
+        replace(PROD, metric_owners=values)
+
+
+def test_prices_are_those_of_the_page_on_costs() -> None:
+    """The dashboard calculates with the prices that the page says are assumed."""
+    page = (ROOT / "docs/reference/costs.md").read_text(encoding="utf-8")
+    assert f"${PRICES.write_unit * 1e6:.3f} per million write units" in page
+    assert f"${PRICES.read_unit * 1e6:.3f} per million read units" in page
+    assert f"${PRICES.queue_request * 1e6:.2f} per million requests" in page
+    assert f"${PRICES.function_request * 1e6:.2f} per million requests" in page
+    assert f"${PRICES.gigabyte_second:.10f} per GB-second" in page

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.states import TERMINAL
+from duetime.metrics import METRICS, Unit
+from infra.environments import FunctionName
+from layers.build import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCES = ("layers/duetime/python/duetime", "functions")
+UNITS = {"count": Unit.COUNT, "measure": Unit.MILLISECONDS}
+BY_STATE = "tasks_"
+"""How the names of metrics begin that end with a state."""
+ENDED = {f"{BY_STATE}{state}" for state in TERMINAL}
+
+
+def calls() -> Iterator[tuple[str, Unit, str]]:
+    """Each place of the code that counts or measures: the metric, its unit and the dimension that it is split by."""
+    for source in SOURCES:
+        for path in sorted((ROOT / source).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in UNITS:
+                    receiver = node.func.value
+                    owner = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
+                    if owner.strip("_") == "telemetry":
+                        dimension = node.keywords[0].arg if node.keywords else None
+                        yield from ((name, UNITS[node.func.attr], dimension or "") for name in _names(node.args[0]))
+
+
+def _names(argument: ast.expr) -> set[str]:
+    if isinstance(argument, ast.JoinedStr):
+        first = argument.values[0]
+        assert isinstance(first, ast.Constant)
+        assert first.value == BY_STATE
+        return ENDED
+    assert isinstance(argument, ast.Constant), ast.unparse(argument)
+    assert isinstance(argument.value, str)
+    return {argument.value}
+
+
+def test_what_the_code_writes_is_in_the_table_and_the_other_way_round() -> None:
+    """No metric is written that nobody can look up, and none is listed that nothing writes."""
+    assert {name for name, _, _ in calls()} == set(METRICS)
+
+
+def test_every_metric_is_written_as_the_table_says() -> None:
+    """A count is not a length of time, and nothing is split by another dimension than the table names."""
+    for name, unit, dimension in calls():
+        metric = METRICS[name]
+        assert unit is metric.unit, name
+        assert dimension in {"", metric.dimension}, name
+    split = {name for name, _, dimension in calls() if dimension}
+    assert split == {name for name, metric in METRICS.items() if metric.dimension}
+
+
+def test_every_metric_names_functions_that_exist() -> None:
+    """Who writes it is a function that is deployed."""
+    assert {function for metric in METRICS.values() for function in metric.functions} <= set(FunctionName)
+
+
+DEFECTS = {"dead_letter_errors", "expansions_failed"}
+"""Metrics of defects in the code itself, which no scenario can bring about."""
+
+
+def test_every_metric_is_looked_at_by_a_test() -> None:
+    """Some test besides this one says what each metric counts, unless it counts defects of the code."""
+    seen = set[str]()
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if path.name != "test_table.py" else ():
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                seen.add(node.value.partition("{")[0])
+    assert set(METRICS) - seen == DEFECTS

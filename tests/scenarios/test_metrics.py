@@ -1,0 +1,258 @@
+"""What the metrics say of tasks: when they start, what they wait for, and how they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import ON_TIME
+from duetime.handlers import Accepted
+from duetime.settings import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import Schedules
+from tests.scenarios.tasks import RECOVERY, Tasks
+from tests.simulation.account import PULLED
+from tests.simulation.users import LEASE
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+LOCK = {"key": "db-17"}
+
+
+def _reads_a_lock(call: Call) -> bool:
+    values = call.request.get("ExpressionAttributeValues", {}).values()
+    return call.operation == "query" and any(value.get("S", "").startswith(schema.LOCK_PREFIX) for value in values)
+
+
+@pytest.fixture
+def tasks() -> Tasks:
+    """An account in which tasks may be late."""
+    made = Tasks()
+    made.faulty = True
+    return made
+
+
+def test_a_task_on_time_counts_as_started_on_time(tasks: Tasks) -> None:
+    """Each start adds a lateness, and one that is within a second counts as on time; the type is known."""
+    with tasks:
+        tasks.create()
+        tasks.create(30 * SECOND)
+        tasks.run(MINUTE)
+        assert len(tasks.measured("lateness")) == tasks.counts()["started_on_time"] == 2
+        assert max(tasks.measured("lateness")) <= ON_TIME
+        assert tasks.measured(f"lateness{{type={PLAIN}}}") == tasks.measured("lateness")
+        assert tasks.counts()["tasks_succeeded"] == 2
+        assert len(tasks.measured("duration")) == 2
+        assert set(tasks.measured("oldest_due")) <= {0}
+
+
+def test_a_task_that_starts_late_does_not_count_as_on_time(tasks: Tasks) -> None:
+    """Its message lies in the queue for a minute: that is its lateness, and what it waited for."""
+    with tasks:
+        for queue in tasks.sqs.queues.values():
+            tasks.unread_until[queue.url] = tasks.now + MINUTE
+        tasks.create()
+        tasks.run(2 * MINUTE)
+        (late,) = tasks.measured("lateness")
+        assert 59 * SECOND <= late <= 62 * SECOND
+        assert tasks.counts()["started_on_time"] == 0
+        (waited,) = tasks.measured("wait{gate=queue}")
+        assert late - SECOND <= waited <= late
+
+
+def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
+    """A pull worker that comes half a minute late makes the task late by that, and a lease gives its duration."""
+    with tasks:
+        tasks.create(kind=PULLED)
+        tasks.run(30 * SECOND)
+        (lease,) = tasks.ask("POST", "/v1/leases", {"types": [PULLED], "worker": "w"}).body["leases"]
+        tasks.run(7 * SECOND)
+        assert tasks.ask("POST", f"/v1/leases/{lease['id']}/complete", {}).status == 200
+        (late,) = tasks.measured("lateness")
+        assert 29 * SECOND <= late <= 32 * SECOND
+        (waited,) = tasks.measured("wait{gate=queue}")
+        assert late - SECOND <= waited <= late
+        (took,) = tasks.measured(f"duration{{type={PULLED}}}")
+        assert 6 * SECOND <= took <= 8 * SECOND
+
+
+def test_each_gate_that_holds_a_task_adds_to_the_wait_at_it(tasks: Tasks) -> None:
+    """A lock, a switch, a limit and a retry are told apart, each with how long the task waits until its next check."""
+    with tasks:
+        tasks.last(20)
+        tasks.create(lock=LOCK, timeout_seconds=60)
+        tasks.run(2 * SECOND)
+        tasks.create(lock=LOCK, timeout_seconds=60)
+        tasks.run(MINUTE)
+        assert tasks.measured("wait{gate=lock}")
+        assert tasks.counts()["locks_handed_on"] == 1
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True, "reason": "why"}).status in {200, 201}
+        tasks.create()
+        tasks.run(10 * SECOND)
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"max_concurrent": 1}).status == 200
+        tasks.run(2 * MINUTE)
+        tasks.create()
+        tasks.create()
+        tasks.run(MINUTE)
+        for gate in ("switch", "concurrency_limit"):
+            waits = tasks.measured(f"wait{{gate={gate}}}")
+            assert waits
+            assert all(0 <= waited <= 2 * MINUTE for waited in waits)
+        assert tasks.counts()["tasks_postponed"] == sum(
+            len(tasks.measured(f"wait{{gate={gate}}}")) for gate in ("lock", "switch", "concurrency_limit")
+        )
+
+
+def test_a_retry_is_a_wait_and_an_owner_sees_its_final_failures(tasks: Tasks) -> None:
+    """Two attempts that fail: one retry with its pause, one final failure of that owner."""
+    with tasks:
+        tasks.fail()
+        tasks.create(retry={"max_attempts": 2, "initial_seconds": 10, "max_seconds": 10})
+        tasks.run(MINUTE)
+        counts = tasks.counts()
+        assert (counts["attempts_failed"], counts["tasks_retried"], counts["tasks_failed"]) == (2, 1, 1)
+        assert counts["tasks_failed{owner=local}"] == 1
+        (waited,) = tasks.measured("wait{gate=retry}")
+        assert 0 <= waited <= 10 * SECOND
+
+
+def test_an_attempt_whose_worker_vanished_is_counted_when_another_takes_over(tasks: Tasks) -> None:
+    """One attempt lost; the time until then is what the task waited for the end of the lease."""
+    with tasks:
+        tasks.hang()
+        tasks.create(timeout_seconds=800)
+        tasks.run(5 * SECOND)
+        tasks.kill()
+        tasks.run(LEASE + RECOVERY)
+        assert tasks.counts()["attempts_lost"] == 1
+        (waited,) = tasks.measured("wait{gate=lease}")
+        assert waited >= LEASE
+
+
+def test_a_worker_that_loses_its_lease_counts_it_and_ends(tasks: Tasks) -> None:
+    """Cut off from the table, it cannot renew: one lease lost, one process ended."""
+    with tasks:
+        tasks.hang()
+        tasks.create(timeout_seconds=800)
+        tasks.run(5 * SECOND)
+        (machine,) = tasks.busy()
+        machine.cut_off_until = tasks.now + HOUR
+        tasks.run(LEASE + RECOVERY)
+        assert (tasks.counts()["leases_lost"], tasks.counts()["processes_ended"]) == (1, 1)
+
+
+def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> None:
+    """A lost message: the first scan finds its task overdue by minutes, sends it again, and later ones find nothing."""
+    with tasks:
+        tasks.create(10 * SECOND)
+        tasks.lose_messages()
+        tasks.run(RECOVERY + 5 * MINUTE)
+        found = [age for age in tasks.measured("oldest_due") if age]
+        assert len(found) == tasks.counts()["timers_recovered"] == 1
+        assert MINUTE <= found[0] <= RECOVERY
+
+
+def test_a_clock_that_is_off_is_measured_before_it_is_wrong(tasks: Tasks) -> None:
+    """Ten seconds of difference stop nothing, and are seen by whoever looks at the metric; forty stop the ticks."""
+    with tasks:
+        tasks.run(2 * MINUTE)
+        assert max(tasks.measured("clock_skew")) <= SECOND
+
+        def off(call: Call) -> None:
+            if call.machine.function == "trigger":
+                call.machine.clock.skew = skew
+
+        tasks.before_call = off
+        skew = 10 * SECOND
+        tasks.run(2 * MINUTE)
+        assert 9 * SECOND <= max(tasks.measured("clock_skew")) <= 11 * SECOND
+        assert tasks.counts()["clock_wrong"] == 0
+        skew = 40 * SECOND
+        tasks.run(2 * MINUTE)
+        assert tasks.counts()["clock_wrong"] > 0
+
+
+def test_a_task_that_is_deferred_and_then_cancelled_is_counted_as_both(tasks: Tasks) -> None:
+    """Its target accepts the work, hears of the stop request at its next heartbeat, and reports nothing more."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(notify_within_seconds=60, retry={"max_attempts": 2})
+        tasks.run(SECOND)
+        assert tasks.counts()["tasks_deferred"] == 1
+        tasks.cancel(task_id, force=True)
+        assert tasks.run_until(lambda: tasks.state(task_id) == "cancelled")
+        assert tasks.counts()["tasks_cancelled"] == 1
+
+
+def test_messages_that_a_queue_does_not_take_are_counted_until_it_does(tasks: Tasks) -> None:
+    """The trigger finds a task due that it cannot send; the next tick sends it, and counts it as dispatched."""
+    with tasks:
+        task_id = tasks.create(10 * MINUTE)
+        tasks.refuse_sends()
+        tasks.run(8 * MINUTE)
+        assert tasks.counts()["messages_unsent"] >= 1
+        tasks.before_call = None
+        assert tasks.run_until(lambda: tasks.state(task_id) == "succeeded")
+        assert tasks.counts()["dispatched"] >= 1
+
+
+def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -> None:
+    """It is deleted, and harms no task."""
+    with tasks:
+        queue = next(queue for queue in tasks.sqs.queues.values() if queue.name == "normal")
+        tasks.sqs.send_message(QueueUrl=queue.url, MessageBody="junk")
+        task_id = tasks.create()
+        tasks.run(MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+        assert tasks.counts()["unreadable"] == 1
+
+
+def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
+    """One may wait; of three that want to, two get their answer at once."""
+    with tasks:
+        tasks.environ[Variable.LONG_POLLS] = "1"
+        body = {"type": PLAIN, "delay_seconds": 3600}
+        replies = [tasks.send("POST", "/v1/tasks", body, query="wait_seconds=10") for _ in range(3)]
+        tasks.run(15 * SECOND)
+        assert all(replies)
+        assert tasks.counts()["long_polls_refused"] == 2
+
+
+def test_a_lease_that_comes_too_late_to_be_of_use_is_counted(tasks: Tasks) -> None:
+    """Its lock was read for longer than half of the lease: the task is put back."""
+    with tasks:
+        tasks.create(kind=PULLED, lock=LOCK)
+        tasks.slow(_reads_a_lock, 4 * SECOND)
+        wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "w"}
+        assert tasks.ask("POST", "/v1/leases", wanted).body["leases"] == []
+        assert tasks.counts()["leases_too_late"] == 1
+
+
+def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> None:
+    """An hour without the trigger: those of a schedule of every minute that were not placed before it."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(5 * MINUTE)
+        assert schedules.counts()["occurrences_missed"] == 0
+        schedules.ticking = False
+        schedules.run(HOUR)
+        schedules.ticking = True
+        schedules.run(5 * MINUTE)
+        assert schedules.counts()["occurrences_missed"] >= 50
+
+
+def test_a_skipped_occurrence_says_why() -> None:
+    """Runs of 90 s every minute are skipped for the previous one, and a pause after it was placed for the pause."""
+    with Schedules() as schedules:
+        schedules.last(90)
+        schedules.make()
+        schedules.run(6 * MINUTE)
+        counts = schedules.counts()
+        assert counts["tasks_skipped{reason=overlap}"] == counts["tasks_skipped"] >= 2
+        assert counts["occurrences"] >= 4
+        schedules.steer("pause")
+        schedules.run(10 * MINUTE)
+        assert schedules.counts()["tasks_skipped{reason=paused}"] >= 1
