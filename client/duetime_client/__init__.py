@@ -34,6 +34,7 @@ from duetime_client.retries import Retries
 from duetime_client.schedule_models import (
     Calendar,
     CalendarFields,
+    Expectation,
     Occurrence,
     Schedule,
     ScheduleFields,
@@ -76,6 +77,7 @@ __all__ = [
     "Conflict",
     "CredentialsMissing",
     "DeadLetterFilter",
+    "Expectation",
     "Failure",
     "FilterActionResult",
     "Forbidden",

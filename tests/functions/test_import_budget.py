@@ -9,9 +9,9 @@ import pytest
 from infra.environments import FunctionName
 
 BUDGET = {
-    "api": (306, 256),
-    "trigger": (145, 206),
-    "worker": (222, 208),
+    "api": (308, 256),
+    "trigger": (147, 206),
+    "worker": (224, 208),
     "topology": (181, 206),
     "bulk": (188, 206),
     "deadletter": (136, 206),
