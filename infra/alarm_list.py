@@ -213,7 +213,13 @@ def _schedules() -> list[AlarmSpec]:
         AlarmSpec(
             "OccurrencesMissed",
             own("occurrences_missed", "Sum", FunctionName.TRIGGER),
-            "Occurrences of schedules were missed: `duetime schedules get` says which and whether one is caught up",
+            "Occurrences of schedules were missed: `duetime schedules show` says which and whether one is caught up",
+            minutes=1,
+        ),
+        AlarmSpec(
+            "ExpectationMissed",
+            own("expectations_missed", "Sum", FunctionName.TRIGGER),
+            "A schedule has not achieved what is expected of it: the trigger's log names it, and `schedules list`",
             minutes=1,
         ),
         AlarmSpec(

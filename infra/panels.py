@@ -228,7 +228,12 @@ def _trigger() -> list[Panel]:
 
 def _schedules() -> list[Panel]:
     return [
-        Panel("Occurrences", "tasks of schedules", Unit.COUNT, _sums("occurrences", "occurrences_missed")),
+        Panel(
+            "Occurrences",
+            "tasks of schedules",
+            Unit.COUNT,
+            _sums("occurrences", "occurrences_missed", "expectations_missed"),
+        ),
         Panel(
             "Skipped occurrences",
             "by reason",

@@ -35,6 +35,7 @@ from duetime_client.retries import Retries
 from duetime_client.schedule_models import (
     Calendar,
     CalendarFields,
+    Expectation,
     Occurrence,
     Schedule,
     ScheduleFields,
@@ -77,6 +78,7 @@ __all__ = [
     "Conflict",
     "CredentialsMissing",
     "DeadLetterFilter",
+    "Expectation",
     "Failure",
     "FilterActionResult",
     "Forbidden",

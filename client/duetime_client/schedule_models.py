@@ -44,6 +44,8 @@ class ScheduleFields(TimingFields, total=False):
     overlap: Literal["skip", "buffer_one", "allow_all"]
     catch_up_seconds: int
     pause_on_failure: bool
+    expect_success_by: str | None
+    expect_every_seconds: int | None
     task: NewTask
 
 
@@ -130,6 +132,25 @@ class Backfill(ResponseModel):
     finished_at: datetime | None = None
 
 
+class Expectation(ResponseModel):
+    """Whether a schedule achieves what is expected of it.
+
+    Attributes:
+        missed_at: The latest deadline that was missed.
+        met_at: When the latest run succeeded that met a deadline.
+        misses: How many deadlines were missed.
+    """
+
+    missed_at: datetime | None = None
+    met_at: datetime | None = None
+    misses: int = 0
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether no deadline was met since the latest one that was missed."""
+        return self.missed_at is not None and (self.met_at is None or self.met_at < self.missed_at)
+
+
 class Schedule(ResponseModel):
     """A recurring definition. In lists it has no upcoming occurrences and no skipped runs."""
 
@@ -153,6 +174,9 @@ class Schedule(ResponseModel):
     runs_skipped: int = 0
     revision: int = 0
     version: int = 0
+    expect_success_by: str | None = None
+    expect_every_seconds: int | None = None
+    expectation: Expectation | None = None
     last_run: LastRun | None = None
     upcoming: list[Occurrence] = Field(default_factory=list)
     skipped_runs: list[SkippedRun] = Field(default_factory=list)

@@ -29,6 +29,8 @@ DEFAULTS: dict[str, Any] = {
     "overlap": "skip",
     "catch_up_seconds": 3600,
     "pause_on_failure": False,
+    "expect_success_by": None,
+    "expect_every_seconds": None,
 }
 TASK: dict[str, Any] = {
     "payload": None,

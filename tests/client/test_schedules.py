@@ -191,6 +191,7 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
         *("--cron", "30 1 * * *", "--timezone", "Europe/London", "--dst-gap", "shift_forward", "--dst-fold", "both"),
         *("--calendar", "uk", "--calendar", "weekends", "--on-excluded", "move", "--jitter", "5m", "--runs", "7"),
         *("--start", "2026-12-01T09:00", "--end", "none", "--overlap", "allow_all", "--catch-up", "2h"),
+        *("--expect-success-by", "06:00", "--expect-every", "2h"),
         *("--pause-on-failure", "--payload", '{"a": 1}', "--tag", "team=dba", "--timeout", "30", "--lock", "db"),
     ]
     result = duetime("schedules", "create", "nightly", "report", *options, "--json")
@@ -209,6 +210,8 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
         "overlap": "allow_all",
         "catch_up_seconds": 7200,
         "pause_on_failure": True,
+        "expect_success_by": "06:00",
+        "expect_every_seconds": 7200,
         "task": {
             "type": "report",
             "payload": {"a": 1},
@@ -310,6 +313,29 @@ def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Cli
     assert "2026-11-22 10:30:00 JST" in shown
     assert "Holiday" in shown
     assert "the run of 01TASK is still going" in shown
+
+
+def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
+    """The list marks it until a success comes after it, and the sheet says since when and how often."""
+    nightly(client)
+    schedule = deployment.schedules["nightly"]
+    schedule["expectation"] = {"missed_at": "2026-11-21T06:00:00.000Z", "met_at": None, "misses": 2}
+    assert "active, missed" in duetime("schedules", "list").stdout
+    shown = duetime("schedules", "show", "nightly").stdout
+    assert "2026-11-21 15:00:00 JST" in shown
+    assert "2 times in all" in shown
+    schedule["expectation"]["met_at"] = "2026-11-21T07:00:00.000Z"
+    assert "active, missed" not in duetime("schedules", "list").stdout
+
+
+def test_an_expectation_is_removed_by_none(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
+    """Both options take `none`, which the API gets as null; what is no duration is refused before that."""
+    nightly(client)
+    duetime("schedules", "update", "nightly", "--expect-success-by", "none", "--expect-every", "none")
+    assert deployment.received[-1].document == {"expect_success_by": None, "expect_every_seconds": None}
+    before = len(deployment.received)
+    assert duetime("schedules", "update", "nightly", "--expect-every", "often").exit_code != 0
+    assert len(deployment.received) == before
 
 
 def test_a_preview_says_in_words_what_was_decided(duetime: Run) -> None:

@@ -9,12 +9,12 @@ import pytest
 from infra.environments import FunctionName
 
 BUDGET = {
-    "api": (315, 256),
-    "trigger": (146, 206),
+    "api": (308, 256),
+    "trigger": (147, 206),
     "worker": (224, 208),
-    "topology": (182, 206),
-    "bulk": (189, 206),
-    "deadletter": (137, 206),
+    "topology": (181, 206),
+    "bulk": (188, 206),
+    "deadletter": (136, 206),
     "egress": (39, 208),
     "intake": (178, 254),
 }

@@ -43,6 +43,19 @@ def test_a_schedule_costs_its_item_its_place_and_its_wake(metered: tuple[Stack, 
     assert (meter.table_units, meter.index_units) == (2 + 2, 1)
 
 
+def test_a_deadline_of_an_expectation_costs_two_units(metered: tuple[Stack, Meter]) -> None:
+    """One in twenty minutes: a wake and the schedule; the creation costs no more than any other's."""
+    stack, meter = metered
+    stack.call("trigger", {})
+    meter.reset()
+    schedule(Written(cron="0 0 1 1 *"), expect_every_seconds=900)
+    assert (meter.table_units, meter.index_units) == (2 + 2, 1)
+    meter.reset()
+    ticked(stack, 20)
+    cursors = 2 * 20
+    assert (meter.table_units, meter.index_units) == (cursors + 2, 0)
+
+
 @pytest.mark.slow
 def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered: tuple[Stack, Meter]) -> None:
     """A wake and the schedule; sixty occurrences a minute are sixty tasks, each with its place in the list."""

@@ -55,6 +55,11 @@ def rule_fields(options: RuleOptions) -> ScheduleFields:
         fields["catch_up_seconds"] = seconds
     if options.pause_on_failure is not None:
         fields["pause_on_failure"] = options.pause_on_failure
+    if options.expect_success_by is not None:
+        fields["expect_success_by"] = None if options.expect_success_by == NONE else options.expect_success_by
+    if options.expect_every is not None:
+        is_none = options.expect_every == NONE
+        fields["expect_every_seconds"] = None if is_none else whole_seconds(options.expect_every, "--expect-every")
     return fields
 
 

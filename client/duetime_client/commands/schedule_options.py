@@ -148,3 +148,19 @@ class RuleOptions:
             rich_help_panel=RULES,
         ),
     ] = None
+    expect_success_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HH:MM",
+            help="Local time by which a run must have succeeded, else an alarm; none: no expectation.",
+            rich_help_panel=RULES,
+        ),
+    ] = None
+    expect_every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Longest time in which no run succeeds, else an alarm; none: no expectation.",
+            rich_help_panel=RULES,
+        ),
+    ] = None

@@ -137,8 +137,11 @@ def decision(occurrence: Occurrence) -> Text:
 
 
 def shown_state(schedule: Schedule) -> Text:
-    """A state in its colour."""
-    return printable(schedule.state, SCHEDULE_STYLES.get(schedule.state, ""))
+    """A state in its colour, and whether it has not achieved what is expected of it."""
+    state = printable(schedule.state, SCHEDULE_STYLES.get(schedule.state, ""))
+    if schedule.expectation is not None and schedule.expectation.is_missed:
+        state.append(", missed", "red")
+    return state
 
 
 def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
@@ -164,6 +167,9 @@ def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
         if (value := schedule.document.get(name, usual)) != usual:
             shown = span(value, 2) if name.endswith("_seconds") and isinstance(value, int) and value else f"{value}"
             yield name.removesuffix("_seconds").replace("_", " "), printable(shown)
+    if schedule.expectation is not None and schedule.expectation.missed_at is not None:
+        missed = timed(schedule.expectation.missed_at, clock, now)
+        yield "missed", Text.assemble(missed, f", {counted(schedule.expectation.misses, 'time')} in all")
     yield "task", shown_json(non_default_fields(schedule.task))
     yield "created", timed(schedule.created_at, clock, now)
     yield "revision", Text(str(schedule.revision))

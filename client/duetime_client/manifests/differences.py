@@ -28,6 +28,8 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
     "overlap": "skip",
     "catch_up_seconds": 3600,
     "pause_on_failure": False,
+    "expect_success_by": None,
+    "expect_every_seconds": None,
 }
 """What the API takes where a schedule says nothing. `remaining_runs` is left out: it is counted down there."""
 TASK_DEFAULTS: Mapping[str, Any] = {

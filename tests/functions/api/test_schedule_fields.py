@@ -27,6 +27,8 @@ FULL: dict[str, Any] = {
     "overlap": "allow_all",
     "catch_up_seconds": 61,
     "pause_on_failure": True,
+    "expect_success_by": "06:00",
+    "expect_every_seconds": 7200,
     "task": {"type": "report"},
 }
 PATH = "/v1/schedules/nightly"

@@ -138,6 +138,10 @@ METRICS: Mapping[str, Metric] = {
     "occurrences_missed": _count(
         "trigger api", "occurrences of schedules that were missed, whether or not the latest is caught up"
     ),
+    "expectations_missed": _count(
+        "trigger api",
+        "deadlines of `expect_success_by` and `expect_every_seconds` that schedules missed; the log names the schedule",
+    ),
     "expansions_failed": _count("trigger api", "expansions of schedules that failed; should be zero"),
     # The other functions.
     "dead_letters_sent_again": _count("deadletter", "dead letters whose task was enqueued again"),

@@ -114,6 +114,12 @@ MAX_JITTER_SECONDS = 86_400
 """Largest jitter of a schedule."""
 MAX_CATCH_UP_SECONDS = 2_592_000
 """Longest `catch_up_seconds` of a schedule: thirty days."""
+MIN_EXPECT_EVERY_SECONDS = 60
+"""Shortest `expect_every_seconds` of a schedule."""
+MAX_EXPECT_EVERY_SECONDS = 604_800
+"""Longest `expect_every_seconds` of a schedule: seven days."""
+EXPECTATION_READS = 1_000
+"""Occurrences that are looked at, the latest first, to find one that has met what is expected of its schedule."""
 MAX_OCCURRENCES = 1_000
 """Occurrences in one preview or list."""
 MAX_NOTE_LENGTH = 256

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, astuple, fields
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.run_history import BackfillRun
+from duetime.domain.schedules.run_history import BackfillRun, ExpectationState
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.targets import HandlerTarget
@@ -27,7 +27,7 @@ _TEMPLATE_FIELDS = ("type", "target", *TASK_OPTIONS)
 _HANDLER = "handler"
 """Of a template: a handler was requested, not left to the type."""
 _PLAIN = ("on_excluded", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap", "catch_up_seconds")
-_SPEC_FIELDS = (*_PLAIN, "pause_on_failure", "calendars")
+_SPEC_FIELDS = (*_PLAIN, "pause_on_failure", "expect_success_by", "expect_every_seconds", "calendars")
 _READ = {"on_excluded": OnExcluded, "overlap": Overlap, "calendars": tuple}
 
 
@@ -111,6 +111,16 @@ def read_run(form: list[Any]) -> BackfillRun:
     name, start, end, per_minute, asked_at, size, at, ended_at = form
     cursor = None if at is None else BackfillCursor(*at)
     return BackfillRun(name, Backfill(start, end, per_minute, asked_at), size, cursor, ended_at)
+
+
+def expectation_form(state: ExpectationState) -> list[Any]:
+    """How far what is expected of a schedule was looked into."""
+    return list(astuple(state))
+
+
+def read_expectation(form: list[Any]) -> ExpectationState:
+    """Read it."""
+    return ExpectationState(*form)
 
 
 def calendar_form(calendar: Calendar) -> dict[str, Any]:

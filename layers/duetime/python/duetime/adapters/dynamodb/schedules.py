@@ -13,7 +13,9 @@ from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.adapters.dynamodb.batch_get import read_items
 from duetime.adapters.dynamodb.owner_index import listed, place_in_list
 from duetime.adapters.dynamodb.schedule_codec import (
+    expectation_form,
     packed,
+    read_expectation,
     read_run,
     read_spec,
     run_form,
@@ -48,6 +50,7 @@ _HEAD_MARK = "#"
 _ACTIVITY = "a"
 _UID, _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "u", "t", "d", "b", "T", "P", "c", "L"
 _REVISION_ENDS = "R"
+_EXPECTATION = "E"
 _ACTIVE, _BUFFERED = "a", "w"
 
 
@@ -186,6 +189,8 @@ def _item_of(stored: StoredSchedule) -> Item:
     }
     if stored.revision_ends:
         item[_REVISION_ENDS] = packed(stored.revision_ends)
+    if stored.expectation is not None:
+        item[_EXPECTATION] = packed(expectation_form(stored.expectation))
     if stored.log:
         item[_LOG] = packed([[each.at, each.key, each.note] for each in stored.log])
     return item
@@ -240,6 +245,7 @@ def _stored(owner: str, item: StoredItem) -> StoredSchedule:
         runs_started=placed,
         runs_skipped=skipped,
         revision_ends=tuple(unpacked(item[_REVISION_ENDS])) if _REVISION_ENDS in item else (),
+        expectation=read_expectation(unpacked(item[_EXPECTATION])) if _EXPECTATION in item else None,
     )
 
 

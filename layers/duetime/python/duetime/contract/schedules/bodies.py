@@ -18,13 +18,21 @@ from duetime.contract.tasks.fields import (
     printable,
 )
 from duetime.contract.tasks.patch_bodies import TaskPatch
-from duetime.domain.limits import MAX_BACKFILL_PER_MINUTE, MAX_CATCH_UP_SECONDS, MAX_NOTE_LENGTH, MAX_OCCURRENCES
+from duetime.domain.limits import (
+    MAX_BACKFILL_PER_MINUTE,
+    MAX_CATCH_UP_SECONDS,
+    MAX_EXPECT_EVERY_SECONDS,
+    MAX_NOTE_LENGTH,
+    MAX_OCCURRENCES,
+    MIN_EXPECT_EVERY_SECONDS,
+)
 from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, Overlap
 from duetime.domain.times import Millis
 
 PREVIEWED = 10
 """Occurrences in a preview that does not say how many."""
 BACKFILLED_PER_MINUTE = 60
+TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 _TASK_EXAMPLE = {"type": "report"}
 
 
@@ -129,6 +137,25 @@ class ScheduleFields(TimingFields):
     pause_on_failure: Annotated[
         bool, Field(description="Whether the schedule is paused when one of its tasks has failed for good.")
     ] = False
+    expect_success_by: Annotated[
+        str | None,
+        Field(
+            pattern=TIME_OF_DAY,
+            description="A time of day in `timezone` by which a run since the day before must have succeeded, if there "
+            "was one to run. Missing it is logged, counted and an alarm; null for no expectation.",
+            examples=["06:00"],
+        ),
+    ] = None
+    expect_every_seconds: Annotated[
+        int | None,
+        Field(
+            ge=MIN_EXPECT_EVERY_SECONDS,
+            le=MAX_EXPECT_EVERY_SECONDS,
+            description="The longest time in which no run succeeds, in seconds. Missing it is logged, counted and an "
+            "alarm; null for no expectation.",
+            examples=[7200],
+        ),
+    ] = None
 
 
 class ScheduleCreate(ScheduleFields):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.schedules.responses import (
     BackfillResponse,
+    ExpectationResponse,
     LastRunResponse,
     OccurrenceResponse,
     PermanentResponse,
@@ -58,6 +59,9 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSu
         overlap=spec.overlap,
         catch_up_seconds=spec.catch_up_seconds,
         pause_on_failure=spec.pause_on_failure,
+        expect_success_by=spec.expect_success_by,
+        expect_every_seconds=spec.expect_every_seconds,
+        expectation=_expectation(stored),
         task=_template(stored),
         created_at=to_iso(stored.created_at),
         updated_at=to_iso(stored.updated_at),
@@ -132,6 +136,13 @@ def backfill_response(run: BackfillRun) -> BackfillResponse:
 
 def _last_run(last: LastRun | None) -> LastRunResponse | None:
     return None if last is None else LastRunResponse(task_id=str(last.task_id), scheduled_at=to_iso(last.nominal))
+
+
+def _expectation(stored: StoredSchedule) -> ExpectationResponse | None:
+    state, spec = stored.expectation, stored.spec
+    if state is None or (spec.expect_success_by is None and spec.expect_every_seconds is None):
+        return None
+    return ExpectationResponse(missed_at=instant(state.missed_at), met_at=instant(state.met_at), misses=state.misses)
 
 
 def _template(stored: StoredSchedule) -> TaskTemplateResponse:

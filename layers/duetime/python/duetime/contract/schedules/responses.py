@@ -106,6 +106,16 @@ class BackfillPage(TypedDict):
     backfills: Sequence[BackfillResponse]
 
 
+class ExpectationResponse(TypedDict):
+    """Whether a schedule achieves what is expected of it, as of the last deadline that was looked into."""
+
+    missed_at: Annotated[Instant | None, Field(description="The latest deadline that was missed; null for none.")]
+    met_at: Annotated[
+        Instant | None, Field(description="When the latest run succeeded that met a deadline; null for none.")
+    ]
+    misses: Annotated[int, Field(description="Number of deadlines that were missed.")]
+
+
 class ScheduleSummary(TypedDict):
     """A schedule as lists show it."""
 
@@ -130,6 +140,16 @@ class ScheduleSummary(TypedDict):
     overlap: Overlap
     catch_up_seconds: int
     pause_on_failure: bool
+    expect_success_by: Annotated[
+        str | None, Field(description="Local time of day by which a run must have succeeded; null for none.")
+    ]
+    expect_every_seconds: Annotated[
+        int | None, Field(description="The longest time in which no run succeeds; null for none.")
+    ]
+    expectation: Annotated[
+        ExpectationResponse | None,
+        Field(description="Whether it achieves what is expected of it; null if nothing is, or nothing was due yet."),
+    ]
     task: TaskTemplateResponse
     created_at: Instant
     updated_at: Annotated[Instant, Field(description="When it was last updated, paused or resumed.")]

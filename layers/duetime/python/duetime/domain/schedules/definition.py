@@ -85,6 +85,8 @@ class ScheduleSpec:
         remaining_runs: how many may run; `None` for no limit.
         catch_up_seconds: how late the latest missed occurrence may still run.
         pause_on_failure: whether a failed task pauses it.
+        expect_success_by: a local time of day by which a run of that day must have succeeded, `06:00`.
+        expect_every_seconds: the longest time in which no run succeeds.
     """
 
     written: Written
@@ -100,6 +102,8 @@ class ScheduleSpec:
     overlap: Overlap = Overlap.SKIP
     catch_up_seconds: int = DEFAULT_CATCH_UP_SECONDS
     pause_on_failure: bool = False
+    expect_success_by: str | None = None
+    expect_every_seconds: int | None = None
 
     def has_timing_of(self, other: ScheduleSpec) -> bool:
         """Whether both mean the same times: then what one has placed is what the other would place."""

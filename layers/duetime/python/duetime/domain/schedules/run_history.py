@@ -1,4 +1,4 @@
-"""What a schedule remembers of its runs: the latest, those that run now, backfills and remarks."""
+"""What a schedule remembers of its runs: the latest, those that run now, backfills, remarks and expectations."""
 
 from __future__ import annotations
 
@@ -75,3 +75,22 @@ class Activity:
     def of(self, uid: TaskId) -> Activity:
         """As far as it concerns this schedule."""
         return self if self.uid == uid else Activity(uid, version=self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectationState:
+    """How far a schedule's expectations were looked into.
+
+    Attributes:
+        by_since: what counts for the next time of day comes after it.
+        every_since: the latest success, or whatever else the next period counts from.
+        missed_at: the latest deadline that was missed.
+        met_at: the latest success that met a deadline.
+        misses: how many deadlines were missed.
+    """
+
+    by_since: Millis
+    every_since: Millis
+    missed_at: Millis | None = None
+    met_at: Millis | None = None
+    misses: int = 0

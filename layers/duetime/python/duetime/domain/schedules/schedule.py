@@ -101,7 +101,16 @@ def check(schedule: Schedule) -> Schedule:
         raise FieldInvalid(
             name, "means nothing for a permanent schedule, which runs one after the other", FaultCode.CONFLICT
         )
+    _check_expectations(schedule)
     return schedule
+
+
+def _check_expectations(schedule: Schedule) -> None:
+    spec = schedule.spec
+    expected = {"expect_success_by": spec.expect_success_by, "expect_every_seconds": spec.expect_every_seconds}
+    for name, value in expected.items():
+        if value is not None and schedule.is_permanent:
+            raise FieldInvalid(name, "is not known of permanent schedules, which have no times", FaultCode.CONFLICT)
 
 
 def next_permanent_run(schedule: Schedule, ended_at: Millis) -> Millis | None:

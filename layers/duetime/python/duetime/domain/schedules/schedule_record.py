@@ -10,7 +10,7 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrence_ids import derived, revision_of
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.run_history import BackfillRun, LastRun, Remark
+from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parents import Cause, ScheduleRef
@@ -52,6 +52,7 @@ class StoredSchedule:
         log: the latest remarks, oldest first.
         runs_started: how many occurrences were placed, over its whole life.
         runs_skipped: how many were not.
+        expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
     """
 
     owner: str
@@ -77,6 +78,7 @@ class StoredSchedule:
     runs_started: int = 0
     runs_skipped: int = 0
     revision_ends: tuple[Millis, ...] = ()
+    expectation: ExpectationState | None = None
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from duetime.domain.dispatch.timers import ScheduleTimer
 from duetime.domain.errors import FieldInvalid, Unavailable
+from duetime.domain.times import to_iso
 from duetime.domain.tracebacks import places_of
 from duetime.services.schedules.expansion_planner import ConcurrentWrite, ExpansionPass
 
@@ -118,6 +119,8 @@ class ScheduleExpander:
         except ConcurrentWrite:
             # Whoever wrote has not moved its turn on, or the next check finds this timer stale.
             return timer
+        if current.missed is not None and not current.failed:
+            self._tell_of_miss(timer, current.missed)
         return replace(timer, generation=current.after.generation) if current.more and not current.failed else None
 
     def _guarded(self, current: ExpansionPass, work: Callable[[], T]) -> T | None:
@@ -136,6 +139,16 @@ class ScheduleExpander:
             current.broken = True
         current.failed = True
         return None
+
+    def _tell_of_miss(self, timer: ScheduleTimer, deadline: Millis) -> None:
+        """An expectation was missed, and that is stored."""
+        self.runtime.telemetry.count("expectations_missed")
+        self.runtime.telemetry.note(
+            "a schedule missed what is expected of it",
+            schedule=timer.name,
+            owner=timer.owner,
+            deadline=to_iso(deadline),
+        )
 
     def _defect(self, timer: ScheduleTimer, error: Exception) -> None:
         self.runtime.telemetry.count("expansions_failed")

@@ -14,6 +14,7 @@ from duetime.domain.schedules.permanent_runs import continued, ended_at, first_r
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parents import Cause
+from duetime.services.schedules.expectations import check_time, checked
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
@@ -54,6 +55,14 @@ class ExpansionPass:
     tasks: list[Task] = field(default_factory=list)
     failed: bool = False
     broken: bool = False
+
+    @property
+    def missed(self) -> Millis | None:
+        """A deadline of what is expected of it that this pass has found missed."""
+        before, after = self.before.expectation, self.after.expectation
+        if after is None or after.misses == (before.misses if before else 0):
+            return None
+        return after.missed_at
 
     @property
     def alone(self) -> int:
@@ -126,6 +135,7 @@ class ExpansionPlanner:
                 self._go_on(current, calendars, now)
             else:
                 self._by_timing(current, calendars, now, horizon)
+                self._look_into_expectations(current, calendars, now)
         self._fill_back(current, calendars, now, horizon)
         try:
             current.payload = self.occurrence_tasks.payload_for(stored, current.due)
@@ -167,6 +177,17 @@ class ExpansionPlanner:
         current.due = [Due(each) for each in expansion.runs]
         current.next_at, current.more = expansion.next_at, expansion.more
         current.after = replace(expansion.after, generation=current.after.generation, tzdata=current.after.tzdata)
+
+    def _look_into_expectations(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis) -> None:
+        """Whether it has achieved what is expected of it, once a deadline has passed; and when the next one does."""
+        spec, before = current.before.spec, current.before
+        is_expected = spec.expect_success_by is not None or spec.expect_every_seconds is not None
+        if not is_expected or current.after.state is not ScheduleState.ACTIVE:
+            return
+        current.after, deadline = checked(self.stores.tasks, current.after, before.schedule(calendars), now)
+        if deadline is not None:
+            at = check_time(deadline, self.look_ahead)
+            current.next_at = at if current.next_at is None else min(current.next_at, at)
 
     def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
         """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from duetime.contract.http.timestamps import instant_of as from_iso
+from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.expectations import (
+    Window,
+    after_window,
+    begun,
+    minutes_of,
+    next_window,
+    succeeded_at,
+)
+from duetime.domain.schedules.recurrences import Clock
+from duetime.domain.schedules.run_history import ExpectationState
+from duetime.domain.schedules.time_zones import zone_named
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.times import DAY, HOUR, SECOND, to_iso
+from tests.domain.factories import task
+
+SPEC = ScheduleSpec(Written(cron="30 1 * * *"), TaskSpec("report"))
+START = from_iso("2026-11-21T12:00:00Z")
+STATE = ExpectationState(START, START)
+LONDON = Clock(zone_named("Europe/London"))
+
+
+def ran(ended: int, state: State = State.SUCCEEDED) -> object:
+    """A task whose last attempt ended at that time."""
+    line = AttemptRecord(1, 1, "w", ended - SECOND, 0, SECOND, AttemptOutcome.SUCCEEDED)
+    return replace(task(), state=state, attempt_history=(line,))
+
+
+@pytest.mark.parametrize(
+    ("zone", "by", "after", "deadline"),
+    [
+        ("UTC", "06:00", "2026-11-21T05:59:59Z", "2026-11-21T06:00:00.000Z"),
+        ("UTC", "06:00", "2026-11-21T06:00:00Z", "2026-11-22T06:00:00.000Z"),
+        ("Europe/London", "06:00", "2026-07-01T00:00:00Z", "2026-07-01T05:00:00.000Z"),
+        ("Asia/Kolkata", "00:00", "2026-07-01T00:00:00Z", "2026-07-01T18:30:00.000Z"),
+        # The clock jumps from 01:00 to 02:00: half past one is at the jump.
+        ("Europe/London", "01:30", "2027-03-28T00:00:00Z", "2027-03-28T01:00:00.000Z"),
+        # It shows half past one twice: a run has until the second.
+        ("Europe/London", "01:30", "2026-10-25T00:00:00Z", "2026-10-25T01:30:00.000Z"),
+        ("Europe/London", "01:30", "2026-10-25T00:45:00Z", "2026-10-25T01:30:00.000Z"),
+        ("Europe/London", "01:30", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00.000Z"),
+    ],
+)
+def test_a_time_of_day_is_a_deadline_in_the_zone_of_the_schedule(zone: str, by: str, after: str, deadline: str) -> None:
+    """Also on the days on which clocks are changed: at the jump, or at the later of two."""
+    spec = replace(SPEC, clock=Clock(zone_named(zone)), expect_success_by=by)
+    since = from_iso(after)
+    window = next_window(spec, ExpectationState(since, since), 0)
+    assert window is not None
+    assert (window.since, to_iso(window.deadline), window.is_period) == (since, deadline, False)
+
+
+def test_of_both_the_first_deadline_comes_first() -> None:
+    """A time of day and a period are looked into by themselves."""
+    spec = replace(SPEC, clock=LONDON, expect_success_by="13:00", expect_every_seconds=7200)
+    first = next_window(spec, STATE, 0)
+    assert first == Window(START, START + HOUR, is_period=False)
+    second = next_window(spec, after_window(STATE, first, None, is_planned=False), 0)
+    assert second == Window(START, START + 2 * HOUR, is_period=True)
+    assert next_window(SPEC, STATE, 0) is None
+
+
+def test_a_success_counts_after_the_start_of_its_window_up_to_its_deadline() -> None:
+    """Neither one that ended before, nor one that was too late, nor a failure."""
+    window = Window(START, START + HOUR, is_period=True)
+    tasks = [ran(START), ran(START + HOUR + 1), ran(START + 5, State.FAILED), task()]
+    assert succeeded_at(tasks, window) is None  # type: ignore[arg-type]
+    assert succeeded_at([*tasks, ran(START + 1), ran(START + HOUR)], window) == START + HOUR  # type: ignore[list-item]
+
+
+def test_a_period_counts_from_the_latest_success() -> None:
+    """After a success from that on, after a miss from the deadline: then it is missed again each time."""
+    window = Window(START, START + HOUR, is_period=True)
+    met = after_window(STATE, window, START + 10, is_planned=True)
+    assert met == ExpectationState(START, START + 10, met_at=START + 10)
+    missed = after_window(met, Window(START + 10, START + HOUR, is_period=True), None, is_planned=False)
+    assert missed == ExpectationState(START, START + HOUR, START + HOUR, START + 10, 1)
+
+
+def test_a_day_without_an_occurrence_expects_nothing() -> None:
+    """A schedule of weekdays is not missed on a Sunday; with an occurrence that has not succeeded, it is."""
+    window = Window(START, START + HOUR, is_period=False)
+    assert after_window(STATE, window, None, is_planned=False) == ExpectationState(START + HOUR, START)
+    missed = after_window(STATE, window, None, is_planned=True)
+    assert (missed.missed_at, missed.misses, missed.by_since) == (START + HOUR, 1, START + HOUR)
+
+
+def test_a_change_begins_the_windows_anew() -> None:
+    """What was before a change, a pause or a resumption is not expected any more; what was found stays known."""
+    state = replace(STATE, missed_at=START, misses=3)
+    assert begun(None, START) == STATE
+    assert begun(state, START - DAY) == state
+    assert begun(state, START + DAY) == ExpectationState(START + DAY, START + DAY, START, None, 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "6:00", "24:00", "06:60", "06:00:00", "0600", "-6:00", "\u0660\u0666:\u0660\u0660", "06:0a"]
+)
+def test_what_is_no_time_of_day_is_refused(text: str) -> None:
+    """Hours and minutes, two ASCII digits each."""
+    with pytest.raises(ValueError, match="time of day"):
+        minutes_of(text)

@@ -1,0 +1,193 @@
+"""Schedules that are expected to achieve something: what is absent is found, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime.contract.http.timestamps import instant_of
+from duetime.domain.times import DAY, to_iso
+from duetime.handlers import Unretriable
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.schedules import Schedules
+
+
+def expected(schedules: Schedules) -> dict[str, Any]:
+    """Whether the schedule has achieved what is expected of it."""
+    found: dict[str, Any] | None = schedules.schedule()["expectation"]
+    return found or {"missed_at": None, "met_at": None, "misses": 0}
+
+
+def by(instant: int) -> str:
+    """The time of day of an instant, in UTC."""
+    return to_iso(instant)[11:16]
+
+
+def until(schedules: Schedules, deadline: int) -> None:
+    """Let time pass until a deadline has been looked into."""
+    schedules.run(deadline - schedules.now + 3 * MINUTE)
+
+
+def test_a_run_that_succeeds_in_time_meets_the_expectation() -> None:
+    """Nothing is missed, nothing counted, and the schedule says when it was met."""
+    with Schedules() as schedules:
+        deadline = (schedules.now // MINUTE + 20) * MINUTE
+        schedules.make(rate="10 minutes", expect_success_by=by(deadline))
+        until(schedules, deadline)
+        found = expected(schedules)
+        assert (found["missed_at"], found["misses"]) == (None, 0)
+        assert instant_of(found["met_at"]) <= deadline
+        assert schedules.counts()["expectations_missed"] == 0
+
+
+@pytest.mark.parametrize("delay", [0, 7 * MINUTE + 11 * SECOND])
+def test_runs_that_fail_miss_the_expectation_once_a_day(delay: int) -> None:
+    """Each of the runs fails: one miss at the deadline, with the schedule's name in the log, and one a day later."""
+    with Schedules() as schedules:
+        schedules.run(delay)
+        schedules.fail(error=Unretriable)
+        deadline = (schedules.now // MINUTE + 20) * MINUTE
+        schedules.make(rate="10 minutes", expect_success_by=by(deadline))
+        schedules.run(deadline - schedules.now - SECOND)
+        assert schedules.counts()["expectations_missed"] == 0
+        until(schedules, deadline)
+        found = expected(schedules)
+        assert (instant_of(found["missed_at"]), found["met_at"], found["misses"]) == (deadline, None, 1)
+        assert schedules.counts()["expectations_missed"] == 1
+        assert schedules.notes().count("a schedule missed what is expected of it") == 1
+        told = [each["reason"] for each in schedules.schedule()["skipped_runs"]]
+        assert any("which was expected" in reason for reason in told)
+
+
+def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
+    """At least once in ten minutes: from its creation on each ten minutes without a success are a miss."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(rate="2 minutes", expect_every_seconds=600)
+        schedules.run(35 * MINUTE)
+        assert expected(schedules)["misses"] == schedules.counts()["expectations_missed"] == 3
+
+
+def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
+    """Absence is what is looked for: no run is due for a day, and a success was expected every hour."""
+    with Schedules() as schedules:
+        schedules.make(rate="1 day", start_at=to_iso(schedules.now + DAY), expect_every_seconds=3600)
+        schedules.run(HOUR + 10 * MINUTE)
+        assert expected(schedules)["misses"] == 1
+
+
+def test_a_success_begins_the_next_period() -> None:
+    """Runs every eight minutes that succeed are never ten minutes apart."""
+    with Schedules() as schedules:
+        schedules.make(rate="8 minutes", expect_every_seconds=600)
+        schedules.run(HOUR)
+        found = expected(schedules)
+        assert found["misses"] == 0
+        assert instant_of(found["met_at"]) > schedules.now - 25 * MINUTE
+
+
+def test_a_success_after_a_miss_ends_it() -> None:
+    """What was missed stays on record, and a later success is known."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(rate="5 minutes", expect_every_seconds=600)
+        schedules.run(15 * MINUTE)
+        assert expected(schedules)["misses"] == 1
+        schedules.target = lambda _phase, _context: "done"
+        schedules.run(30 * MINUTE)
+        found = expected(schedules)
+        assert found["misses"] in {1, 2}
+        assert instant_of(found["met_at"]) > instant_of(found["missed_at"])
+
+
+def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:
+    """Who pauses it expects nothing; after it was resumed a whole period passes first."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(rate="5 minutes", expect_every_seconds=1200)
+        schedules.run(10 * MINUTE)
+        assert schedules.steer("pause").status == 200
+        schedules.run(2 * HOUR)
+        assert schedules.counts()["expectations_missed"] == 0
+        assert schedules.steer("resume").status == 200
+        schedules.run(15 * MINUTE)
+        assert schedules.counts()["expectations_missed"] == 0
+        schedules.run(15 * MINUTE)
+        assert schedules.counts()["expectations_missed"] == 1
+
+
+def test_an_expectation_that_is_added_and_removed_counts_meanwhile() -> None:
+    """A change gives it, another takes it away; the response says so."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(rate="5 minutes")
+        schedules.run(30 * MINUTE)
+        assert schedules.schedule()["expectation"] is None
+        assert schedules.amend(expect_every_seconds=600).status == 200
+        schedules.run(15 * MINUTE)
+        assert expected(schedules)["misses"] == 1
+        assert schedules.amend(expect_every_seconds=None).status == 200
+        schedules.run(30 * MINUTE)
+        assert schedules.schedule()["expectation"] is None
+        assert schedules.counts()["expectations_missed"] == 1
+
+
+def test_an_outage_of_the_trigger_is_seen_after_it() -> None:
+    """Nothing ran for three hours: the deadlines in them are looked into when the trigger is back, a few at a time."""
+    with Schedules() as schedules:
+        schedules.make(rate="5 minutes", expect_every_seconds=1800)
+        schedules.run(20 * MINUTE)
+        schedules.ticking = False
+        schedules.run(3 * HOUR)
+        schedules.ticking = True
+        schedules.run(20 * MINUTE)
+        assert 4 <= expected(schedules)["misses"] <= 6
+
+
+def test_a_deadline_that_the_store_does_not_answer_is_looked_into_later() -> None:
+    """The records cannot be read for ten minutes: then the miss is found, once."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(rate="5 minutes", expect_every_seconds=900)
+        schedules.run(14 * MINUTE)
+        back_at = schedules.now + 10 * MINUTE
+        schedules.refuse(
+            lambda call: (
+                call.operation == "batch_get_item" and call.machine.function == "trigger" and schedules.now < back_at
+            )
+        )
+        schedules.run(20 * MINUTE)
+        assert expected(schedules)["misses"] == schedules.counts()["expectations_missed"] >= 1
+
+
+def test_a_schedule_without_expectations_reads_no_record_more() -> None:
+    """Its expansions read no tasks."""
+    with Schedules() as schedules:
+        schedules.make(rate="5 minutes")
+        schedules.run(30 * MINUTE)
+        assert not [line for line in schedules.lines if line[2] == "batch_get_item"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"expect_success_by": "6:00"}, 400),
+        ({"expect_success_by": "24:00"}, 400),
+        ({"expect_every_seconds": 59}, 400),
+        ({"expect_every_seconds": 604_801}, 400),
+        ({"expect_every_seconds": 600, "permanent": {"gap_seconds": 1}}, 400),
+    ],
+)
+def test_an_expectation_that_cannot_be_is_refused(fields: dict[str, Any], status: int) -> None:
+    """Nothing is created."""
+    with Schedules() as schedules:
+        body = {
+            "name": "odd",
+            "task": {"type": "plain"},
+            **({} if "permanent" in fields else {"rate": "1 hour"}),
+            **fields,
+        }
+        reply = schedules.ask("POST", "/v1/schedules", body)
+        assert reply.status in {status, 422}, reply.body
+        assert schedules.ask("GET", "/v1/schedules/odd").status == 404
