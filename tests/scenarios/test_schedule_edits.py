@@ -179,3 +179,36 @@ def test_of_two_payloads_that_are_given_at_once_the_one_that_is_not_used_expires
         assert shown == large + "late"
         places = [item for item in scenario.items("x#") if item[schema.SORT_KEY]["S"].startswith("payload.")]
         assert (len(places), sum(schema.TTL not in item for item in places)) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "change", [{"pause_on_failure": True}, {"cron": "* * * * *"}], ids=lambda each: next(iter(each))
+)
+@pytest.mark.parametrize("more", [{}, {"remaining_runs": 4}], ids=["endless", "limited"])
+def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: dict[str, Any]) -> None:
+    """What was placed and is to come is taken back by a change, and so it is from the count of runs."""
+    with Scenario() as scenario:
+        body = {**BODY, **more, "cron": "*/2 * * * *" if "cron" in change else "* * * * *"}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        scenario.run(30 * SECOND)
+        for number in range(4):
+            fields = {"catch_up_seconds": 60 + number} if number else change
+            assert scenario.ask("PATCH", HOURLY, fields).status == 200
+            scenario.run(5 * SECOND)
+        scenario.run(10 * MINUTE)
+        shown = scenario.ask("GET", HOURLY).body
+        ahead = [task for task in occurrences(scenario) if task.state == "scheduled"]
+        assert shown["runs_started"] == len(ran(scenario)) + len(ahead)
+        assert not more or len(ran(scenario)) == 4
+
+
+def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
+    """What was placed ahead does not run, and is not counted as if it had."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        body = {"name": "hourly", "permanent": {"gap_seconds": 100}, "task": {"type": PLAIN}}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        scenario.run(150 * SECOND)
+        assert scenario.ask("POST", f"{HOURLY}/pause").status == 200
+        scenario.run(10 * MINUTE)
+        assert scenario.ask("GET", HOURLY).body["runs_started"] == len(ran(scenario)) == 2
