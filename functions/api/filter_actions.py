@@ -20,6 +20,7 @@ from duetime.contract.bulk.bodies import (
 from duetime.contract.bulk.confirmation import confirmation_token, confirmed_until
 from duetime.contract.bulk.responses import bulk_response, done_response, filter_action_response
 from duetime.contract.tasks.encoding import json_text
+from duetime.domain.bulk.operation import BulkState
 from duetime.domain.errors import FieldInvalid
 from duetime.services.tasks.create import IdempotencyKey
 
@@ -70,7 +71,8 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
     key = IdempotencyKey(request.key, body_hash([wanted.kind, document.value])) if request.key else None
     taken = composed().bulk_requests.take(request.owner, wanted, key)
     operation = taken.value
-    if operation.is_running:
+    if operation.state is not BulkState.SUCCEEDED:
+        # Also one that was cancelled since: what it has come to is not all that was requested.
         headers = replayed(location(operation), is_replay=taken.is_replay)
         return answer(json_text(bulk_response(operation)), HTTPStatus.ACCEPTED, headers)
     return answer(json_text(done_response(operation)), headers=replayed({}, is_replay=taken.is_replay))

@@ -157,7 +157,7 @@ def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
     done = sum(scenario.record(task).state == "cancelled" for task in tasks)
     assert done < 15
     repeated = scenario.ask("POST", CANCEL, body, headers=key)
-    assert (repeated.status, f"/v1/bulk-operations/{operations_of(scenario)[0]['id']}") == (200, path)
+    assert (repeated.status, f"/v1/bulk-operations/{operations_of(scenario)[0]['id']}") == (202, path)
     assert scenario.ask("POST", f"{path}/cancel").status == 200
     scenario.run(5 * MINUTE)
     assert sum(scenario.record(task).state == "cancelled" for task in tasks) == done
@@ -329,3 +329,15 @@ def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
     unknown = TaskId.of(scenario.now, 0, 7)
     assert scenario.ask("GET", f"/v1/bulk-operations/{unknown}").body["code"] == "bulk_operation_unknown"
     assert scenario.ask("GET", "/v1/bulk-operations", headers=you).body == {"operations": []}
+
+
+def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: Scenario) -> None:
+    """It is not answered as if all were done."""
+    ids = tasks_of(scenario, 5)
+    body, key = {"filter": {"type": PLAIN}, "per_second": 0.1}, {"Idempotency-Key": "once"}
+    operation = scenario.ask("POST", CANCEL, body, headers=key).body["id"]
+    scenario.run(12 * SECOND)
+    assert scenario.ask("POST", f"/v1/bulk-operations/{operation}/cancel").status == 200
+    repeated = scenario.ask("POST", CANCEL, body, headers=key)
+    assert (repeated.status, repeated.body["id"], repeated.body["state"]) == (202, operation, "cancelled")
+    assert repeated.body["affected"] < len(ids)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb import schema
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 from tests.scenarios.test_schedule_catch_up import puts_occurrence
 
@@ -148,3 +149,66 @@ def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> No
         scenario.run(2 * MINUTE)
         assert len(ran(scenario)) == 2
         assert scenario.ask("GET", f"/v1/tasks/{ran(scenario)[-1].id}").body["payload"] == {"new": 1}
+
+
+def test_updates_that_change_nothing_drop_no_occurrence() -> None:
+    """However often a schedule is given the fields that it has, what is queued runs, and its version stays."""
+    with Scenario() as scenario:
+        same: list[dict[str, Any]] = [
+            {"overlap": "allow_all"},
+            {"task": {"type": PLAIN, "payload": None}},
+            {"cron": "0 * * * *"},
+        ]
+        changed_while_queued(scenario, *same * 8)
+        assert len(ran(scenario)) == 1
+        assert scenario.ask("GET", HOURLY).body["version"] == 1
+
+
+def test_of_two_payloads_that_are_given_at_once_the_one_that_is_not_used_expires() -> None:
+    """The later write replaces the payload of the earlier one, not the one that it read first."""
+    with Scenario() as scenario:
+        large = "".join(str(number) for number in range(3_000))
+        body = {**BODY, "task": {"type": PLAIN, "payload": large}}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        slow = scenario.slow(lambda call: call.operation == "put_item" and "r#" in (call.partition or ""), 3 * SECOND)
+        late = scenario.send("PATCH", HOURLY, {"task": {"payload": large + "late"}})
+        assert scenario.run_until(lambda: slow)
+        assert scenario.ask("PATCH", HOURLY, {"task": {"payload": large + "soon"}}).status == 200
+        assert scenario.run_until(lambda: late)
+        shown = scenario.ask("GET", HOURLY).body["task"]["payload"]
+        assert shown == large + "late"
+        places = [item for item in scenario.items("x#") if item[schema.SORT_KEY]["S"].startswith("payload.")]
+        assert (len(places), sum(schema.TTL not in item for item in places)) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "change", [{"pause_on_failure": True}, {"cron": "* * * * *"}], ids=lambda each: next(iter(each))
+)
+@pytest.mark.parametrize("more", [{}, {"remaining_runs": 4}], ids=["endless", "limited"])
+def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: dict[str, Any]) -> None:
+    """What was placed and is to come is taken back by a change, and so it is from the count of runs."""
+    with Scenario() as scenario:
+        body = {**BODY, **more, "cron": "*/2 * * * *" if "cron" in change else "* * * * *"}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        scenario.run(30 * SECOND)
+        for number in range(4):
+            fields = {"catch_up_seconds": 60 + number} if number else change
+            assert scenario.ask("PATCH", HOURLY, fields).status == 200
+            scenario.run(5 * SECOND)
+        scenario.run(10 * MINUTE)
+        shown = scenario.ask("GET", HOURLY).body
+        ahead = [task for task in occurrences(scenario) if task.state == "scheduled"]
+        assert shown["runs_started"] == len(ran(scenario)) + len(ahead)
+        assert not more or len(ran(scenario)) == 4
+
+
+def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
+    """What was placed ahead does not run, and is not counted as if it had."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        body = {"name": "hourly", "permanent": {"gap_seconds": 100}, "task": {"type": PLAIN}}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        scenario.run(150 * SECOND)
+        assert scenario.ask("POST", f"{HOURLY}/pause").status == 200
+        scenario.run(10 * MINUTE)
+        assert scenario.ask("GET", HOURLY).body["runs_started"] == len(ran(scenario)) == 2

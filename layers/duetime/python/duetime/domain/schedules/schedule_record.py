@@ -50,7 +50,7 @@ class StoredSchedule:
         last_run: the latest occurrence that was placed.
         owed: a missed occurrence that was decided to run and may not have been placed yet.
         log: the latest remarks, oldest first.
-        runs_started: how many occurrences were placed, over its whole life.
+        runs_started: how many occurrences were placed, over its whole life, but for those that a change took back.
         runs_skipped: how many were not.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
     """
@@ -150,16 +150,7 @@ class StoredSchedule:
     def steered(self, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
         """In its next revision: what was placed and is to come will not run, and is returned to what remains."""
         now = max((now, *self.revision_ends))
-        remaining = self.remaining_runs
-        if remaining is not None and self.last_run is not None and self.is_current(self.last_run):
-            if self.is_permanent:
-                remaining += self.last_run.nominal > now
-            else:
-                unlimited = replace(self.schedule(calendars), remaining_runs=None)
-                coming = (
-                    expand(unlimited, now, self.last_run.nominal).occurrences if self.last_run.nominal > now else ()
-                )
-                remaining += sum(each.runs for each in coming)
+        remaining, coming = self.remaining_runs, self._coming(now, calendars)
         return replace(
             self,
             updated_at=now,
@@ -167,9 +158,20 @@ class StoredSchedule:
             version=self.version + 1,
             done=now,
             owed=None,
-            remaining_runs=remaining,
+            remaining_runs=None if remaining is None else remaining + coming,
+            runs_started=max(0, self.runs_started - coming),
             revision_ends=(),
         )
+
+    def _coming(self, now: Millis, calendars: Sequence[Calendar]) -> int:
+        """How many occurrences were placed that are still to come."""
+        last = self.last_run
+        if last is None or not self.is_current(last) or last.nominal <= now:
+            return 0
+        if self.is_permanent:
+            return 1
+        unlimited = replace(self.schedule(calendars), remaining_runs=None)
+        return sum(each.runs for each in expand(unlimited, now, last.nominal).occurrences)
 
     def edited(self, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
         """In its next revision, with the same timing: what is to come is placed again, what was due still runs.
@@ -186,7 +188,10 @@ class StoredSchedule:
         key = self.spec.clock.zone.text_at(last.nominal)
         task_id = after.id_of(Occurrence(last.nominal, last.nominal, last.nominal, key))
         return replace(
-            after, last_run=LastRun(task_id, last.nominal, after.revision), remaining_runs=self.remaining_runs
+            after,
+            last_run=LastRun(task_id, last.nominal, after.revision),
+            remaining_runs=self.remaining_runs,
+            runs_started=self.runs_started,
         )
 
     def paused(self, now: Millis, reason: str, calendars: Sequence[Calendar] = ()) -> StoredSchedule:

@@ -58,10 +58,16 @@ class ScheduleManager:
         """
         before = self.writer.read(owner, name, version)
         stored_payload: Content | None = None
+        replaced_payload: Content | None = None
 
         def updated(stored: StoredSchedule) -> StoredSchedule:
-            nonlocal stored_payload
-            spec = update.of(self._with_payload(stored).spec if update.task else stored.spec)
+            nonlocal stored_payload, replaced_payload
+            known = self._with_payload(stored).spec if update.task else stored.spec
+            spec = update.of(known)
+            if _is_same(spec, known) and "remaining_runs" not in update.fields:
+                # Another revision would have what is to come placed again, for nothing.
+                replaced_payload = None
+                return stored
             if update.task is not None:
                 self.writer.expander.planner.occurrence_tasks.accept(spec.task)
             after = self._updated(stored, spec)
@@ -71,12 +77,14 @@ class ScheduleManager:
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
+            # Of this try: another change may have replaced that of the one before.
+            replaced_payload = stored.payload
             return replace(after, payload=stored_payload)
 
         after = self.writer.write(before, version, updated, with_timer=True)
-        if stored_payload is not None:
+        if replaced_payload is not None:
             self.writer.retain_payload(after)
-            self.writer.expire_payload(after.uid, before.payload)
+            self.writer.expire_payload(after.uid, replaced_payload)
         return self.writer.expand(after)
 
     def _with_payload(self, stored: StoredSchedule) -> StoredSchedule:
@@ -156,3 +164,9 @@ class ScheduleManager:
         if stored.state is ScheduleState.ACTIVE:
             return self.writer.with_payload(stored)
         return self.writer.expand(self.writer.write(stored, version, resumed, with_timer=True))
+
+
+def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:
+    """Whether an update changes nothing that is stored; what types it allows is not."""
+    task = replace(after.task, allow_unknown_type=before.task.allow_unknown_type)
+    return replace(after, task=task) == before
