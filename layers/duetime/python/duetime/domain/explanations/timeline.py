@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _AFTER = {
-    AttemptOutcome.RETRIED: (GateName.RETRY, "the pause before the next attempt"),
+    AttemptOutcome.RETRIED: (GateName.RETRY, "paused before the next attempt"),
     AttemptOutcome.PAUSED: (GateName.PAUSED, "it was paused"),
 }
 _OF_ITS_USER = {
@@ -161,7 +161,7 @@ def _of_wait(wait: Wait) -> _Mark:
         return _Mark(wait.since, GateName.NOT_RECORDED, "several waits that the record had no more room for")
     if wait.reason in _OF_ITS_USER:
         return _Mark(wait.since, *_OF_ITS_USER[wait.reason])
-    return _Mark(wait.since, GateName(wait_reason(wait.reason).value), f"waited for {wait.reason}")
+    return _Mark(wait.since, GateName(wait_reason(wait.reason).value), f"waited: {wait.reason}")
 
 
 def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *, is_last: bool) -> Iterator[_Mark]:
@@ -207,7 +207,7 @@ def summary_of(task: Task, parts: Sequence[Part]) -> str:
         if part.until > task.due_at:
             spent[part.gate] = spent.get(part.gate, 0) + part.until - max(part.since, task.due_at)
     if end <= task.due_at:
-        return f"It ended {span(task.due_at - end)} before its due time."
+        return f"It ended {span(task.due_at - end)} before its due time." if end < task.due_at else "It ended on time."
     listed = ", ".join(
         f"{span(length)} {gate.replace('_', ' ')}"
         for gate, length in sorted(spent.items(), key=lambda pair: -pair[1])
