@@ -129,9 +129,10 @@ def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> Non
         record = replace(record, waits=waits_with(record, f"lock {number}", NOW + number * SECOND))
     assert len(record.waits) == MAX_RECORDED_WAITS
     assert record.waits[0] == Wait(NOW, FORGOTTEN)
-    assert [wait.reason for wait in record.waits[1:]] == ["lock 7", "lock 8", "lock 9"]
+    kept = range(11 - MAX_RECORDED_WAITS, 10)
+    assert [wait.reason for wait in record.waits[1:]] == [f"lock {number}" for number in kept]
     parts = timeline(replace(record, state=State.WAITING, waiting_for="lock 9", next_at=NOW + HOUR), (), NOW + MINUTE)
-    assert [part.gate for part in parts if part.since >= NOW] == [GateName.NOT_RECORDED, *[GateName.LOCK] * 3]
+    assert [part.gate for part in parts if part.since >= NOW] == [GateName.NOT_RECORDED, *[GateName.LOCK] * len(kept)]
 
 
 LENGTHS = {

@@ -250,7 +250,9 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_WAIT_REASON_LENGTH = 80
 """Characters that the record keeps of what a task waits for."""
-MAX_RECORDED_WAITS = 4
+LATE_START = SECOND
+"""Of an attempt that starts so late or later the record keeps when its message was sent and received."""
+MAX_RECORDED_WAITS = 6
 """What a task waited for, and since when: the record keeps the latest, and of those before only when they began."""
 MAX_RECORDED_WAIT_LENGTH = 40
 """Characters that the record keeps of what each of them was for."""
