@@ -45,13 +45,20 @@ def test_a_message_survives_its_body(task_id: TaskId, generation: int, due: int)
 
 
 def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
-    """Receipt, id, priority and owner are where Lambda puts them."""
+    """Receipt, id, priority, owner and the time of sending are where Lambda puts them."""
     expected = Delivery(
         Message(numbered(1), 2, HOME, Priority.LOW, "ann"),
         "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
         "059f36b4-87a3-44ab-83d2-661975830a7d",
+        1_545_082_649_183,
     )
     assert delivery_of(record(MessageGroupId="ann"), PRIORITIES) == expected
+
+
+@pytest.mark.parametrize("sent", ["", "soon", "-1", "9" * 16])
+def test_a_time_of_sending_that_is_none_is_not_known(sent: str) -> None:
+    """The message is taken all the same."""
+    assert delivery_of(record(SentTimestamp=sent), PRIORITIES).sent_at == 0
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,7 @@ BODIES: Mapping[str, Any] = {
     },
 }
 QUERIES_OF: Mapping[str, str] = {
+    "explainSchedule": "at=2026-11-21T01:30:00Z",
     "listTasks": "state=scheduled&limit=5",
 }
 """What an operation needs, or may be asked."""

@@ -190,6 +190,19 @@ def test_a_permanent_schedule_tells_its_latest_run() -> None:
         assert "after its last run has ended" in body["text"]
 
 
+@pytest.mark.parametrize("timing", [{"cron": "30 1 * * *"}, {"rate": "1 second"}, {"dates": ["2027-01-01T00:00:00Z"]}])
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_any_time_is_answered(timing: dict[str, Any], zone: str) -> None:
+    """The first and the last instants that can be written have answers, too, in any zone."""
+    with Explained() as schedules:
+        schedules.make(**timing, timezone=zone, jitter_seconds=60)
+        for at in ("0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:00Z"):
+            reply = schedules.ask("GET", f"{PATH}/explain", query=f"at={at}")
+            assert reply.status in {200, 400}, reply.body
+            if reply.status == 200:
+                assert reply.body["text"]
+
+
 @pytest.mark.parametrize("query", ["", "at=yesterday", "at=2026-11-21T10:00", "at=1&at=2"])
 def test_a_time_is_needed(query: str) -> None:
     """A missing or unreadable time is refused by name."""

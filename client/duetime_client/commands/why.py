@@ -11,11 +11,13 @@ from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.commands.task_arguments import moment
+from duetime_client.commands.times import span
 from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
 
 GATE_STYLES = {"passed": "dim", "waiting": "bold yellow", "ahead": "yellow", "unknown": "magenta"}
 OUTCOME_STYLES = {"ran": "green", "open": "bold cyan", "planned": "cyan"}
-_SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
+_SECOND_MS, _MINUTE_MS = 1_000, 60_000
+_SAID = ("waiting", "ahead")
 _BAR = 20
 
 Id = Annotated[str | None, typer.Argument(metavar="ID", help="Id of the task.")]
@@ -81,7 +83,9 @@ def show_task(explanation: TaskExplanation, clock: Clock) -> None:
         timed(explanation.due_at, clock, clock.now(), units=1),
     )
     console().print(head, soft_wrap=True)
-    say(explanation.text)
+    open_gates = [gate for gate in explanation.gates if gate.state in _SAID]
+    for sentence in [gate.text for gate in open_gates] or [explanation.text]:
+        say(sentence)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("gate", "state", "since"):
         table.add_column(heading, no_wrap=True)
@@ -103,7 +107,8 @@ def cells(gate: Gate, explanation: TaskExplanation, clock: Clock) -> tuple[Text,
         timed(gate.since, clock, clock.now(), units=1) if gate.since else Text(),
         Text("" if gate.duration_ms is None else length_of(gate.duration_ms)),
         Text("█" * max(round(share * _BAR), 1 if gate.duration_ms else 0), "cyan"),
-        printable(gate.text),
+        # What was said above is not repeated.
+        Text() if gate.state in _SAID else printable(gate.text),
     )
 
 
@@ -113,9 +118,4 @@ def length_of(milliseconds: int) -> str:
         return f"{milliseconds} ms"
     if milliseconds < _MINUTE_MS:
         return f"{milliseconds / _SECOND_MS:.1f} s"
-    days, rest = divmod(milliseconds, _DAY_MS)
-    hours, rest = divmod(rest, _HOUR_MS)
-    minutes, rest = divmod(rest, _MINUTE_MS)
-    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest // _SECOND_MS, "s")]
-    first = next(index for index, (number, _) in enumerate(parts) if number)
-    return " ".join(f"{number} {unit}" for number, unit in parts[first : first + 2] if number)
+    return span(milliseconds / _SECOND_MS, 2)

@@ -257,7 +257,7 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_WAIT_REASON_LENGTH = 80
 """Characters of the stored reason why a task waits."""
-MAX_RECORDED_WAITS = 4
+MAX_RECORDED_WAITS = 6
 """Stored waits of a task: the latest ones, each with when it began."""
 MAX_RECORDED_WAIT_LENGTH = 40
 """Characters of the stored reason of such a wait."""
@@ -360,6 +360,7 @@ SHARDS_KNOWN = 10 * MINUTE
 MAX_METRIC_VALUES = 20
 """Owners, and types of tasks, that can have metrics of their own: CloudWatch bills each one."""
 ON_TIME = SECOND
-"""An attempt that starts at most this long after its planned start is counted as on time."""
+"""An attempt that starts at most this long after its planned start is counted as on time. For a later one, the record
+also has the times at which its message was sent and received."""
 OWNER_SPREAD = 16
 """Partitions of the list of one owner. A constant: another value requires the index to be rewritten."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.timers import Message
     from duetime.domain.tasks.task import Priority
+    from duetime.domain.times import Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,13 @@ class Delivery:
         message: what it carries.
         receipt: proof of this delivery, needed to change when it comes back.
         id: the queue's own id of the message, by which a batch reports it.
+        sent_at: when the message was sent; 0 if the queue does not say.
     """
 
     message: Message
     receipt: str
     id: str
+    sent_at: Millis = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _GROUP_PATTERN = re.compile(r"[!-~]{1,128}")
 """What SQS allows (Source: SQS API Reference, SendMessage, MessageGroupId): printable ASCII but the space."""
+_SENT = re.compile(r"[0-9]{1,15}")
+"""When a message was sent, in milliseconds (Source: SQS API Reference, ReceiveMessage, SentTimestamp)."""
 _HASHED = "sha256:"
 _MOST_TURNS = 1 << 53
 
@@ -72,8 +74,12 @@ def delivery_of(
         task_id, generation, due = _parsed(record["body"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise MessageUnreadable(message_id) from None
+    sent = str(attributes.get("SentTimestamp", ""))
     return Delivery(
-        Message(task_id, generation, due, priority, owner, pull_queue), str(record["receiptHandle"]), message_id
+        Message(task_id, generation, due, priority, owner, pull_queue),
+        str(record["receiptHandle"]),
+        message_id,
+        int(sent) if _SENT.fullmatch(sent) else 0,
     )
 
 

@@ -56,9 +56,9 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
     if task.waiting_for is not None:
         name = GateName(wait_reason(task.waiting_for).value)
         found = next((gate for gate in closed if gate.name is name), None)
-        text = found.text if found else f"It was put back for {task.waiting_for}, which does not hold it any more."
+        text = found.text if found else f"It was put back ({task.waiting_for}), which does not hold it any more."
         if found is None and name in {GateName.HANDLERS, GateName.TARGET, GateName.TOPOLOGY, GateName.OTHER}:
-            text = f"It was put back for {task.waiting_for}."
+            text = f"It was put back: {task.waiting_for}."
         waits_for = found.waits_for if found else None
         return Gate(
             name=name,
@@ -100,10 +100,11 @@ def _leased(task: Task, facts: Facts) -> Gate:
     worker = task.lease_worker or ""
     if lease_end + MAX_CLOCK_DIFFERENCE <= facts.now:
         scan = _next_scan(max(lease_end, task.next_at), facts.now)
+        soon = lease_end + LEASE_RETURN_MARGIN
+        about = f"at about {to_iso(soon)}, and " if soon > facts.now else ""
         text = (
             f"The worker {worker} of attempt {task.attempt} was lost: its lease ended at {to_iso(lease_end)}. "
-            f"Another worker takes the task over at about {to_iso(lease_end + LEASE_RETURN_MARGIN)}, "
-            f"and by {to_iso(scan)} at the latest."
+            f"Another worker takes the task over {about}by {to_iso(scan)} at the latest."
         )
         return replace(_at(GateName.RECOVERY, text, scan), waits_for=LeasedBy(worker, lease_end))
     if task.awaiting_notification:

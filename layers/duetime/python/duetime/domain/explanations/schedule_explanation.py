@@ -163,19 +163,17 @@ def _of_no_occurrence(
     """Why the timing does not mean a time."""
     spec = stored.spec
     if spec.start_at is not None and at < spec.start_at:
-        return OccurrenceOutcome.BEFORE_START, f"It starts at {to_iso(spec.start_at)}."
+        return OccurrenceOutcome.BEFORE_START, f"Its start is at {to_iso(spec.start_at)}."
     if spec.end_at is not None and at > spec.end_at:
-        return OccurrenceOutcome.AFTER_END, f"It ended at {to_iso(spec.end_at)}."
+        return OccurrenceOutcome.AFTER_END, f"Its end is at {to_iso(spec.end_at)}."
     if at < stored.created_at:
         return OccurrenceOutcome.BEFORE_CREATION, f"It was created at {to_iso(stored.created_at)}, after that time."
     near = [
-        f"{word} {to_iso(found)} ({stored.spec.clock.zone.text_at(found)})"
+        f"{to_iso(found)} ({stored.spec.clock.zone.text_at(found)}) {word}"
         for word, found in (("before it", previous), ("after it", following))
         if found is not None
     ]
-    text = (
-        f"Its timing does not mean that time. The nearest are, {' and, '.join(near)}." if near else "It has no times."
-    )
+    text = f"Its timing does not mean that time. The nearest: {' and '.join(near)}." if near else "It has no times."
     if at < stored.updated_at <= now:
         text += f" It was last changed, paused or resumed at {to_iso(stored.updated_at)}: it may have had others then."
     return OccurrenceOutcome.NOT_SCHEDULED, text

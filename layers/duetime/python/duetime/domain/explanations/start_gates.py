@@ -94,7 +94,7 @@ def _limit(task: Task, facts: Facts, needed: LockFacts) -> Gate:
     by = f" by {switch.updated_by}" if switch.updated_by else ""
     place = f" It is number {position} in the line." if position else ""
     text = (
-        f"At most {needed.claim.limit} tasks of {switch.key} run at once since "
+        f"No more than {needed.claim.limit} of {switch.key} may run at once since "
         f"{_since(switch.updated_at, facts.now)}, set{by}{why}; {running} run now.{place}"
     )
     return _ahead(GateName.CONCURRENCY_LIMIT, text, SetSwitch(switch, running, position))

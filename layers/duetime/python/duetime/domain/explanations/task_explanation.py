@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.explanations.durations import span
 from duetime.domain.explanations.gate import Gate, GateName, GateState
 from duetime.domain.explanations.present_gate import present_gate
 from duetime.domain.explanations.start_gates import closed_gates
@@ -71,7 +70,7 @@ def _passed(part: Part) -> Gate:
     return Gate(
         name=part.gate,
         state=state,
-        text=f"{span(part.duration)}: {part.text}.",
+        text=f"{part.text[:1].upper()}{part.text[1:]}.",
         since=part.since,
         until=part.until,
         duration=part.duration,

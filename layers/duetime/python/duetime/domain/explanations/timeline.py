@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.explanations.durations import span
 from duetime.domain.explanations.gate import GateName
 from duetime.domain.tasks.attempt_outcomes import Run
-from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, RESUMED, AttemptOutcome, Wait
+from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, QUEUED, RECEIVED, RESUMED, AttemptOutcome, Wait
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import SECOND
@@ -22,13 +22,19 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _AFTER = {
-    AttemptOutcome.RETRIED: (GateName.RETRY, "the pause before the next attempt"),
+    AttemptOutcome.RETRIED: (GateName.RETRY, "paused before the next attempt"),
     AttemptOutcome.PAUSED: (GateName.PAUSED, "it was paused"),
 }
 _OF_ITS_USER = {
     PAUSED: (GateName.PAUSED, "it was paused"),
     RESUMED: (GateName.DUE, "waited for its time, after it was resumed"),
 }
+_OF_ITS_MESSAGE = {
+    QUEUED: (GateName.QUEUE, "its message was on the queue"),
+    RECEIVED: (GateName.WORKER, "its worker had received it, and had not started it"),
+}
+_STAGES = {**_OF_ITS_USER, **_OF_ITS_MESSAGE}
+_TRIGGER = (GateName.TRIGGER, "its message had not been sent")
 _FOLLOW_UP = (GateName.FOLLOW_UP, "what follows its outcome")
 _ENDED = (GateName.ENDED, "it had ended")
 _DISPATCH = (GateName.DISPATCH, "on its way to a worker: the trigger, the queue and the worker")
@@ -141,7 +147,7 @@ def _before_the_first_check(task: Task, lines: Sequence[AttemptRecord]) -> Itera
 def _first_check(task: Task, lines: Sequence[AttemptRecord]) -> Millis:
     """When the task was first put on its way to a worker, as far as the record tells."""
     ready = max(task.due_at, task.created_at)
-    waits = [wait.since for wait in task.waits if wait.reason not in _OF_ITS_USER]
+    waits = [wait.since for wait in task.waits if wait.reason not in _STAGES]
     if waits and not (lines and 0 < lines[0].started_at < waits[0]):
         # What was put back then had been on its way since it was due.
         return waits[0] if task.node_ref is not None else min(waits[0], ready)
@@ -159,9 +165,9 @@ def _is_held(task: Task, at: Millis) -> bool:
 def _of_wait(wait: Wait) -> _Mark:
     if wait.reason == FORGOTTEN:
         return _Mark(wait.since, GateName.NOT_RECORDED, "several waits that the record had no more room for")
-    if wait.reason in _OF_ITS_USER:
-        return _Mark(wait.since, *_OF_ITS_USER[wait.reason])
-    return _Mark(wait.since, GateName(wait_reason(wait.reason).value), f"waited for {wait.reason}")
+    if wait.reason in _STAGES:
+        return _Mark(wait.since, *_STAGES[wait.reason])
+    return _Mark(wait.since, GateName(wait_reason(wait.reason).value), f"waited: {wait.reason}")
 
 
 def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *, is_last: bool) -> Iterator[_Mark]:
@@ -172,7 +178,8 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
         return
     planned = line.started_at - line.late
     if previous is None or (previous.started_at and planned >= previous.started_at + previous.took):
-        yield _Mark(planned, *_DISPATCH)
+        is_known = any(wait.reason == QUEUED and planned < wait.since <= line.started_at for wait in task.waits)
+        yield _Mark(planned, *(_TRIGGER if is_known else _DISPATCH))
     failed = f": {line.error.type}" if line.error else ""
     yield _Mark(line.started_at, GateName.RUN, f"attempt {line.attempt} ({line.outcome}{failed})")
     yield _Mark(line.started_at + line.took, *_AFTER.get(line.outcome, _FOLLOW_UP if is_last else _ENDED))
@@ -207,7 +214,7 @@ def summary_of(task: Task, parts: Sequence[Part]) -> str:
         if part.until > task.due_at:
             spent[part.gate] = spent.get(part.gate, 0) + part.until - max(part.since, task.due_at)
     if end <= task.due_at:
-        return f"It ended {span(task.due_at - end)} before its due time."
+        return f"It ended {span(task.due_at - end)} before its due time." if end < task.due_at else "It ended on time."
     listed = ", ".join(
         f"{span(length)} {gate.replace('_', ' ')}"
         for gate, length in sorted(spent.items(), key=lambda pair: -pair[1])

@@ -12,8 +12,16 @@ from duetime.domain.limits import (
     MAX_CLOCK_DIFFERENCE,
     MAX_RECORDED_WAIT_LENGTH,
     MAX_RECORDED_WAITS,
+    ON_TIME,
 )
-from duetime.domain.tasks.attempt_records import FORGOTTEN, AttemptOutcome, AttemptRecord, Wait
+from duetime.domain.tasks.attempt_records import (
+    FORGOTTEN,
+    QUEUED,
+    RECEIVED,
+    AttemptOutcome,
+    AttemptRecord,
+    Wait,
+)
 from duetime.domain.tasks.attempt_results import shortened
 from duetime.domain.tasks.states import Move
 
@@ -84,17 +92,32 @@ class Claimant:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """How a message came to a worker.
+
+    Attributes:
+        sent_at: when it was sent, by the queue's clock; 0 if that is not known.
+        received_at: when its worker received it.
+    """
+
+    sent_at: Millis
+    received_at: Millis
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of a target, as it is entered in the attempt history.
 
     Attributes:
         progress: what the target told last and no heartbeat has written.
+        arrival: how the message came that led to it; `None` if that is not known.
     """
 
     task: Task
     started_at: Millis
     ended_at: Millis
     progress: Progress | None = None
+    arrival: Arrival | None = None
 
     def line(self, outcome: AttemptOutcome) -> AttemptRecord:
         """The attempt record of this run."""
@@ -133,9 +156,20 @@ class Run:
         }
         if self.progress is not None:
             changes["progress"] = self.progress
+        if (waits := self._late_waits()) is not None:
+            changes["waits"] = waits
         if self.task.started_at is None or self.task.fence == 1:
             changes["started_at"] = self.started_at
         return changes
+
+    def _late_waits(self) -> tuple[Wait, ...] | None:
+        """Where a late start was late: before its message was sent, on the queue or in the worker."""
+        due, arrival = self.task.next_at, self.arrival
+        if arrival is None or not arrival.sent_at or self.started_at - due <= ON_TIME:
+            return None
+        queued = min(max(arrival.sent_at, due), self.started_at)
+        received = min(max(arrival.received_at, queued), self.started_at)
+        return _bounded((*self.task.waits, Wait(queued, QUEUED), Wait(received, RECEIVED)))
 
 
 def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
@@ -145,7 +179,11 @@ def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
     has_begun_since = last is not None and any(line.started_at >= last.since for line in task.attempt_history[-1:])
     if last is not None and last.reason == wait.reason and not has_begun_since:
         return task.waits
-    waits = (*task.waits, wait)
+    return _bounded((*task.waits, wait))
+
+
+def _bounded(waits: tuple[Wait, ...]) -> tuple[Wait, ...]:
+    """The latest waits, and of those before only when they began."""
     if len(waits) <= MAX_RECORDED_WAITS:
         return waits
     kept = waits[1 - MAX_RECORDED_WAITS :]

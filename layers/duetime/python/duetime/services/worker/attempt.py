@@ -104,7 +104,7 @@ class AttemptRunner:
             delivery_state.disposition = DeleteMessage("overdue")
             return
         ending = replace(timeout(task), lingers_until=lingers_until)
-        end = self.phases.write(task, Run(task, started, self.runtime.now()), ending)
+        end = self.phases.write(task, Run(task, started, self.runtime.now(), arrival=delivery_state.arrival), ending)
         delivery_state.disposition = self._decided(delivery_state, end)
         if isinstance(end, Applied) and end.task.is_terminal:
             delivery_state.disposition = RedeliverMessage(

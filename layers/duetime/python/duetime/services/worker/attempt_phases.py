@@ -65,7 +65,7 @@ class AttemptPhases:
             return ending
         if isinstance(ending, Deferred):
             ending = self._keep_locks(delivery_state, task, deferred_until(task, started))
-        run = Run(task, started, self.runtime.now(), delivery_state.progress)
+        run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival)
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
         return self.write(task, run, ending)
 

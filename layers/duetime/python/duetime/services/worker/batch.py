@@ -58,7 +58,7 @@ class BatchWorker:
         Returns:
             The deliveries that must not be deleted.
         """
-        batch = _Batch(self, [DeliveryState(delivery) for delivery in deliveries], holder)
+        batch = _Batch(self, [DeliveryState(delivery, self.runtime.now()) for delivery in deliveries], holder)
         batch.run()
         return [
             delivery_state.delivery

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import (
     CALLBACK_MARGIN,
 )
+from duetime.domain.tasks.attempt_outcomes import Arrival
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class DeliveryState:
     record is fenced.
 
     Attributes:
+        received_at: when its batch was received.
         task: the record as it was claimed; `None` before the claim and after the end.
         started_at: when the target was called first in this attempt: its time is for all phases. What follows the
             outcome has a time of its own.
@@ -43,6 +45,7 @@ class DeliveryState:
     """
 
     delivery: Delivery
+    received_at: Millis = 0
     task: Task | None = None
     started_at: Millis | None = None
     ended: bool = False
@@ -52,6 +55,11 @@ class DeliveryState:
     leased_until: Millis = 0
     locks: tuple[LockClaim, ...] = ()
     disposition: DeleteMessage | RedeliverMessage | None = None
+
+    @property
+    def arrival(self) -> Arrival:
+        """How the message came."""
+        return Arrival(self.delivery.sent_at, self.received_at)
 
     def overdue_at(self) -> Millis | None:
         """When its target must have ended, if it runs."""
