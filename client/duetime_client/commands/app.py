@@ -10,6 +10,7 @@ from duetime_client.commands import (
     calendars,
     dead_letters,
     locks,
+    logs,
     schedules,
     switches,
     task_control,
@@ -37,6 +38,7 @@ app.add_typer(calendars.app, name="calendars")
 app.add_typer(switches.app, name="switches")
 app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
+app.command("logs")(logs.show_logs)
 app.command("verify")(verify.verify)
 
 

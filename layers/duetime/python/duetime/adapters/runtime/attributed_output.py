@@ -60,7 +60,11 @@ def facts_of(task: Task) -> dict[str, object]:
         "type": task.type,
         "owner": task.owner,
     }
-    return facts if task.traceparent is None else {**facts, "trace_id": trace_id_of(task.traceparent)}
+    if task.schedule_ref is not None:
+        facts["schedule"] = task.schedule_ref.schedule
+    if task.traceparent is not None:
+        facts["trace_id"] = trace_id_of(task.traceparent)
+    return facts
 
 
 @contextmanager
