@@ -53,6 +53,7 @@ class Context:
         fence: grows with every attempt; a store can reject writes of an older one.
         checkpoint: what a paused attempt saved for this one, or `None`.
         inputs: for a node of a topology, the results of the parents in its `inputs`, by name.
+        traceparent: the trace in which the task was created, by W3C Trace Context, or `None`.
     """
 
     task_id: str
@@ -62,6 +63,7 @@ class Context:
     checkpoint: Any
     _until: float
     inputs: Any = None
+    traceparent: str | None = None
     _requested_action: str | None = None
     _progress: tuple[int, str] | None = None
     _wake: Event = field(default_factory=Event)
@@ -122,6 +124,7 @@ class Attempt:
             checkpoint=leased.checkpoint,
             _until=time.monotonic() + leased.lasts.total_seconds(),
             inputs=leased.inputs,
+            traceparent=task.traceparent,
         )
         self._client = client
         self._interval = lease_seconds / RENEWALS_PER_LEASE

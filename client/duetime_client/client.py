@@ -77,6 +77,7 @@ class Client(TaskControl, Explanations, Locks, DeadLetters, Switches, Schedules,
         /,
         *,
         idempotency_key: str | None = None,
+        traceparent: str | None = None,
         wait_seconds: int = 0,
         **fields: Unpack[TaskFields],
     ) -> Task:
@@ -84,18 +85,19 @@ class Client(TaskControl, Explanations, Locks, DeadLetters, Switches, Schedules,
 
         A retried request never creates a second task: it carries an idempotency key, by default a random one.
         With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
+        `traceparent` (W3C Trace Context) is handed on to the handler or target, and to the callback.
         """
         response = self._transport.request(
             "POST",
             TASKS,
             query=[("wait_seconds", str(wait_seconds))] if wait_seconds else [],
             body={"type": task_type, **body_of(fields)},
-            headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4())},
+            headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **_trace_of(traceparent)},
         )
         return task_of(response)
 
     def create_task_batch(
-        self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None
+        self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None, traceparent: str | None = None
     ) -> list[Task | ApiError]:
         """Create many tasks, in requests as large as the API accepts; each has its own result, in the given order.
 
@@ -110,7 +112,7 @@ class Client(TaskControl, Explanations, Locks, DeadLetters, Switches, Schedules,
                 "POST",
                 f"{TASKS}/batch",
                 body={"tasks": [body_of(task) for task in chunk]},
-                headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}"},
+                headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}", **_trace_of(traceparent)},
             )
             results.extend(batch_results(response, len(chunk)))
         return results
@@ -164,3 +166,7 @@ class Client(TaskControl, Explanations, Locks, DeadLetters, Switches, Schedules,
                 return
             pause = pause_after(task, pause, self._now())
             self._sleep(pause)
+
+
+def _trace_of(traceparent: str | None) -> dict[str, str]:
+    return {} if traceparent is None else {"traceparent": traceparent}

@@ -126,6 +126,7 @@ class Task(ResponseModel):
     lease: Lease | None = None
     awaiting_notification: bool = False
     requested_action: str | None = None
+    traceparent: str | None = None
     lock: Mapping[str, object] | None = None
     waiting_for: WaitingFor | None = None
     schedule: Mapping[str, object] | None = None

@@ -21,6 +21,7 @@ from duetime.contract.tasks.report_decoding import reject_fields
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
+from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
 
 from .identity import owner_of
 
@@ -97,6 +98,11 @@ class Request(Generic[Q]):
     def is_icalendar(self) -> bool:
         """Whether the body is declared to be an iCalendar file."""
         return (self.header("Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR
+
+    @property
+    def traceparent(self) -> str | None:
+        """The trace that it is part of; none if it names none, or not well."""
+        return read_traceparent(self.header(TRACEPARENT))
 
     def header(self, name: str) -> str | None:
         """A header, if the request has it."""

@@ -38,7 +38,7 @@ def create_task(request: Request[CreationQuery]) -> Response:
     """Create a task; wait for its outcome, if that is requested."""
     document, wait = request.document(), request.query.wait_seconds
     inside = composed()
-    order = Order(task_spec(document), _key(request.key, document.value))
+    order = Order(task_spec(document), _key(request.key, document.value), traceparent=request.traceparent)
     creation = inside.task_creator.create_once(request.owner, order)
     task = creation.value
     if wait:
@@ -54,7 +54,11 @@ def create_task_batch(request: Request) -> Response:
     items = batch_items(request.document())
     orders = [
         # A space cannot stand in a client's key, so no key of a batch is another request's.
-        Order(item.wanted, _key(request.key and f"{request.key} {index}", item.value))
+        Order(
+            item.wanted,
+            _key(request.key and f"{request.key} {index}", item.value),
+            traceparent=request.traceparent,
+        )
         for index, item in enumerate(items)
         if isinstance(item.wanted, TaskSpec)
     ]

@@ -36,7 +36,8 @@ def create_topology(request: Request) -> Response:
     document = request.document()
     wanted = topology_request(document)
     key = IdempotencyKey(request.key, body_hash(document.value)) if request.key else None
-    creation = composed().task_creator.create_once(request.owner, Order(wanted.spec, key, graph=wanted.graph))
+    order = Order(wanted.spec, key, graph=wanted.graph, traceparent=request.traceparent)
+    creation = composed().task_creator.create_once(request.owner, order)
     headers = replayed({"Location": operations.READ.url(topology_id=creation.value.id)}, is_replay=creation.is_replay)
     return task_response(composed().task_reader.with_contents(creation.value), HTTPStatus.CREATED, headers)
 

@@ -9,6 +9,7 @@ from duetime.composition.intake import IntakeServices
 from duetime.contract.tasks.events import task_of_event
 from duetime.domain.errors import RequestError
 from duetime.domain.tasks.creation import Origin
+from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
 from duetime.services.tasks.create import Order
 from duetime.services.tasks.from_events import Arrival
 
@@ -38,4 +39,5 @@ def _arrival(record: Mapping[str, Any]) -> Arrival:
         spec, origin = task_of_event(body, delivered)
     except RequestError as refusal:
         return Arrival(id_, body, refusal)
-    return Arrival(id_, body, Order(spec, origin=origin))
+    trace = record.get("messageAttributes", {}).get(TRACEPARENT, {}).get("stringValue")
+    return Arrival(id_, body, Order(spec, origin=origin, traceparent=read_traceparent(trace)))

@@ -233,7 +233,11 @@ def test_every_tag_says_what_it_is_about() -> None:
 @pytest.mark.parametrize(
     ("operation_id", "headers", "answered"),
     [
-        ("createTask", {"Idempotency-Key", "X-Duetime-Owner"}, {"ETag", "Location", "Idempotent-Replayed"}),
+        (
+            "createTask",
+            {"Idempotency-Key", "traceparent", "X-Duetime-Owner"},
+            {"ETag", "Location", "Idempotent-Replayed"},
+        ),
         ("getTask", {"If-None-Match", "X-Duetime-Owner"}, {"ETag", "Cache-Control"}),
         ("updateTask", {"If-Match", "X-Duetime-Owner"}, {"ETag"}),
     ],

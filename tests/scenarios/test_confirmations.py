@@ -71,6 +71,7 @@ def test_what_fails_after_the_dry_run_is_not_retried() -> None:
         assert ended.state == "failed"
         done = _confirmed(tasks, RETRY, PLAINS, token)
         assert (done.body["matched"], done.body["affected"]) == (1, 1)
+        tasks.run(SECOND)
         assert tasks.record(first).fence == 2
         assert tasks.record(second) == ended
 

@@ -425,3 +425,13 @@ def test_a_topology_that_gave_up_is_run_again() -> None:
         assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/retry").status == 200
         assert graphs.run_until_ended().state == "succeeded", stands(graphs)
         assert sorted(graphs.ran) == sorted(DIAMOND), "what ran to its end before the retry began is kept"
+
+
+def test_the_nodes_of_a_topology_are_part_of_its_trace() -> None:
+    """What the request that created it named as its trace, each node's task has, too."""
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    with Graphs() as graphs:
+        made = graphs.ask("POST", PATH, {"nodes": DIAMOND}, headers={"traceparent": trace})
+        graphs.topology = str(made.body["id"])
+        assert graphs.run_until(lambda: graphs.whole().is_terminal)
+        assert {graphs.node(key).traceparent for key in DIAMOND} == {trace}

@@ -10,6 +10,7 @@ from duetime_client.commands import (
     calendars,
     dead_letters,
     locks,
+    logs,
     schedules,
     switches,
     task_control,
@@ -39,6 +40,7 @@ app.add_typer(switches.app, name="switches")
 app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
 app.command("why")(why.why)
+app.command("logs")(logs.show_logs)
 app.command("verify")(verify.verify)
 
 

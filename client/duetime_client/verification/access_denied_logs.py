@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from duetime_client.log_groups import NEEDS_BOTOCORE, log_groups
 from duetime_client.plurals import counted
 from duetime_client.verification.assertions import Finding, Verdict, unmeasured
 
@@ -29,10 +30,10 @@ def denied_grants(stack: str, since_ms: int) -> Finding:
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:
-        return unmeasured(_GUARANTEE, 'reading logs needs botocore: pip install "duetime-client[aws]"')
+        return unmeasured(_GUARANTEE, NEEDS_BOTOCORE)
     session = botocore.session.get_session()
     try:
-        groups = dict(_log_groups(session, stack))
+        groups = dict(log_groups(session, stack))
         denied = [
             f"{name}: {_line(event)}" for name, group in groups.items() for event in _denials(session, group, since_ms)
         ]
@@ -44,17 +45,6 @@ def denied_grants(stack: str, since_ms: int) -> Finding:
     figure = f"{counted(len(denied), 'denial')} in the logs of {counted(len(groups), 'function')}{shown}"
     values = {"denied": sorted(set(denied)), "functions": sorted(groups)}
     return Finding(_GUARANTEE, Verdict.FAILED if denied else Verdict.PASSED, figure, "none", values)
-
-
-def _log_groups(session: Any, stack: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - botocore has no types
-    """The functions in a stack's outputs, with their log groups."""
-    response = session.create_client("cloudformation").describe_stacks(StackName=stack)
-    functions = session.create_client("lambda")
-    for output in response["Stacks"][0].get("Outputs", []):
-        if output["OutputKey"].endswith("FunctionName"):
-            name = output["OutputValue"]
-            config = functions.get_function_configuration(FunctionName=name)
-            yield name, config.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{name}"
 
 
 def _denials(session: Any, group: str, since_ms: int) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - same

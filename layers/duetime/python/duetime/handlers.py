@@ -79,6 +79,8 @@ class Context:
         deadline: when the phase must have ended, in UTC.
         checkpoint: what an attempt that was paused left for this one; `None` if there is nothing.
         inputs: of a topology's node, the results of the parents that it named in `inputs`, by their names.
+        traceparent: the trace in which the task was created (W3C Trace Context), to link spans to; `None` if the
+            request named none.
     """
 
     task_id: str
@@ -90,6 +92,7 @@ class Context:
     report: Callable[[int | None, str], None]
     ask: Callable[[], str | None]
     inputs: Any = None
+    traceparent: str | None = None
 
     @property
     def requested_action(self) -> str | None:

@@ -42,6 +42,17 @@ _REPORTS = "!"
 """Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
 
 
+def traceparent(value: str) -> Value:
+    """The trace in which a task was created: trace, parent and flags as they are in hexadecimal, 25 bytes."""
+    return {"B": bytes.fromhex("".join(value.split("-")[1:]))}
+
+
+def read_traceparent(value: Value) -> str:
+    """Read the trace in which a task was created."""
+    data = bytes(value["B"]).hex()
+    return f"00-{data[:32]}-{data[32:48]}-{data[48:]}"
+
+
 def name(value: str) -> Value | None:
     """A task's name; nothing for none."""
     return {"S": value} if value else None

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
+from duetime.domain.tasks.trace_context import trace_id_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -51,13 +53,18 @@ _attempt: ContextVar[_Attempt | None] = ContextVar("duetime_attempt", default=No
 
 def facts_of(task: Task) -> dict[str, object]:
     """What the lines of an attempt say of it."""
-    return {
+    facts: dict[str, object] = {
         "task_id": task.id.text,
         "attempt": task.attempt,
         "fence": task.fence,
         "type": task.type,
         "owner": task.owner,
     }
+    if task.schedule_ref is not None:
+        facts["schedule"] = task.schedule_ref.schedule
+    if task.traceparent is not None:
+        facts["trace_id"] = trace_id_of(task.traceparent)
+    return facts
 
 
 @contextmanager

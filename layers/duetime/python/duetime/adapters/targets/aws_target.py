@@ -14,6 +14,7 @@ from duetime.adapters.targets.envelope import compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
 from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.trace_context import TRACEPARENT
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.aws_resource_clients import Resources
@@ -121,12 +122,12 @@ class AwsRunner:
         # On an ordinary queue the group makes the queue fair between owners.
         options = _in_order(task) if name.endswith(".fifo") else {"MessageGroupId": group_of(task.owner)}
         url = f"{client.meta.endpoint_url}/{account}/{name}"
-        answer = client.send_message(QueueUrl=url, MessageBody=body.decode(), **options)
+        answer = client.send_message(QueueUrl=url, MessageBody=body.decode(), **options, **_trace(task))
         return _told("message_id", answer["MessageId"])
 
     def _publish(self, arn: str, task: Task, body: bytes) -> Ending:
         options = _in_order(task) if arn.endswith(".fifo") else {}
-        answer = self._resources.sns(arn).publish(TopicArn=arn, Message=body.decode(), **options)
+        answer = self._resources.sns(arn).publish(TopicArn=arn, Message=body.decode(), **options, **_trace(task))
         return _told("message_id", answer["MessageId"])
 
     def _put(self, target: AwsTarget, task: Task, body: bytes) -> Ending:
@@ -161,6 +162,13 @@ class AwsRunner:
 def _in_order(task: Task) -> dict[str, Any]:
     """What a FIFO queue or topic wants: one order for each owner, and by the task's id a repeat is dropped."""
     return {"MessageGroupId": group_of(task.owner), "MessageDeduplicationId": task.id.text}
+
+
+def _trace(task: Task) -> dict[str, Any]:
+    """The trace in which a task was created as an attribute of a message, if it is known."""
+    if task.traceparent is None:
+        return {}
+    return {"MessageAttributes": {TRACEPARENT: {"DataType": "String", "StringValue": task.traceparent}}}
 
 
 def _told(name: str, value: str) -> Succeeded:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.http_messages import Call, NoResponse
-from duetime.adapters.targets.http_target import OK, passes_with_time
+from duetime.adapters.targets.http_target import OK, passes_with_time, trace_header
 from duetime.domain.limits import CALLBACK_TIMEOUT
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.times import SECOND, to_iso
@@ -48,7 +48,7 @@ class HttpCallbacks:
                 id=f"{task.id}-{last.fence if last else 0}-{task.state}",
                 method="POST",
                 url=url,
-                headers=_HEADERS,
+                headers={**_HEADERS, **trace_header(task)},
                 body=json.dumps(event, separators=(",", ":")).encode(),
                 seconds=CALLBACK_TIMEOUT / SECOND,
                 owner=task.owner,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.trace_context import TRACEPARENT
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ def envelope(work: Work) -> bytes:
         "fence": task.fence,
         "deadline": to_iso(work.deadline),
     }
+    if task.traceparent is not None:
+        facts[TRACEPARENT] = task.traceparent
     given = b"" if work.inputs is None else b', "inputs": ' + work.inputs
     return json.dumps(facts).encode()[:-1] + given + b', "payload": ' + work.payload + b"}"
 

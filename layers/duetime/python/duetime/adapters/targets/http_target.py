@@ -11,6 +11,7 @@ from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
 from duetime.domain.tasks.attempt_results import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.trace_context import TRACEPARENT
 from duetime.domain.times import DAY, SECOND, to_iso
 from duetime.ports.targets import QueryResponse
 
@@ -101,10 +102,16 @@ def _asking_for(url: str, action: Phase | Query) -> str:
 def _facts(task: Task) -> dict[str, str]:
     return {
         **_USER_AGENT,
+        **trace_header(task),
         "Duetime-Task": task.id.text,
         "Duetime-Attempt": str(task.attempt),
         "Duetime-Fence": str(task.fence),
     }
+
+
+def trace_header(task: Task) -> dict[str, str]:
+    """The trace in which a task was created, if it is known."""
+    return {} if task.traceparent is None else {TRACEPARENT: task.traceparent}
 
 
 def _ending(answer: HttpResponse, phase: Phase) -> Ending:

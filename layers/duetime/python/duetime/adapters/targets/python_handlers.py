@@ -163,6 +163,7 @@ def _context(work: Work) -> Context:
         report=report,
         ask=work.requested_action,
         inputs=None if work.inputs is None else json.loads(work.inputs),
+        traceparent=work.task.traceparent,
     )
 
 

@@ -44,6 +44,12 @@ KEY = Header(
     "is refused.",
     {"pattern": f"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$"},
 )
+TRACEPARENT = Header(
+    "traceparent",
+    "The trace of the request, by W3C Trace Context: the task keeps it as its creation context and hands it on to its "
+    "handler or target, to its callback and to the nodes of a topology. One that is not well-formed is ignored.",
+    {"example": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+)
 IF_MATCH = Header("If-Match", "Only if the resource still has this ETag; without the header, whatever its version.")
 IF_NONE_MATCH = Header(
     "If-None-Match", "ETags of the caller's copies: if the resource still has one of them, the response is 304."

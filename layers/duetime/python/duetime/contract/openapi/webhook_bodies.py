@@ -42,6 +42,15 @@ class TargetRequest(TypedDict):
             Field(description="Results of the nodes in `inputs`, by their names; only for a node of a topology."),
         ]
     ]
+    traceparent: NotRequired[
+        Annotated[
+            str,
+            Field(
+                description="The trace in which the task was created, by W3C Trace Context; also in the header of this "
+                "name. Missing if the request named none."
+            ),
+        ]
+    ]
     payload: Annotated[Any, Field(description="The task's payload, as it was given.")]
 
 

@@ -72,6 +72,7 @@ def entry(task: Task) -> TaskSummary:
         progress=_progress(task.progress),
         error=error_response(task.error),
         lateness_ms=task.lateness,
+        traceparent=task.traceparent,
         version=task.version,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, KEY, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks import bodies, patch_bodies, queries, report_bodies, responses
 from duetime.domain import errors
 from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
@@ -28,7 +28,7 @@ CREATE = Operation(
     accepted=NEW_TASK.accepted("The task is stored, and has not ended yet."),
     query=queries.CreationQuery,
     body=bodies.TaskCreate,
-    headers=(KEY,),
+    headers=(KEY, TRACEPARENT),
     errors=(errors.KeyReused, errors.TaskDeleted),
 )
 CREATE_MANY = Operation(
@@ -41,7 +41,7 @@ CREATE_MANY = Operation(
     body=bodies.TaskBatchCreate,
     # More than any good batch has: a task in it that is nested too deeply is refused by itself.
     nesting=2 * MAX_JSON_DEPTH,
-    headers=(KEY,),
+    headers=(KEY, TRACEPARENT),
 )
 LIST = Operation(
     "listTasks",

@@ -155,6 +155,10 @@ class TaskSummary(_Identity, TaskOptionsResponse):
         int | None,
         Field(description="How long after its due time the first attempt started, in milliseconds; null before that."),
     ]
+    traceparent: Annotated[
+        str | None,
+        Field(description="The trace in which it was created, by W3C Trace Context; null if the request named none."),
+    ]
     version: Annotated[int, Field(description="Grows with every write; the ETag contains it.")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, KEY, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks.operations import CHANGED, TASK
 from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery
@@ -21,7 +21,7 @@ CREATE = Operation(
     "unknown parents and duplicate names are refused.",
     body=TopologyCreate,
     nesting=2,
-    headers=(KEY,),
+    headers=(KEY, TRACEPARENT),
     errors=(errors.KeyReused,),
 )
 LIST = Operation(

@@ -154,6 +154,7 @@ class Task(TaskOptions):
         attempt_history: the last attempts, oldest first.
         reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
             it or an older one are over. `None` if it never was, or was by a version that did not write this down.
+        traceparent: the trace in which it was created, which its attempts are told; `None` if nobody named one.
         erased: its user had it deleted: to users it is not there any more, to all else it has ended.
     """
 
@@ -190,6 +191,7 @@ class Task(TaskOptions):
     expires_at: Millis | None = None
     attempt_history: tuple[AttemptRecord, ...] = ()
     reopened_fence: int | None = None
+    traceparent: str | None = None
     erased: bool = False
 
     def exists_for(self, owner: str) -> bool:

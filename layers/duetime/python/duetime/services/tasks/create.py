@@ -48,12 +48,14 @@ class Order:
         key: the client's, by which a repeated request is known.
         origin: the event that the task is made of, by which a repeated delivery is known.
         graph: of a topology, if it is asked for by fields of its own; else it is read from the payload.
+        traceparent: the trace in which it is asked for.
     """
 
     spec: TaskSpec
     key: IdempotencyKey | None = None
     origin: Origin | None = None
     graph: Graph | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class TaskCreator:
         payload = self.stores.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload, accepted.expiry)
         task = new_task(accepted.task_id, spec, owner, accepted.due_at, accepted.created_at, payload)
         # A repeat may come long after its first try: nobody reads its home minute any more.
-        task = replace(task, next_at=max(task.next_at, self.runtime.now()))
+        task = replace(task, next_at=max(task.next_at, self.runtime.now()), traceparent=order.traceparent)
         if self.enqueuer.create(task):
             self._retained(task, accepted)
             return replace(task, payload=replace(payload, data=order.spec.payload)), True

@@ -74,5 +74,12 @@ class NodeTasks:
         task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content)
         node_ref = NodeRef(topology_run.task.id, topology_run.run_state.number, key, inputs=bool(node.inputs))
         self.stores.tasks.create(
-            replace(task, state=State.BLOCKED, name=spec.name or key, node_ref=node_ref, nonce=self.runtime.nonce())
+            replace(
+                task,
+                state=State.BLOCKED,
+                name=spec.name or key,
+                node_ref=node_ref,
+                traceparent=topology_run.task.traceparent,
+                nonce=self.runtime.nonce(),
+            )
         )

@@ -1,0 +1,125 @@
+"""`duetime logs`: what the attempts of tasks have logged and printed."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from duetime_client.commands.clock import Clock
+from duetime_client.commands.console import console, printable
+from duetime_client.commands.times import seconds_of_span
+from duetime_client.log_groups import NEEDS_BOTOCORE, log_group_of
+from duetime_client.logs import LogFilter, LogReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client.logs import LogLine
+
+_STYLES = {"ERROR": "bold red", "CRITICAL": "bold red", "WARNING": "yellow", "WARN": "yellow", "DEBUG": "dim"}
+_MILLISECONDS = 1000
+
+TaskId = Annotated[str, typer.Argument(metavar="[ID]", help="Id of a task.", show_default=False)]
+TaskType = Annotated[str, typer.Option("--type", metavar="TYPE", help="Lines of all tasks of this type.")]
+Schedule = Annotated[str, typer.Option(metavar="NAME", help="Lines of the tasks that this schedule has created.")]
+Since = Annotated[str, typer.Option(metavar="DURATION", help="How far back to begin, such as 90s, 30m, 1h or 2d.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with the lines that come, until Ctrl-C.")]
+Stack = Annotated[
+    str,
+    typer.Option(
+        "--stack", envvar="DUETIME_STACK", metavar="NAME", help="The CloudFormation stack, such as duetime-dev."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print each line's JSON, one line each.")]
+
+
+def show_logs(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    task_id: TaskId = "",
+    *,
+    task_type: TaskType = "",
+    schedule: Schedule = "",
+    since: Since = "1h",
+    follow: Follow = False,
+    stack: Stack = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print what the attempts of tasks have logged and printed, from CloudWatch Logs.
+
+    Needs botocore (`pip install "duetime-client[aws]"`), and permission to read the log group of the worker function.
+    """
+    wanted = LogFilter(task_id.upper(), task_type, schedule)
+    if not wanted.wanted:
+        raise typer.BadParameter("name a task, a --type or a --schedule")
+    if not stack:
+        raise typer.BadParameter("name the stack with --stack or DUETIME_STACK")
+    clock = context.ensure_object(Clock)
+    since_ms = round((clock.now().timestamp() - _seconds(since)) * _MILLISECONDS)
+    reader = LogReader(*_found(stack), wanted)
+    lines = reader.follow(since_ms, clock.sleep) if follow else reader.read(since_ms)
+    _show(lines, clock, as_json=as_json)
+
+
+def _seconds(since: str) -> float:
+    try:
+        return seconds_of_span(since)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _found(stack: str) -> tuple[Any, str]:
+    """A client of CloudWatch Logs, and the log group of the stack's worker."""
+    try:
+        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        import botocore.session  # noqa: PLC0415 - see the line above
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
+    except ModuleNotFoundError:
+        raise _ended(NEEDS_BOTOCORE, 2) from None
+    session = botocore.session.get_session()
+    try:
+        group = log_group_of(session, stack, "worker")
+        logs = session.create_client("logs")
+    except (BotoCoreError, ClientError) as error:
+        raise _ended(f"the stack {stack} cannot be read: {error}", 1) from error
+    if group is None:
+        raise _ended(f"the stack {stack} names no worker function", 1)
+    return logs, group
+
+
+def _ended(why: str, code: int) -> typer.Exit:
+    console(stderr=True).print(Text.assemble(("error: ", "bold red"), printable(why)), soft_wrap=True)
+    return typer.Exit(code)
+
+
+def _show(lines: Iterator[LogLine], clock: Clock, *, as_json: bool) -> None:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before
+
+    try:
+        for line in lines:
+            if as_json:
+                typer.echo(json.dumps(line.fields))
+            else:
+                _print(line, clock)
+    except KeyboardInterrupt:
+        return
+    except (BotoCoreError, ClientError) as error:
+        raise _ended(f"the logs cannot be read: {error}", 1) from error
+
+
+def _print(line: LogLine, clock: Clock) -> None:
+    out, fields = console(), line.fields
+    at = clock.local(datetime.fromtimestamp(line.at_ms / _MILLISECONDS, UTC))
+    level = str(fields.get("level", ""))
+    attempt = f"{fields.get('task_id', '')} #{fields.get('attempt', '?')}"
+    head = Text.assemble(
+        (f"{at:%H:%M:%S}.{at.microsecond // _MILLISECONDS:03d} ", "dim"), printable(f"{attempt} ", "cyan")
+    )
+    head.append_text(printable(f"{level:<7} ", _STYLES.get(level, "")))
+    for number, text in enumerate(line.text.splitlines() or [""]):
+        out.print(Text.assemble(head if number == 0 else "    ", printable(text)), soft_wrap=True)
+    for text in line.traceback.splitlines():
+        out.print(Text.assemble("    ", printable(text, "dim")), soft_wrap=True)

@@ -1,0 +1,128 @@
+"""Reading what attempts have logged and printed, from CloudWatch Logs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+POLL_SECONDS = 2.0
+"""Time between two readings while logs are followed."""
+_LATEST_INGESTION_MS = 30_000
+"""How much later than another, newer line a line may arrive; so far back each reading looks again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """Which lines are wanted: those of one task, of a type or of a schedule's tasks; all that is named must hold."""
+
+    task_id: str = ""
+    task_type: str = ""
+    schedule: str = ""
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        """The wanted values by their keys in a line."""
+        values = {"task_id": self.task_id, "type": self.task_type, "schedule": self.schedule}
+        return {key: value for key, value in values.items() if value}
+
+    @property
+    def pattern(self) -> str:
+        """The filter pattern of CloudWatch Logs, which may let more through: an asterisk stands for any text there."""
+        terms = [f"($.{key} = {json.dumps(value, ensure_ascii=False)})" for key, value in self.wanted.items()]
+        return "{ " + " && ".join(terms) + " }"
+
+    def matches(self, fields: Mapping[str, object]) -> bool:
+        """Whether a line is wanted."""
+        return all(fields.get(key) == value for key, value in self.wanted.items())
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line that an attempt has logged or printed.
+
+    Attributes:
+        at_ms: when, in milliseconds since 1970.
+        fields: the line's JSON.
+    """
+
+    at_ms: int
+    fields: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The message; that of a structured line may be any JSON."""
+        message = self.fields.get("message", "")
+        return message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+
+    @property
+    def traceback(self) -> str:
+        """The traceback, if it has one: of an attempt that failed, or that a logger wrote."""
+        facts = self.fields.get("facts")
+        found = facts.get("traceback") if isinstance(facts, dict) else None
+        found = found or self.fields.get("exception")
+        return found if isinstance(found, str) else ""
+
+
+class LogReader:
+    """Reads the lines of attempts from a log group.
+
+    Args:
+        logs: botocore's client of CloudWatch Logs.
+        group: the log group of the worker function.
+        wanted: which lines.
+    """
+
+    def __init__(self, logs: Any, group: str, wanted: LogFilter) -> None:  # noqa: ANN401 - botocore has no types
+        self._logs = logs
+        self._group = group
+        self._wanted = wanted
+
+    def read(self, since_ms: int) -> Iterator[LogLine]:
+        """The lines since a time, oldest first."""
+        for _, line in self._events(since_ms):
+            yield line
+
+    def follow(self, since_ms: int, sleep: Callable[[float], object]) -> Iterator[LogLine]:
+        """The lines since a time, and then those that come, each once, for ever."""
+        seen: dict[str, int] = {}
+        latest = since_ms
+        while True:
+            for id_, line in self._events(max(since_ms, latest - _LATEST_INGESTION_MS)):
+                if id_ not in seen:
+                    seen[id_] = line.at_ms
+                    latest = max(latest, line.at_ms)
+                    yield line
+            seen = {id_: at_ms for id_, at_ms in seen.items() if at_ms >= latest - _LATEST_INGESTION_MS}
+            sleep(POLL_SECONDS)
+
+    def _events(self, since_ms: int) -> Iterator[tuple[str, LogLine]]:
+        token: dict[str, str] = {}
+        while True:
+            try:
+                page = self._logs.filter_log_events(
+                    logGroupName=self._group, startTime=since_ms, filterPattern=self._wanted.pattern, **token
+                )
+            except self._logs.exceptions.ResourceNotFoundException:
+                return  # nothing has been logged yet
+            for event in page.get("events", []):
+                fields = _object_in(event.get("message", ""))
+                if fields is not None and self._wanted.matches(fields):
+                    at_ms = int(event.get("timestamp", since_ms))
+                    # The embedded AWS numbers no events: there, equal lines of one moment are one.
+                    id_ = event.get("eventId") or f"{at_ms} {event.get('logStreamName')} {event['message']}"
+                    yield id_, LogLine(at_ms, fields)
+            if "nextToken" not in page:
+                return
+            token = {"nextToken": page["nextToken"]}
+
+
+def _object_in(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

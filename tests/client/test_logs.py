@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from duetime_client.commands import logs as command
+from duetime_client.logs import LogFilter, LogReader
+from tests.client.deployment import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from local.emulator import Emulator
+
+ID = "01M7XZ8CGJ0013P2ZBN3YDT3DX"
+AT = round(NOW.timestamp() * 1000)
+
+
+def line(message: object, **fields: object) -> str:
+    """A line as the worker writes it."""
+    facts = {"task_id": ID, "attempt": 2, "fence": 2, "type": "report", "owner": "me"}
+    return json.dumps({"level": "INFO", "message": message, **facts, **fields})
+
+
+class Missing(Exception):
+    """There is no such log group."""
+
+
+@dataclass
+class FakeLogs:
+    """As much of CloudWatch Logs as is read: what each call finds, in pages of two.
+
+    Attributes:
+        found: the events by call; the last call's again for any further one.
+        asked: what was asked for.
+    """
+
+    found: list[list[dict[str, Any]]]
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    exceptions: Any = field(default_factory=lambda: type("Exceptions", (), {"ResourceNotFoundException": Missing}))
+    missing: bool = False
+
+    def filter_log_events(self, **wanted: Any) -> dict[str, Any]:  # noqa: ANN401 - as botocore's
+        """Answer a page."""
+        if self.missing:
+            raise Missing
+        self.asked.append(wanted)
+        calls = [each for each in self.asked if "nextToken" not in each]
+        events = self.found[min(len(calls), len(self.found)) - 1]
+        start = int(wanted.get("nextToken", "0"))
+        page: dict[str, Any] = {"events": events[start : start + 2]}
+        return page if start + 2 >= len(events) else {**page, "nextToken": str(start + 2)}
+
+
+def event(at_ms: int, message: str, id_: str = "") -> dict[str, Any]:
+    """An event of a log stream."""
+    return {"timestamp": at_ms, "message": message, "logStreamName": "s", "eventId": id_ or f"{at_ms}-{message}"}
+
+
+def texts(reader: LogReader, since_ms: int = AT) -> list[str]:
+    """The messages that are read."""
+    return [each.text for each in reader.read(since_ms)]
+
+
+def test_all_pages_are_read_and_only_lines_of_the_task() -> None:
+    """Lines of another task, which a pattern with an asterisk lets through, and lines that are no JSON are left out."""
+    events = [
+        event(AT, line("one")),
+        event(AT, line("other", task_id="X")),
+        event(AT, "START RequestId: 1"),
+        event(AT + 1, "[" * 5_000),
+        event(AT + 1, line({"two": 2})),
+    ]
+    logs = FakeLogs([events])
+    assert texts(LogReader(logs, "group", LogFilter(task_id=ID))) == ["one", '{"two": 2}']
+    assert [each.get("nextToken") for each in logs.asked] == [None, "2", "4"]
+    assert logs.asked[0]["filterPattern"] == f'{{ ($.task_id = "{ID}") }}'
+    assert logs.asked[0]["startTime"] == AT
+
+
+def test_a_pattern_holds_whatever_a_name_has_in_it() -> None:
+    """Quotation marks end no text, and an asterisk matches nothing but itself in the end."""
+    wanted = LogFilter(task_type='a"b*', schedule="nightly")
+    assert wanted.pattern == r'{ ($.type = "a\"b*") && ($.schedule = "nightly") }'
+    assert wanted.matches({"type": 'a"b*', "schedule": "nightly"})
+    assert not wanted.matches({"type": 'a"bcd', "schedule": "nightly"})
+
+
+def test_following_shows_each_line_once_also_if_it_comes_late() -> None:
+    """A later reading looks back: a line that was taken in after newer ones is shown, and none twice."""
+    first = [event(AT, line("a")), event(AT + 10_000, line("c"))]
+    second = [event(AT, line("a")), event(AT + 5_000, line("b")), event(AT + 10_000, line("c"))]
+    third = [event(AT + 60_000, line("d"))]
+    slept: list[float] = []
+    logs = FakeLogs([first, second, third])
+    reader = LogReader(logs, "group", LogFilter(task_id=ID))
+    assert [each.text for each in islice(reader.follow(AT, slept.append), 4)] == ["a", "c", "b", "d"]
+    assert len(slept) == 2
+
+
+def test_a_group_that_is_not_there_has_no_lines() -> None:
+    """Lambda makes it when the first line is written."""
+    assert texts(LogReader(FakeLogs([[]], missing=True), "group", LogFilter(task_id=ID))) == []
+
+
+def test_the_embedded_aws_answers_the_same_question(engine: Emulator) -> None:
+    """Its log groups are read by the same call; it takes any pattern of JSON, and the lines are matched here."""
+    logs: Any = engine.client("logs")
+    group = f"/aws/lambda/{uuid4().hex}"
+    logs.create_log_group(logGroupName=group)
+    logs.create_log_stream(logGroupName=group, logStreamName="s")
+    events = [
+        {"timestamp": AT + number, "message": text}
+        for number, text in enumerate((line("one"), line("other", task_id="X"), "START", line("two")))
+    ]
+    logs.put_log_events(logGroupName=group, logStreamName="s", logEvents=events)
+    assert texts(LogReader(logs, group, LogFilter(task_id=ID))) == ["one", "two"]
+    assert texts(LogReader(logs, group, LogFilter(task_type="report")), AT + 1) == ["other", "two"]
+    assert texts(LogReader(logs, "/aws/lambda/none", LogFilter(task_id=ID))) == []
+
+
+@pytest.fixture
+def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
+    """A stack whose worker has logged some lines."""
+    monkeypatch.delenv("DUETIME_STACK", raising=False)
+    made = FakeLogs(
+        [
+            [
+                event(AT - 60_000, line("half way\nor more")),
+                event(
+                    AT - 59_750,
+                    line("an attempt failed", level="WARNING", facts={"traceback": "Traceback\n  \x1b[31mBoom\n"}),
+                ),
+            ]
+        ]
+    )
+    monkeypatch.setattr(command, "_found", lambda stack: (made, f"{stack}-worker"))
+    return made
+
+
+def test_the_lines_of_a_task_are_printed(duetime: Callable[..., Result], logs: FakeLogs) -> None:
+    """Time, attempt, level and message; a traceback below; nothing that a terminal would obey."""
+    shown = duetime("logs", ID.lower(), "--stack", "duetime-dev", "--since", "10m")
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines() == [
+        f"20:59:00.000 {ID} #2 INFO    half way",
+        "    or more",
+        f"20:59:00.250 {ID} #2 WARNING an attempt failed",
+        "    Traceback",
+        "      \\x1b[31mBoom",
+    ]
+    assert (logs.asked[0]["logGroupName"], logs.asked[0]["startTime"]) == ("duetime-dev-worker", AT - 600_000)
+
+
+def test_lines_are_printed_as_json(duetime: Callable[..., Result], logs: FakeLogs) -> None:
+    """One line each, as they were written."""
+    shown = duetime("logs", "--type", "report", "--stack", "duetime-dev", "--json")
+    assert [json.loads(each)["message"] for each in shown.stdout.splitlines()] == [
+        "half way\nor more",
+        "an attempt failed",
+    ]
+    assert logs.asked[0]["filterPattern"] == '{ ($.type = "report") }'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--stack", "s"), "name a task, a --type or a --schedule"),
+        ((ID,), "name the stack with --stack or DUETIME_STACK"),
+        ((ID, "--stack", "s", "--since", "yesterday"), "'yesterday' is not a duration"),
+    ],
+)
+@pytest.mark.usefixtures("logs")
+def test_a_command_line_that_asks_for_nothing_is_refused(
+    duetime: Callable[..., Result], arguments: tuple[str, ...], why: str
+) -> None:
+    """It says what is missing, and exits with 2."""
+    shown = duetime("logs", *arguments)
+    assert shown.exit_code == 2
+    assert why in " ".join(shown.stderr.replace("│", " ").split())

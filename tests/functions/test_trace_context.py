@@ -1,0 +1,133 @@
+"""A `traceparent` from the request that created a task to everything that works on it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from duetime import composition
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.task import Priority
+from duetime.handlers import REGISTRY, Context, Registered
+from duetime.ports.tasks import ListQuery
+from duetime.settings import Variable
+from tests.functions.api.gateway import Gateway
+from tests.functions.receivers import Receiver, receiving
+from tests.functions.stack import Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+HEADERS = {"traceparent": PARENT}
+ARN = "arn:aws:sqs:us-east-1:123456789012:"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint on loopback."""
+    with receiving() as started:
+        yield started
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    """The functions, which may call loopback and some queues."""
+    yield Stack.faked({Variable.HTTP_ALLOW: "127.0.0.1", Variable.AWS_TARGETS: f"{ARN}reports-*"})
+    composition.use(None)
+
+
+def create(body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[str, Any]:
+    """Create a task through the API; its JSON."""
+    return Gateway().create({"type": "report", **body}, HEADERS if headers is None else headers)
+
+
+def test_a_handler_and_its_lines_are_told_the_trace(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`context.traceparent`, `trace_id` on each line, and the field of the task."""
+    seen: list[Context] = []
+
+    def run(context: Context, _payload: object) -> None:
+        seen.append(context)
+        print("here")  # noqa: T201 - what is tested
+
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": run}))
+    assert create({})["traceparent"] == PARENT
+    assert create({}, {})["traceparent"] is None
+    assert create({}, {"traceparent": "00-zz"})["traceparent"] is None
+    capsys.readouterr()
+    stack.work(Priority.NORMAL)
+    assert sorted(str(context.traceparent) for context in seen) == [PARENT, "None", "None"]
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert sorted(line.get("trace_id", "") for line in lines if line.get("message") == "here") == ["", "", TRACE]
+
+
+def test_each_task_of_a_batch_is_part_of_the_requests_trace(stack: Stack) -> None:
+    """The header is the request's, and so is the trace."""
+    del stack
+    answer = Gateway().send("POST", "/v1/tasks/batch", {"tasks": [{"type": "report"}] * 2}, HEADERS)
+    assert [result["task"]["traceparent"] for result in answer.body["results"]] == [PARENT, PARENT]
+
+
+def test_a_repeated_request_does_not_change_the_trace(stack: Stack) -> None:
+    """The task was created in the first one's."""
+    del stack
+    headers = {**HEADERS, "Idempotency-Key": "once"}
+    first = create({"delay_seconds": 60}, headers)
+    second = create({"delay_seconds": 60}, {**headers, "traceparent": PARENT.replace("4bf9", "aaaa")})
+    assert (first["id"], second["id"]) == (first["id"], first["id"])
+    assert second["traceparent"] == PARENT
+
+
+def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Receiver) -> None:
+    """Both as it was; the endpoint's body has it, too, and so has the event."""
+    url = receiver.url
+    create({"target": {"kind": "http", "url": f"{url}/job"}, "callback_url": f"{url}/ended"})
+    stack.work(Priority.NORMAL)
+    job, ended = receiver.requests
+    assert {job.headers["traceparent"], ended.headers["traceparent"], job.json["traceparent"]} == {PARENT}
+    assert ended.json["data"]["traceparent"] == PARENT
+
+
+def test_without_a_trace_nothing_is_sent(stack: Stack, receiver: Receiver) -> None:
+    """None is made up: whoever is called decides whether it begins a trace."""
+    create({"target": {"kind": "http", "url": f"{receiver.url}/job"}}, {})
+    stack.work(Priority.NORMAL)
+    (job,) = receiver.requests
+    assert "traceparent" not in {name.lower() for name in job.headers}
+    assert "traceparent" not in job.json
+
+
+def test_a_queue_gets_an_attribute(stack: Stack) -> None:
+    """Where consumers of SQS look for it, and in the body."""
+    name = f"reports-{uuid4().hex}"
+    url = stack.cloud.sqs.create_queue(QueueName=name)["QueueUrl"]
+    create({"target": {"kind": "sqs", "arn": ARN + name}})
+    stack.work(Priority.NORMAL)
+    (message,) = stack.cloud.sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"])["Messages"]
+    assert message["MessageAttributes"]["traceparent"]["StringValue"] == PARENT
+    assert json.loads(message["Body"])["traceparent"] == PARENT
+
+
+def test_an_event_on_the_queue_brings_its_trace_as_an_attribute(stack: Stack) -> None:
+    """The message attribute of that name, as the targets of duetime get it."""
+    stack.environ[Variable.INTAKE_REJECTS] = stack.cloud.sqs.create_queue(QueueName="rejects")["QueueUrl"]
+    stack.environ[Variable.INTAKE_OWNER] = "events"
+    record = {
+        "messageId": "1",
+        "body": json.dumps({"type": "report"}),
+        "attributes": {"SentTimestamp": str(stack.clock.now())},
+        "messageAttributes": {"traceparent": {"dataType": "String", "stringValue": PARENT}},
+    }
+    assert stack.call("intake", {"Records": [record]}) == {"batchItemFailures": []}
+    tasks = composed(TaskServices).reader
+    (id_,) = tasks.stores.tasks.list_ids(ListQuery("events"))
+    assert isinstance(id_, TaskId)
+    assert tasks.get("events", id_).traceparent == PARENT
