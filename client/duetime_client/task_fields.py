@@ -157,7 +157,8 @@ class ListedDeadLetters(DeadLetterFilter, total=False):
 class BulkOptions(TypedDict, total=False):
     """How to process many tasks: `all` allows an empty filter; with `limit`, page by page.
 
-    `confirmation_token` is that of a dry run, whose result has it: tasks created later are left alone.
+    `confirmation_token` is that of a dry run, whose result has it: tasks created later are left alone. `reason` is
+    recorded with each task.
     """
 
     all: bool
@@ -166,6 +167,7 @@ class BulkOptions(TypedDict, total=False):
     per_second: float
     dry_run: bool
     confirmation_token: str
+    reason: str
 
 
 class TimeWithoutZone(ValueError):

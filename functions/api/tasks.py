@@ -13,7 +13,8 @@ from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks import operations, responses
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
-from duetime.contract.tasks.report_decoding import is_forced
+from duetime.contract.tasks.report_bodies import TaskCancel
+from duetime.contract.tasks.report_decoding import cancellation
 from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.task import TaskSpec
@@ -27,7 +28,7 @@ from .routing import route
 from .topologies import control_response
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.queries import CreationQuery, TaskListQuery, TaskQuery
+    from duetime.contract.tasks.queries import CreationQuery, TaskListQuery, TaskQuery, UpdateQuery
 
     from .requests import Request
 
@@ -91,10 +92,11 @@ def list_tasks(request: Request[TaskListQuery]) -> Response:
 
 
 @route(operations.UPDATE)
-def update_task(request: Request) -> Response:
+def update_task(request: Request[UpdateQuery]) -> Response:
     """Update a task that has not started."""
     change = task_change(request.document())
-    task = composed().task_updater.update(request.owner, request.task_id, change, request.version)
+    by = request.attributed(request.query.reason)
+    task = composed().task_updater.update(request.owner, request.task_id, change, request.version, by)
     return task_response(composed().task_reader.with_contents(task))
 
 
@@ -102,9 +104,10 @@ def update_task(request: Request) -> Response:
 def cancel_task(request: Request) -> Response:
     """Take back a task that has not started; by force, ask a running one to stop."""
     inside = composed()
-    force = request.has_body and is_forced(request.document())
-    cancel = inside.task_control.cancel_by_force if force else inside.task_updater.cancel
-    result = inside.topology_service.apply_gate(cancel(request.owner, request.task_id, request.version))
+    wanted = cancellation(request.document()) if request.has_body else TaskCancel()
+    cancel = inside.task_control.cancel_by_force if wanted.force else inside.task_updater.cancel
+    by = request.attributed(wanted.reason)
+    result = inside.topology_service.apply_gate(cancel(request.owner, request.task_id, request.version, by))
     return control_response(result, is_done=result.task.is_terminal)
 
 

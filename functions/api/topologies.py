@@ -64,26 +64,30 @@ def get_topology(request: Request) -> Response:
 @route(operations.RETRY)
 def retry_topology(request: Request) -> Response:
     """Retry a failed topology."""
-    task = composed().topology_service.retry(request.owner, request.task_id, request.version)
+    retry = composed().topology_service.retry
+    task = retry(request.owner, request.task_id, request.version, request.attribution)
     return control_response(ControlResult(task))
 
 
 @route(operations.CANCEL)
 def cancel_topology(request: Request) -> Response:
     """Cancel a topology."""
-    return control_response(composed().topology_service.cancel(request.owner, request.task_id, request.version))
+    cancel = composed().topology_service.cancel
+    return control_response(cancel(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.PAUSE)
 def pause_topology(request: Request) -> Response:
     """Hold a topology."""
-    return control_response(composed().topology_service.pause(request.owner, request.task_id, request.version))
+    pause = composed().topology_service.pause
+    return control_response(pause(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.RESUME)
 def resume_topology(request: Request) -> Response:
     """Let a paused topology go on."""
-    return control_response(composed().topology_service.resume(request.owner, request.task_id, request.version))
+    resume = composed().topology_service.resume
+    return control_response(resume(request.owner, request.task_id, request.version, request.attribution))
 
 
 def control_response(result: ControlResult, *, is_done: bool | None = None) -> Response:

@@ -31,10 +31,10 @@ _BULK: dict[str, Any] = {"limit": 5, "dry_run": True, "order": "asc", "next_toke
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "query_task": (("a", "status"), {}),
     "cancel_backfill": (("a", "b"), {}),
-    "cancel_task": (_ANYTHING, {"force": True}),
+    "cancel_task": (_ANYTHING, {"force": True, "reason": "why"}),
     "delete_task": (_ANYTHING, {"if_match": '"1"'}),
     "cancel_tasks_by_filter": (_FILTER, {"force": True, **_BULK}),
-    "update_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
+    "update_task": (_ANYTHING, {"if_match": '"1"', "reason": "why", "name": "n"}),
     "update_tasks_by_filter": ((*_FILTER, {"name": "n"}), _BULK),
     "create_backfill": (_STRETCH, {"per_minute": 5}),
     "get_backfill": (("a", "b"), {}),
@@ -70,16 +70,21 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             *(
                 "cancel_bulk_operation",
                 "acknowledge_lease_cancel",
-                "cancel_topology",
                 "delete_calendar",
                 "delete_schedule",
             ),
             *("release_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
-            *("get_topology", "list_task_attempts", "pause_task", "pause_topology", "release_lease", "retry_topology"),
-            *("resume_schedule", "resume_task", "resume_topology", "retry_task", "rollback_task", "run_task"),
+            *("get_topology", "list_task_attempts", "list_task_events", "release_lease", "resume_schedule"),
             *("list_backfills", "run_schedule"),
         ),
         (_ANYTHING, {}),
+    ),
+    **dict.fromkeys(
+        (
+            *("cancel_topology", "pause_task", "pause_topology", "resume_task", "resume_topology"),
+            *("retry_task", "retry_topology", "rollback_task", "run_task"),
+        ),
+        (_ANYTHING, {"reason": "why"}),
     ),
     **dict.fromkeys(("list_bulk_operations", "list_calendars", "list_locks", "list_switches"), ((), {})),
 }

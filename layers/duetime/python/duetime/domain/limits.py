@@ -249,6 +249,12 @@ ATTEMPT_ERROR_LENGTH = 96
 """Characters of an earlier attempt's error message that are kept; the record holds the last attempt's in full."""
 ATTEMPTS_INLINE = 5
 """Attempts whose attempt records the record itself keeps; older lines move to an item of their own."""
+MAX_ACTION_REASON_LENGTH = 256
+"""Characters of the reason that a user gives for an action on a task."""
+ACTIONS_INLINE = 10
+"""Actions of users that the record of a task keeps; of more, the oldest are dropped and counted."""
+ACTIONS_INLINE_BYTES = 1_000
+"""Bytes that the actions in a record may have together before compression; the newest is kept whatever its size."""
 
 INLINE_CONTENT_BYTES = 512
 """A compressed payload or result up to this size lies in the record, which must stay under 1 KB."""

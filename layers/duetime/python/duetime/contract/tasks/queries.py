@@ -23,6 +23,7 @@ from duetime.contract.tasks.conditions import (
     WantedSchedule,
     states_of,
 )
+from duetime.contract.tasks.fields import Reason  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
 from duetime.domain.tasks.filters import Range, TaskFilter
@@ -196,6 +197,12 @@ class TaskQuery(Parameters):
     """Parameters of `GET /v1/tasks/{task_id}`."""
 
     wait_seconds: WaitSeconds = 0
+
+
+class UpdateQuery(Parameters):
+    """Parameters of `PATCH /v1/tasks/{task_id}`."""
+
+    reason: Reason = ""
 
 
 class CreationQuery(Parameters):
