@@ -48,6 +48,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "get_switch": (("type", "mail"), {}),
     "acquire_leases": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
     "list_dead_letters": ((), {"error_type": "Boom", **_LISTED}),
+    "list_schedule_runs": (_ANYTHING, {"due_after": _STRETCH[1], "due_before": _STRETCH[2], "page_size": 5}),
     "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "list_schedules": ((), {"state": "paused", "page_size": 5}),
     "list_topologies": ((), {"state": "failed", **_LISTED}),

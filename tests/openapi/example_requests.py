@@ -211,6 +211,7 @@ def _schedules(account: Recorder) -> None:
     account.ask("POST", f"{nightly}/pause", {"reason": "the printer is broken"})
     account.ask("POST", f"{nightly}/resume")
     account.ask("POST", f"{nightly}/run")
+    account.ask("GET", f"{nightly}/runs", query="limit=3")
     period = {"scheduled_after": to_iso(account.now - 3 * DAY), "scheduled_before": to_iso(account.now - DAY)}
     backfill = account.ask("POST", f"{nightly}/backfills", {**period, "per_minute": 1}).body["id"]
     account.ask("GET", f"{nightly}/backfills")

@@ -79,13 +79,14 @@ class TaskReader:
         step = replace(query, limit=MAX_PAGE, failed_only=wanted.states == (State.FAILED,))
         while examined < MAX_EXAMINED:
             ids = self.stores.tasks.list_ids(replace(step, after=after))
-            for task in self.get_many(query.owner, ids):
+            recent = [each for each in ids if each.home >= query.since]
+            for task in self.get_many(query.owner, recent):
                 if len(matching) == query.limit:
                     return Page(matching, after)
                 if wanted.matches(task):
                     matching.append(task)
                 after = task.id
-            if len(ids) < step.limit:
+            if len(recent) < step.limit:
                 return Page(matching, None)
             after = ids[-1]
             examined += len(ids)
