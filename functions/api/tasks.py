@@ -21,6 +21,7 @@ from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
 from duetime.services.tasks.create import Creation, IdempotencyKey, Order
+from duetime.services.tasks.read import Page
 
 from .requests import body_hash
 from .responses import Response, answer, caching, not_modified, page_response, replayed, task_response
@@ -81,14 +82,14 @@ def get_task(request: Request[TaskQuery]) -> Response:
 @route(operations.LIST)
 def list_tasks(request: Request[TaskListQuery]) -> Response:
     """Read a page of one's tasks, or those of given ids."""
-    if request.query.ids:
-        return page_response(composed().task_reader.get_many(request.owner, request.query.ids), None)
-    owner, query = request.owner, request.query
+    owner, query, reader = request.owner, request.query, composed().task_reader
+    if query.ids:
+        return page_response(Page(reader.get_many(owner, query.ids), None, len(query.ids)), query, None)
     scope = query.scope(owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
-    wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
-    page = composed().task_reader.list(wanted, query.filter)
-    return page_response(page.tasks, None if page.after is None else page_tokens.token_of(page.after, scope))
+    wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.page_size)
+    page = reader.expanded(reader.list(wanted, query.filter), query.expand)
+    return page_response(page, query, None if page.after is None else page_tokens.token_of(page.after, scope))
 
 
 @route(operations.UPDATE)

@@ -49,7 +49,8 @@ def list_topologies(request: Request[TopologyListQuery]) -> Response:
     wanted = ListQuery(request.owner, after, descending=query.order == "desc", limit=query.limit)
     page = composed().task_reader.list(wanted, query.filter)
     token = None if page.after is None else page_tokens.token_of(page.after, scope)
-    return answer(json_text(TopologyPage(topologies=[topology_entry(task) for task in page.tasks], next_token=token)))
+    entries = [topology_entry(task) for task in page.tasks]
+    return answer(json_text(TopologyPage(topologies=entries, applied=query.applied(page.examined), next_token=token)))
 
 
 @route(operations.READ)

@@ -52,7 +52,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "list_schedules": ((), {"state": "paused", "page_size": 5}),
     "list_topologies": ((), {"state": "failed", **_LISTED}),
-    "list_tasks": ((), {"state": "failed", **_LISTED}),
+    "list_tasks": ((), {"state": "failed", "expand": ["payload", "result"], **_LISTED}),
     "notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
     "notify_success": (("a", 1, {"rows": 17}), {}),
     "acknowledge_lease_pause": (("a", {"row": 17}), {}),

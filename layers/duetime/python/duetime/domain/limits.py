@@ -22,6 +22,10 @@ MAX_BATCH = 100
 """Tasks in one `POST /v1/tasks/batch`, and ids in one `GET /v1/tasks?ids=`."""
 MAX_PAGE = 100
 """Tasks on one page of a list."""
+MAX_EXPANDED_PAGE = 20
+"""Tasks on one page of a list that shows payloads or results."""
+MAX_EXPANDED_BYTES = 2_000_000
+"""Bytes of payloads and results on such a page, which ends before the task that would exceed them."""
 MAX_EXAMINED = 1_000
 """Records that one page of a filtered list reads before it returns a token to continue with."""
 
