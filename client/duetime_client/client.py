@@ -18,7 +18,7 @@ from duetime_client.polling import pause_after, utc_now
 from duetime_client.responses import batch_results, page_of, task_of
 from duetime_client.schedules import Schedules
 from duetime_client.switches import Switches
-from duetime_client.task_control import TASKS, TaskControl, path_of
+from duetime_client.task_control import TASKS, TaskControl, path_of, reason_body
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.topology_runs import Topologies
 from duetime_client.transport import IDEMPOTENCY_KEY, Transport
@@ -134,18 +134,22 @@ class Client(TaskControl, Explanations, Locks, DeadLetters, Switches, Schedules,
             if token is None:
                 return
 
-    def update_task(self, task_id: str, /, *, if_match: str | None = None, **changes: Unpack[TaskFields]) -> Task:
+    def update_task(
+        self, task_id: str, /, *, if_match: str | None = None, reason: str = "", **changes: Unpack[TaskFields]
+    ) -> Task:
         """Update a task that has not started; with `if_match`, only if it still has that `etag`.
 
         The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock` and a `target` of the same kind are merged,
-        and None removes; `payload` is replaced completely.
+        and None removes; `payload` is replaced completely. The reason is recorded with the task.
         """
         headers = {"If-Match": if_match} if if_match else {}
-        return task_of(self._transport.request("PATCH", path_of(task_id), body=body_of(changes), headers=headers))
+        query = [("reason", reason)] if reason else []
+        body = body_of(changes)
+        return task_of(self._transport.request("PATCH", path_of(task_id), query=query, body=body, headers=headers))
 
-    def cancel_task(self, task_id: str, *, force: bool = False) -> Task:
+    def cancel_task(self, task_id: str, *, force: bool = False, reason: str = "") -> Task:
         """Cancel a task that has not started; with `force`, also request a running one to stop."""
-        body: dict[str, object] = {"force": True} if force else {}
+        body: dict[str, object] = {**({"force": True} if force else {}), **(reason_body(reason) or {})}
         return task_of(self._transport.request("POST", f"{path_of(task_id)}/cancel", body=body))
 
     def delete_task(self, task_id: str, *, if_match: str | None = None) -> None:

@@ -78,6 +78,29 @@ class CalendarFields(TypedDict, total=False):
     spans: Sequence[CalendarSpan]
 
 
+class ScheduleRun(ResponseModel):
+    """An occurrence of a schedule, and what became of it.
+
+    Attributes:
+        status: planned, waiting, running, succeeded, failed, cancelled, skipped, missed or expired.
+        reason: Why it did not run, or did not succeed.
+        cause: schedule, manual or backfill.
+        task_id: Its task, if it has one.
+    """
+
+    scheduled_at: datetime
+    local_time: str
+    status: str
+    reason: str | None = None
+    cause: str = "schedule"
+    task_id: str | None = None
+    state: str | None = None
+    revision: int | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    lateness_ms: float | None = None
+
+
 class Occurrence(ResponseModel):
     """An occurrence of a schedule.
 

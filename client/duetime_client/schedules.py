@@ -10,7 +10,7 @@ from duetime_client.lock_admin import read
 from duetime_client.pages import pages
 from duetime_client.problems import document_of, unexpected_response
 from duetime_client.responses import task_of
-from duetime_client.schedule_models import Backfill, Occurrence, Schedule
+from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleRun
 from duetime_client.task_fields import body_of, encoded
 from duetime_client.transport import IDEMPOTENCY_KEY
 
@@ -141,6 +141,24 @@ class Schedules:
         bounds = {"scheduled_after": start, "scheduled_before": end, "limit": limit}
         query = [(key, str(encoded(value))) for key, value in bounds.items() if value is not None]
         return _occurrences(self._transport.request("GET", f"{path_of(name)}/occurrences", query=query))
+
+    def list_schedule_runs(
+        self,
+        name: str,
+        *,
+        due_after: datetime | str | None = None,
+        due_before: datetime | str | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[ScheduleRun]:
+        """What became of the occurrences, newest first, over the schedule's life; fetched as they are needed.
+
+        The next occurrences come first, as planned. Runs due at `due_after` are included, those at `due_before` are
+        not.
+        """
+        bounds = {"due_after": due_after, "due_before": due_before, "limit": page_size}
+        query = [(key, str(encoded(value))) for key, value in bounds.items() if value is not None]
+        for response, entry in pages(self._transport, f"{path_of(name)}/runs", "runs", query):
+            yield read(ScheduleRun, response, entry)
 
     def preview_schedule(
         self, *, start: datetime | str | None = None, count: int | None = None, **timing: Unpack[TimingFields]

@@ -93,6 +93,40 @@ class Attempt(ResponseModel):
     cost_dollars: float | None = None
 
 
+class Actor(BaseModel):
+    """Who did something to a task: a user, a schedule, a topology, or the system, which has no name."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    kind: str
+    name: str | None = None
+
+
+class TaskEvent(ResponseModel):
+    """An event in the life of a task; what says nothing about its type is None."""
+
+    type: str
+    at: datetime | None = None
+    actor: Actor | None = None
+    reason: str | None = None
+    version: int | None = None
+    fields_changed: tuple[str, ...] = Field(default=(), alias="fields")
+    bulk_operation_id: str | None = None
+    attempt: int | None = None
+    fence: int | None = None
+    worker: str | None = None
+    outcome: str | None = None
+    error: Failure | None = None
+    state: str | None = None
+
+
+class TaskHistory(ResponseModel):
+    """The events of a task, oldest first; `dropped` counts the oldest actions, which are not kept."""
+
+    events: tuple[TaskEvent, ...]
+    dropped: int = 0
+
+
 class TargetReply(ResponseModel):
     """The response of an endpoint to a query about a task: HTTP status and JSON."""
 

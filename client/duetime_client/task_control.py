@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from duetime_client.lock_admin import read
+from duetime_client.problems import document_of
 from duetime_client.responses import attempts_of, reply_of, task_of
+from duetime_client.task import TaskHistory
 
 if TYPE_CHECKING:
     from duetime_client.task import Attempt, TargetReply, Task
@@ -15,33 +18,38 @@ TASKS = "/v1/tasks"
 
 
 class TaskControl:
-    """The client's methods that control tasks."""
+    """The client's methods that control tasks. The reason of an action is recorded: `list_task_events` shows it."""
 
     _transport: Transport
 
-    def pause_task(self, task_id: str) -> Task:
+    def pause_task(self, task_id: str, *, reason: str = "") -> Task:
         """Pause a task; a running task is requested to pause, and does so when it can."""
-        return self._act(task_id, "pause")
+        return self._act(task_id, "pause", reason)
 
-    def resume_task(self, task_id: str) -> Task:
+    def resume_task(self, task_id: str, *, reason: str = "") -> Task:
         """Resume a paused task: at its due time, or now if that is past."""
-        return self._act(task_id, "resume")
+        return self._act(task_id, "resume", reason)
 
-    def run_task(self, task_id: str) -> Task:
+    def run_task(self, task_id: str, *, reason: str = "") -> Task:
         """Start a task now, before its due time."""
-        return self._act(task_id, "run")
+        return self._act(task_id, "run", reason)
 
-    def retry_task(self, task_id: str) -> Task:
+    def retry_task(self, task_id: str, *, reason: str = "") -> Task:
         """Run a failed task again, from its first attempt."""
-        return self._act(task_id, "retry")
+        return self._act(task_id, "retry", reason)
 
-    def rollback_task(self, task_id: str) -> Task:
+    def rollback_task(self, task_id: str, *, reason: str = "") -> Task:
         """Have the target undo a task that has ended."""
-        return self._act(task_id, "rollback")
+        return self._act(task_id, "rollback", reason)
 
     def list_task_attempts(self, task_id: str) -> list[Attempt]:
         """The attempts of a task that have ended, oldest first."""
         return attempts_of(self._transport.request("GET", f"{path_of(task_id)}/attempts"))
+
+    def list_task_events(self, task_id: str) -> TaskHistory:
+        """The life of a task, oldest event first: what was done to it, by whom and why, its attempts and its end."""
+        response = self._transport.request("GET", f"{path_of(task_id)}/events")
+        return read(TaskHistory, response, document_of(response))
 
     def query_task(self, task_id: str, query: str) -> TargetReply:
         """Query the endpoint of a task for its `status`, `progress` or `summary`, if it supports that."""
@@ -68,12 +76,17 @@ class TaskControl:
         """Report the progress of an attempt; this is a heartbeat, too."""
         return self._tell(task_id, "progress", {"fence": fence, "percent": percent, "message": message})
 
-    def _act(self, task_id: str, action: str) -> Task:
-        return task_of(self._transport.request("POST", f"{path_of(task_id)}/{action}"))
+    def _act(self, task_id: str, action: str, reason: str) -> Task:
+        return task_of(self._transport.request("POST", f"{path_of(task_id)}/{action}", body=reason_body(reason)))
 
     def _tell(self, task_id: str, what: str, body: dict[str, object]) -> Task:
         # Repeating a report under one fence changes nothing, so it may be retried.
         return task_of(self._transport.request("POST", f"{path_of(task_id)}/{what}", body=body, repeatable=True))
+
+
+def reason_body(reason: str) -> dict[str, object] | None:
+    """The body of an action: none at all without a reason."""
+    return {"reason": reason} if reason else None
 
 
 def path_of(task_id: str) -> str:

@@ -98,7 +98,10 @@ class NewTask(TaskFields, total=False):
 
 
 class TaskFilter(TypedDict, total=False):
-    """Which tasks to list, in which order: those that match all fields. `parent` is a topology."""
+    """Which tasks to list, in which order: those that match all fields. `parent` is a topology.
+
+    With `expand`, they have their `payload` or `result`, which are None otherwise.
+    """
 
     state: str | Sequence[str]
     parent: str
@@ -115,6 +118,7 @@ class TaskFilter(TypedDict, total=False):
     finished_before: datetime | str
     order: Literal["asc", "desc"]
     ids: Sequence[str]
+    expand: Sequence[Literal["payload", "result"]]
 
 
 class BulkFilter(TypedDict, total=False):
@@ -157,7 +161,8 @@ class ListedDeadLetters(DeadLetterFilter, total=False):
 class BulkOptions(TypedDict, total=False):
     """How to process many tasks: `all` allows an empty filter; with `limit`, page by page.
 
-    `confirmation_token` is that of a dry run, whose result has it: tasks created later are left alone.
+    `confirmation_token` is that of a dry run, whose result has it: tasks created later are left alone. `reason` is
+    recorded with each task.
     """
 
     all: bool
@@ -166,6 +171,7 @@ class BulkOptions(TypedDict, total=False):
     per_second: float
     dry_run: bool
     confirmation_token: str
+    reason: str
 
 
 class TimeWithoutZone(ValueError):
@@ -193,7 +199,7 @@ def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
     match name, value:
         case "tags", dict() as tags:
             return [("tag", f"{key}:{tag}") for key, tag in tags.items()]
-        case "ids" | "state", [*several]:
+        case "ids" | "state" | "expand", [*several]:
             return [(name, ",".join(map(str, several)))]
         case _:
             return [(name, str(encoded(value)))]

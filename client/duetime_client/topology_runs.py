@@ -15,6 +15,7 @@ from duetime_client.pages import pages
 from duetime_client.problems import document_of
 from duetime_client.responses import task_of
 from duetime_client.task import TERMINAL, Failure, ResponseModel
+from duetime_client.task_control import reason_body
 from duetime_client.task_fields import query_of
 from duetime_client.transport import IDEMPOTENCY_KEY
 
@@ -128,25 +129,26 @@ class Topologies:
             self._sleep(pause)
             pause = min(pause * 1.1, _LONGEST_LOOK_SECONDS)
 
-    def retry_topology(self, task_id: str) -> Task:
+    def retry_topology(self, task_id: str, *, reason: str = "") -> Task:
         """Run a failed topology again; nodes that succeeded are not repeated."""
-        return self._act_on(task_id, "retry")
+        return self._act_on(task_id, "retry", reason)
 
-    def cancel_topology(self, task_id: str) -> Task:
+    def cancel_topology(self, task_id: str, *, reason: str = "") -> Task:
         """Cancel the nodes that have not started, and request the running ones to stop."""
-        return self._act_on(task_id, "cancel")
+        return self._act_on(task_id, "cancel", reason)
 
-    def pause_topology(self, task_id: str) -> Task:
+    def pause_topology(self, task_id: str, *, reason: str = "") -> Task:
         """Start no more nodes; running ones continue."""
-        return self._act_on(task_id, "pause")
+        return self._act_on(task_id, "pause", reason)
 
-    def resume_topology(self, task_id: str) -> Task:
+    def resume_topology(self, task_id: str, *, reason: str = "") -> Task:
         """Resume a paused topology."""
-        return self._act_on(task_id, "resume")
+        return self._act_on(task_id, "resume", reason)
 
-    def _act_on(self, task_id: str, action: str) -> Task:
+    def _act_on(self, task_id: str, action: str, reason: str) -> Task:
         # What was asked for already stays as it is, so it may be asked again.
-        return task_of(self._transport.request("POST", f"{_path_of(task_id)}/{action}", repeatable=True))
+        path, body = f"{_path_of(task_id)}/{action}", reason_body(reason)
+        return task_of(self._transport.request("POST", path, body=body, repeatable=True))
 
 
 def _path_of(task_id: str) -> str:

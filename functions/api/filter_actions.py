@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
     body = read_filter_action(model, document)
     scope = scope_of(body, request.owner)
     until = confirmed_until(body, request.owner, composed().runtime.now())
-    wanted = request_of(body, scope, request.text(), until)
+    wanted = replace(request_of(body, scope, request.text(), until), by=request.attributed(body.reason))
     if is_piece(body):
         done = composed().bulk_requests.piece(request.owner, wanted)
         token = confirmation_token(body, request.owner, until) if body.dry_run and until is not None else None

@@ -41,6 +41,16 @@ def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
     return owner
 
 
+def caller_of(event: Mapping[str, Any], authentication: Authentication) -> str:
+    """Who acts for the owner: of a role, the session, by which its several users are told apart. Else the owner."""
+    owner = owner_of(event, authentication)
+    if authentication is not Authentication.IAM:
+        return owner
+    arn: str = event["requestContext"]["authorizer"]["iam"]["userArn"]
+    _, _, session = arn.partition(":assumed-role/")[2].partition("/")
+    return f"{owner}/{session}" if session else owner
+
+
 def _named_by_header(event: Mapping[str, Any]) -> str:
     owner: str = (event.get("headers") or {}).get(OWNER_HEADER, LOCAL_OWNER)
     if _OWNER.fullmatch(owner) is None:

@@ -17,13 +17,14 @@ from duetime.contract.http.etags import version_wanted
 from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCode, ParametersInvalid
 from duetime.contract.tasks.queries import no_query, read_query
 from duetime.contract.tasks.report_bodies import EmptyRequest
-from duetime.contract.tasks.report_decoding import reject_fields
+from duetime.contract.tasks.report_decoding import action_reason, reject_fields
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
+from duetime.domain.tasks.actions import Attribution
 from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
 
-from .identity import owner_of
+from .identity import caller_of, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,6 +79,17 @@ class Request(Generic[Q]):
             return TaskId.parse(text)
         except InvalidTaskId:
             raise TaskNotFound(TaskId(text)) from None
+
+    def attributed(self, reason: str) -> Attribution:
+        """Who asks for it, and why."""
+        caller = caller_of(self.event, composed().settings.authentication)
+        # The owner stands in the record already.
+        return Attribution(name="" if caller == self.owner else caller, reason=reason)
+
+    @property
+    def attribution(self) -> Attribution:
+        """Who asks for an action, and why: its body says no more than that, and may be left out."""
+        return self.attributed(action_reason(self.document()) if self.has_body else "")
 
     @property
     def instance(self) -> str:

@@ -15,15 +15,16 @@ from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
 from duetime.contract.http.operation import MERGE_PATCH, REPLAYED
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
-from duetime.contract.tasks import responses
-from duetime.contract.tasks.encoding import entry, json_text, task_text
+from duetime.contract.tasks.encoding import page_text, task_text
 
 from .requests import header_of, request_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+    from duetime.contract.tasks.queries import TaskListQuery
     from duetime.domain.tasks.task import Task
+    from duetime.services.tasks.read import Page
 
 _NO_STORE = {"Cache-Control": "no-store"}
 # An outcome stays as it is until somebody retries it: caches ask by the ETag each time.
@@ -94,9 +95,10 @@ def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str,
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
 
 
-def page_response(tasks: Sequence[Task], token: str | None) -> Response:
-    """Some of the tasks of a list, and the token of the next."""
-    return answer(json_text(responses.TaskPage(tasks=[entry(task) for task in tasks], next_token=token)))
+def page_response(page: Page, query: TaskListQuery, token: str | None) -> Response:
+    """Some of the tasks of a list, what the list is, and the token of the next."""
+    rest = {"applied": query.applied(page.examined), "next_token": token}
+    return answer(page_text(page.tasks, query.expand, rest))
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:

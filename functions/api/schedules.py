@@ -17,9 +17,11 @@ from duetime.contract.schedules.encoding import (
     schedule_response,
 )
 from duetime.contract.schedules.responses import BackfillPage, OccurrencePage, PreviewResponse, SchedulePage
+from duetime.contract.schedules.run_responses import run_page
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
 from duetime.services.schedules.manual_runs import Period
+from duetime.services.schedules.runs import RunsQuery
 from duetime.services.tasks.create import IdempotencyKey
 
 from .requests import body_hash
@@ -29,7 +31,7 @@ from .routing import route
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.schedules.queries import OccurrencesQuery, ScheduleListQuery
+    from duetime.contract.schedules.queries import OccurrencesQuery, RunListQuery, ScheduleListQuery
     from duetime.domain.schedules.schedule_record import StoredSchedule
 
     from .requests import Request
@@ -166,6 +168,15 @@ def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
     seen = inside.schedule_preview.occurrences(request.owner, _name(request), start, end, request.query.limit)
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
     return answer(json_text(OccurrencePage(occurrences=occurrences)))
+
+
+@route(operations.LIST_RUNS)
+def list_schedule_runs(request: Request[RunListQuery]) -> Response:
+    """Read a page of the runs of one schedule."""
+    owner, name, query = request.owner, _name(request), request.query
+    after = None if query.next_token is None else page_tokens.after_of(query.next_token, query.scope(owner, name))
+    wanted = RunsQuery(after, query.due_after or 0, query.due_before, query.limit)
+    return answer(json_text(run_page(composed().schedule_runs.list(owner, name, wanted), query, owner)))
 
 
 def _name(request: Request) -> str:

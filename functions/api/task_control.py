@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
-from duetime.contract.tasks import attempt_history, operations, report_decoding
+from duetime.contract.tasks import attempt_history, operations, report_decoding, task_events
 from duetime.contract.tasks.encoding import json_text, target_reply_text
 from duetime.domain.tasks.states import State
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @route(operations.PAUSE)
 def pause_task(request: Request) -> Response:
     """Hold a task that has not started; ask a running one to pause."""
-    task = composed().task_control.pause(request.owner, request.task_id, request.version)
+    task = composed().task_control.pause(request.owner, request.task_id, request.version, request.attribution)
     result = composed().topology_service.apply_gate(task)
     return control_response(result, is_done=result.task.state is State.PAUSED)
 
@@ -31,26 +31,29 @@ def pause_task(request: Request) -> Response:
 @route(operations.RESUME)
 def resume_task(request: Request) -> Response:
     """Let a paused task go on."""
-    task = composed().task_control.resume(request.owner, request.task_id, request.version)
+    task = composed().task_control.resume(request.owner, request.task_id, request.version, request.attribution)
     return control_response(composed().topology_service.apply_gate(task), is_done=True)
 
 
 @route(operations.RUN)
 def run_task(request: Request) -> Response:
     """Have a task that has not started run now."""
-    return _response(request, composed().task_control.run_now(request.owner, request.task_id, request.version))
+    run_now = composed().task_control.run_now
+    return _response(request, run_now(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.RETRY)
 def retry_task(request: Request) -> Response:
     """Have a failed task tried again."""
-    return _response(request, composed().task_control.retry(request.owner, request.task_id, request.version))
+    retry = composed().task_control.retry
+    return _response(request, retry(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.ROLL_BACK)
 def rollback_task(request: Request) -> Response:
     """Have an ended task undone."""
-    return _response(request, composed().task_control.roll_back(request.owner, request.task_id, request.version))
+    roll_back = composed().task_control.roll_back
+    return _response(request, roll_back(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.NOTIFY)
@@ -80,6 +83,13 @@ def list_task_attempts(request: Request) -> Response:
     task = inside.task_reader.record(request.owner, request.task_id)
     older = inside.contents.attempts_of(task.id)
     return answer(json_text(attempt_history.attempts(task, older, inside.tracebacks.find(task.id))))
+
+
+@route(operations.LIST_EVENTS)
+def list_task_events(request: Request) -> Response:
+    """Read the life of a task."""
+    task = composed().task_reader.record(request.owner, request.task_id)
+    return answer(json_text(task_events.task_events(task, composed().contents.attempts_of(task.id))))
 
 
 @route(operations.QUERY)

@@ -13,7 +13,8 @@ from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks import operations, responses
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
-from duetime.contract.tasks.report_decoding import is_forced
+from duetime.contract.tasks.report_bodies import TaskCancel
+from duetime.contract.tasks.report_decoding import cancellation
 from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.idempotency_keys import Accepted
@@ -21,6 +22,7 @@ from duetime.domain.tasks.task import Task, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
 from duetime.services.tasks.create import IdempotencyKey, Order
+from duetime.services.tasks.read import Page
 
 from .requests import body_hash
 from .responses import Response, answer, caching, not_modified, page_response, replayed, task_response
@@ -28,7 +30,7 @@ from .routing import route
 from .topologies import control_response
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.queries import CreationQuery, TaskListQuery, TaskQuery
+    from duetime.contract.tasks.queries import CreationQuery, TaskListQuery, TaskQuery, UpdateQuery
 
     from .requests import Request
 
@@ -85,21 +87,22 @@ def get_task(request: Request[TaskQuery]) -> Response:
 @route(operations.LIST)
 def list_tasks(request: Request[TaskListQuery]) -> Response:
     """Read a page of one's tasks, or those of given ids."""
-    if request.query.ids:
-        return page_response(composed().task_reader.get_many(request.owner, request.query.ids), None)
-    owner, query = request.owner, request.query
+    owner, query, reader = request.owner, request.query, composed().task_reader
+    if query.ids:
+        return page_response(Page(reader.get_many(owner, query.ids), None, len(query.ids)), query, None)
     scope = query.scope(owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
-    wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
-    page = composed().task_reader.list(wanted, query.filter)
-    return page_response(page.tasks, None if page.after is None else page_tokens.token_of(page.after, scope))
+    wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.page_size)
+    page = reader.expanded(reader.list(wanted, query.filter), query.expand)
+    return page_response(page, query, None if page.after is None else page_tokens.token_of(page.after, scope))
 
 
 @route(operations.UPDATE)
-def update_task(request: Request) -> Response:
+def update_task(request: Request[UpdateQuery]) -> Response:
     """Update a task that has not started."""
     change = task_change(request.document())
-    task = composed().task_updater.update(request.owner, request.task_id, change, request.version)
+    by = request.attributed(request.query.reason)
+    task = composed().task_updater.update(request.owner, request.task_id, change, request.version, by)
     return task_response(composed().task_reader.with_contents(task))
 
 
@@ -107,9 +110,10 @@ def update_task(request: Request) -> Response:
 def cancel_task(request: Request) -> Response:
     """Take back a task that has not started; by force, ask a running one to stop."""
     inside = composed()
-    force = request.has_body and is_forced(request.document())
-    cancel = inside.task_control.cancel_by_force if force else inside.task_updater.cancel
-    result = inside.topology_service.apply_gate(cancel(request.owner, request.task_id, request.version))
+    wanted = cancellation(request.document()) if request.has_body else TaskCancel()
+    cancel = inside.task_control.cancel_by_force if wanted.force else inside.task_updater.cancel
+    by = request.attributed(wanted.reason)
+    result = inside.topology_service.apply_gate(cancel(request.owner, request.task_id, request.version, by))
     return control_response(result, is_done=result.task.is_terminal)
 
 

@@ -50,7 +50,8 @@ def list_topologies(request: Request[TopologyListQuery]) -> Response:
     wanted = ListQuery(request.owner, after, descending=query.order == "desc", limit=query.limit)
     page = composed().task_reader.list(wanted, query.filter)
     token = None if page.after is None else page_tokens.token_of(page.after, scope)
-    return answer(json_text(TopologyPage(topologies=[topology_entry(task) for task in page.tasks], next_token=token)))
+    entries = [topology_entry(task) for task in page.tasks]
+    return answer(json_text(TopologyPage(topologies=entries, applied=query.applied(page.examined), next_token=token)))
 
 
 @route(operations.READ)
@@ -65,26 +66,30 @@ def get_topology(request: Request) -> Response:
 @route(operations.RETRY)
 def retry_topology(request: Request) -> Response:
     """Retry a failed topology."""
-    task = composed().topology_service.retry(request.owner, request.task_id, request.version)
+    retry = composed().topology_service.retry
+    task = retry(request.owner, request.task_id, request.version, request.attribution)
     return control_response(ControlResult(task))
 
 
 @route(operations.CANCEL)
 def cancel_topology(request: Request) -> Response:
     """Cancel a topology."""
-    return control_response(composed().topology_service.cancel(request.owner, request.task_id, request.version))
+    cancel = composed().topology_service.cancel
+    return control_response(cancel(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.PAUSE)
 def pause_topology(request: Request) -> Response:
     """Hold a topology."""
-    return control_response(composed().topology_service.pause(request.owner, request.task_id, request.version))
+    pause = composed().topology_service.pause
+    return control_response(pause(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.RESUME)
 def resume_topology(request: Request) -> Response:
     """Let a paused topology go on."""
-    return control_response(composed().topology_service.resume(request.owner, request.task_id, request.version))
+    resume = composed().topology_service.resume
+    return control_response(resume(request.owner, request.task_id, request.version, request.attribution))
 
 
 def control_response(result: ControlResult, *, is_done: bool | None = None) -> Response:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.ids import MAX_SHARDS, TaskId
+from duetime.domain.tasks.actions import NO_ACTIONS, Action, ActionHistory, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError, Wait
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -70,6 +71,16 @@ def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
     return st.builds(AwsTarget, st.just(service), arns, **options)
 
 
+ACTIONS = st.builds(
+    ActionRecord,
+    st.sampled_from(Action),
+    INSTANTS,
+    st.builds(Attribution, st.sampled_from(ActorType), TEXT, TEXT, st.none() | TASK_IDS),
+    st.none() | COUNTS,
+    st.lists(st.sampled_from(["payload", "due_at"]), unique=True).map(tuple),
+)
+
+
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "type": NAMES,
     "due_at": INSTANTS,
@@ -124,6 +135,9 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "finished_at": st.none() | INSTANTS,
     "expires_at": st.none() | INSTANTS.map(lambda at: at - at % SECOND),
     "attempt_history": st.lists(LINES, max_size=5).map(tuple),
+    "actions": st.just(NO_ACTIONS)
+    | st.builds(ActionHistory, st.lists(ACTIONS, min_size=1, max_size=5).map(tuple), st.integers(0, 99)),
+    "cancellation": st.none() | ACTIONS,
 }
 """What may change in a task, beside what every write changes (`state`, `version`, `nonce`)."""
 

@@ -255,3 +255,40 @@ def test_the_error_of_each_attempt_is_shown(duetime: Run, client: Client, deploy
     assert lost.error is None
     assert failed.error is not None
     assert (failed.error.type, failed.error.message) == ("Boom", "no such row")
+
+
+def test_events_are_printed(duetime: Run, client: Client, deployment: Deployment) -> None:
+    """Who did what and why, in a table without control characters; the API's own JSON for scripts."""
+    at = "2026-11-21T12:00:00Z"
+    told = {
+        "events": [
+            {"type": "created", "at": at, "actor": {"kind": "schedule", "name": "nightly"}, "version": 1},
+            {"type": "updated", "at": at, "actor": {"kind": "user", "name": "anna"}, "fields": ["due_at", "name"]},
+            {"type": "paused", "at": at, "actor": {"kind": "user", "name": "anna"}, "reason": "month\x1b[31m end"},
+            {"type": "attempt_ended", "at": None, "outcome": "lost", "attempt": 1, "fence": 1},
+            {"type": "finished", "at": at, "state": "cancelled"},
+        ],
+        "dropped": 3,
+    }
+    deployment.scripted += [Answer(200, told)] * 3
+    shown = duetime("tasks", "events", "ID").stdout
+    assert "3 older actions not kept" in shown
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert any("created schedule:nightly" in line for line in lines)
+    assert any("updated anna due_at, name" in line for line in lines)
+    assert any("attempt ended lost, attempt 1" in line for line in lines)
+    assert "\x1b[31m" not in shown
+    assert json.loads(duetime("tasks", "events", "ID", "--json").stdout) == told
+    history = client.list_task_events("ID")
+    assert (history.dropped, history.events[1].fields_changed) == (3, ("due_at", "name"))
+
+
+@pytest.mark.parametrize("action", ["pause", "resume", "run", "retry", "rollback", "cancel"])
+def test_the_reason_of_an_action_is_sent(duetime: Run, deployment: Deployment, action: str) -> None:
+    """With --reason in the body; without it as before."""
+    task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
+    duetime("tasks", action, task_id, "--reason", "why not")
+    assert json.loads(deployment.received[-1].body) == {"reason": "why not"}
+    deployment.scripted.append(Answer(200, {"tasks": []}))
+    duetime("tasks", "update", task_id, "--name", "n", "--reason", "a & b")
+    assert deployment.received[-1].target.endswith("?reason=a%20%26%20b") or "a+%26+b" in deployment.received[-1].target

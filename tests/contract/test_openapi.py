@@ -254,7 +254,11 @@ def test_answers_are_as_described() -> None:
     """Tasks at any point of their life, pages, batches and problems are what the document says they are."""
     problem = problem_of(KeyReused(), "urn:duetime:request:abc")
     batch = TaskBatchResult(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
-    page = TaskPage(tasks=[entry(task()), entry(DONE)], next_token=None)
+    query = {"tag": ["team:dba"], "due_after": "1970-01-01T00:00:00Z"}
+    applied = TaskListQuery.model_validate(query).applied(2)
+    assert applied["filters"] == {"due_after": ["1970-01-01T00:00:00.000Z"], "tag": ["team:dba"]}
+    entries: Any = [entry(task()), entry(DONE)]
+    page = TaskPage(tasks=entries, applied=applied, next_token=None)
     assert fits("TaskBatchResult", json.loads(json_text(batch)))
     assert fits("TaskPage", json.loads(json_text(page)))
     assert fits("Problem", problem)

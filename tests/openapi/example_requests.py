@@ -83,10 +83,11 @@ def _control(account: Recorder) -> None:
     task = account.create(HOUR)
     account.ask("PATCH", f"/v1/tasks/{task}", {"priority": "high", "tags": {"team": "dba"}})
     account.ask("PATCH", f"/v1/tasks/{task}", {"priority": "low"}, headers={"If-Match": '"1"'})
-    account.do(task, "pause")
+    account.do(task, "pause", {"reason": "the warehouse is closed"})
     account.do(task, "resume")
     account.do(task, "run")
     account.run(MINUTE)
+    account.ask("GET", f"/v1/tasks/{task}/events")
     account.ask("PATCH", f"/v1/tasks/{task}", {"priority": "low"})
     account.cancel(account.create(HOUR))
     account.ask("DELETE", f"/v1/tasks/{account.create(HOUR)}")
@@ -215,6 +216,7 @@ def _schedules(account: Recorder) -> None:
     account.ask("POST", f"{nightly}/pause", {"reason": "the printer is broken"})
     account.ask("POST", f"{nightly}/resume")
     account.ask("POST", f"{nightly}/run")
+    account.ask("GET", f"{nightly}/runs", query="limit=3")
     period = {"scheduled_after": to_iso(account.now - 3 * DAY), "scheduled_before": to_iso(account.now - DAY)}
     backfill = account.ask("POST", f"{nightly}/backfills", {**period, "per_minute": 1}).body["id"]
     account.ask("GET", f"{nightly}/backfills")

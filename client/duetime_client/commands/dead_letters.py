@@ -14,7 +14,7 @@ from duetime_client.commands.console import console, show_json
 from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions
+from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, Reason
 from duetime_client.commands.task_table import one_line
 from duetime_client.commands.task_view import show
 from duetime_client.task import Task
@@ -55,7 +55,7 @@ def list_dead_letters(
 
 
 @app.command()
-def retry(
+def retry(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     task_id: AnyTaskId = None,
     *,
@@ -63,11 +63,12 @@ def retry(
     bulk: BulkActionOptions,
     deployment: Deployment,
     error: OfError = None,
+    reason: Reason = "",
     as_json: AsJson = False,
 ) -> None:
     """Run a failed task again, from its first attempt, or all failed tasks that match a filter."""
     clock = context.ensure_object(Clock)
-    selection = Selection(filters, bulk, error=error)
+    selection = Selection(filters, bulk, error=error, reason=reason)
     selection.is_given(task_id)
     with connected(context, deployment) as client:
         if task_id is None:
@@ -82,7 +83,7 @@ def retry(
                 as_json=as_json,
             )
             return
-        task = client.retry_task(task_id)
+        task = client.retry_task(task_id, reason=reason)
     show(task, clock, as_json=as_json)
 
 

@@ -37,12 +37,14 @@ class Selection:
 
     Attributes:
         error: type of the error that failed tasks ended with.
+        reason: why it is done.
     """
 
     filters: FilterOptions
     bulk: BulkActionOptions
     state: str | None = None
     error: str | None = None
+    reason: str = ""
 
     def is_given(self, task_id: str | None) -> bool:
         """Whether options select many tasks, rather than an id one; either is required, and not both."""
@@ -68,6 +70,8 @@ class Selection:
         options: BulkOptions = {"all": True} if self.bulk.every else {}
         if self.bulk.per_second is not None:
             options["per_second"] = self.bulk.per_second
+        if self.reason:
+            options["reason"] = self.reason
         return options
 
 

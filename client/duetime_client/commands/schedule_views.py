@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.schedule_models import Backfill, Occurrence, Schedule
+    from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleRun
 
+_RUN_STYLES = {**STATE_STYLES, "skipped": "yellow", "missed": "bold red", "planned": "dim", "expired": "dim"}
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
 _SHOWN_SEPARATELY = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
 _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not in _SHOWN_SEPARATELY]
@@ -97,6 +98,24 @@ def show_occurrences(occurrences: Sequence[Occurrence], clock: Clock) -> None:
         state = printable(each.state or "", STATE_STYLES.get(each.state or "", ""))
         time = _local_time(each.local_time).append(f" ({distance(each.scheduled_at, now, 1)})", "dim")
         table.add_row(time, printable(each.task_id or ""), state, printable(each.note or ""))
+    console().print(table)
+
+
+def show_runs(runs: Sequence[ScheduleRun], clock: Clock) -> None:
+    """Print what became of the occurrences of a schedule, newest first."""
+    if not runs:
+        console().print("no runs", style="dim")
+        return
+    now = clock.now()
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("time", "status", "cause"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("task", no_wrap=True, overflow="ellipsis")
+    table.add_column("reason", overflow="fold")
+    for each in runs:
+        status = printable(each.status, _RUN_STYLES.get(each.status, ""))
+        time = _local_time(each.local_time).append(f" ({distance(each.scheduled_at, now, 1)})", "dim")
+        table.add_row(time, status, printable(each.cause), printable(each.task_id or ""), printable(each.reason or ""))
     console().print(table)
 
 

@@ -1,4 +1,4 @@
-"""`duetime schedules`: list, show, create, update, delete, occurrences, preview."""
+"""`duetime schedules`: list, show, create, update, delete, occurrences, runs, preview."""
 
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ from duetime_client.commands.schedule_options import (
     ScheduleState,
     TimingOptions,
 )
-from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_schedules
+from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_runs, show_schedules
 from duetime_client.commands.task_arguments import moment, task_fields
 from duetime_client.commands.task_options import AllowUnknownType, IfMatch, TaskOptions, TaskType
 
@@ -160,6 +160,32 @@ def occurrences(
         show_json([each.document for each in found])
     else:
         show_occurrences(found, clock)
+
+
+@app.command()
+def runs(
+    context: typer.Context,
+    name: ScheduleName,
+    *,
+    deployment: Deployment,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="TIME", help="Runs due at or after this time.")
+    ] = None,
+    before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="Runs due before this time.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List what became of the occurrences, newest first: which ran, failed, were skipped and why, or are planned."""
+    clock = context.ensure_object(Clock)
+    first = None if after is None else moment(after, clock, "--after")
+    last = None if before is None else moment(before, clock, "--before")
+    with connected(context, deployment) as client:
+        listed = client.list_schedule_runs(name, due_after=first, due_before=last, page_size=min(limit, MAX_PAGE))
+        found = list(islice(listed, limit))
+    if as_json:
+        show_json([each.document for each in found])
+    else:
+        show_runs(found, clock)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`duetime tasks`: pause, resume, run, retry, rollback, delete, attempts, query, notify, progress."""
+"""`duetime tasks`: pause, resume, run, retry, rollback, delete, attempts, events, query, notify, progress."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -11,16 +11,17 @@ from duetime_client.commands.attempt_views import show_attempts
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import say, show_json
+from duetime_client.commands.event_views import show_events
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import json_of
-from duetime_client.commands.task_options import Fence, HttpQuery, TaskId
+from duetime_client.commands.task_options import Fence, HttpQuery, Reason, TaskId
 from duetime_client.commands.task_view import show
 from duetime_client.task import Task
 
 app = CommandGroup()
 
 
-def action(name: str, help_text: str, act: Callable[[Client, str], Task], starts: str = "") -> None:
+def action(name: str, help_text: str, act: Callable[..., Task], starts: str = "") -> None:
     """Add a command that does one thing with one task and shows the task."""
 
     def command(
@@ -28,10 +29,11 @@ def action(name: str, help_text: str, act: Callable[[Client, str], Task], starts
         task_id: TaskId,
         *,
         deployment: Deployment,
+        reason: Reason = "",
         as_json: AsJson = False,
     ) -> None:
         with connected(context, deployment) as client:
-            task = act(client, task_id)
+            task = act(client, task_id, reason=reason)
         show(task, context.ensure_object(Clock), as_json=as_json, starts=starts)
 
     app.command(name, help=help_text)(command)
@@ -67,6 +69,23 @@ def attempts(
         show_json([attempt.document for attempt in found])
     else:
         show_attempts(found, context.ensure_object(Clock))
+
+
+@app.command()
+def events(
+    context: typer.Context,
+    task_id: TaskId,
+    *,
+    deployment: Deployment,
+    as_json: AsJson = False,
+) -> None:
+    """Show the life of a task: what was done to it, by whom and why, its attempts and its end."""
+    with connected(context, deployment) as client:
+        history = client.list_task_events(task_id)
+    if as_json:
+        show_json(history.document)
+    else:
+        show_events(history, context.ensure_object(Clock))
 
 
 @app.command("query")

@@ -41,6 +41,9 @@ AllowUnknownType = Annotated[
     bool, typer.Option("--allow-unknown-type", help="Accept a type whose handler is not deployed yet.")
 ]
 Fence = Annotated[int, typer.Option(metavar="N", help="The fence of the attempt.")]
+Reason = Annotated[
+    str, typer.Option(metavar="TEXT", help="Why; recorded with the task, and shown in its events.", show_default=False)
+]
 IfMatch = Annotated[
     str | None,
     typer.Option(

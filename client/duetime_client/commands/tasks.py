@@ -22,6 +22,7 @@ from duetime_client.commands.task_options import (
     IfMatch,
     OfState,
     Order,
+    Reason,
     TaskId,
     TaskOptions,
     TaskType,
@@ -133,6 +134,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     deployment: Deployment,
     if_match: IfMatch = None,
     state: OfState = None,
+    reason: Reason = "",
     as_json: AsJson = False,
 ) -> None:
     """Update a task that has not started, or all such tasks that match a filter.
@@ -143,7 +145,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     changes: TaskFields = {**due_fields(due, clock), **task_fields(task)}
     if not changes:
         raise typer.BadParameter("nothing to update: give at least one option such as --due-at or --payload")
-    selection = Selection(filters, bulk, state)
+    selection = Selection(filters, bulk, state, reason=reason)
     if selection.is_given(task_id) and if_match is not None:
         raise typer.BadParameter("goes with an ID", param_hint="--if-match")
     with connected(context, deployment) as client:
@@ -157,7 +159,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
                 as_json=as_json,
             )
             return
-        changed = client.update_task(task_id, if_match=if_match, **changes)
+        changed = client.update_task(task_id, if_match=if_match, reason=reason, **changes)
     show(changed, clock, as_json=as_json)
 
 
@@ -173,11 +175,12 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
         bool, typer.Option("--force", help="Also request a running task to stop, which it does when it can.")
     ] = False,
     state: OfState = None,
+    reason: Reason = "",
     as_json: AsJson = False,
 ) -> None:
     """Cancel a task that has not started, or all such tasks that match a filter."""
     clock = context.ensure_object(Clock)
-    selection = Selection(filters, bulk, state)
+    selection = Selection(filters, bulk, state, reason=reason)
     selection.is_given(task_id)
     with connected(context, deployment) as client:
         if task_id is None:
@@ -190,7 +193,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
                 as_json=as_json,
             )
             return
-        task = client.cancel_task(task_id, force=force)
+        task = client.cancel_task(task_id, force=force, reason=reason)
     show(task, clock, as_json=as_json)
 
 

@@ -14,6 +14,7 @@ from duetime_client.commands.console import console, say, show_json
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import tags_of
+from duetime_client.commands.task_options import Reason
 from duetime_client.commands.topology_table import show_topologies
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
@@ -120,7 +121,7 @@ def list_(
         show_topologies(found[:limit], context.ensure_object(Clock), more=len(found) > limit)
 
 
-def _action(name: str, help_text: str, act: Callable[[Client, str], object]) -> None:
+def _action(name: str, help_text: str, act: Callable[..., object]) -> None:
     """Add a command that does one thing with a topology and shows the topology."""
 
     @app.command(name, help=help_text)
@@ -129,10 +130,11 @@ def _action(name: str, help_text: str, act: Callable[[Client, str], object]) -> 
         topology_id: Id,
         *,
         deployment: Deployment,
+        reason: Reason = "",
         as_json: AsJson = False,
     ) -> None:
         with connected(context, deployment) as client:
-            act(client, topology_id)
+            act(client, topology_id, reason=reason)
             topology = client.get_topology(topology_id)
         _show(topology, context.ensure_object(Clock), as_json=as_json)
 

@@ -54,6 +54,20 @@ def test_the_subject_of_a_token_is_the_owner() -> None:
     assert jwt(sub="auth0|5f7d", email="a@example.org").listed() == []
 
 
+@pytest.mark.parametrize("secured", ["iam"], indirect=True)
+@pytest.mark.usefixtures("secured")
+def test_the_session_of_a_role_is_who_acts() -> None:
+    """The role owns the task; of its sessions, the history names the one that acted. A user has no sessions."""
+    for arn in (f"{ROLE}/anna", "arn:aws:iam::123456789012:user/Reports"):
+        caller = iam(arn)
+        task = caller.create({"type": "report", "delay_seconds": 60})
+        caller.send("POST", f"/v1/tasks/{task['id']}/pause")
+        created, paused = caller.send("GET", f"/v1/tasks/{task['id']}/events").body["events"]
+        session = "/anna" if "anna" in arn else ""
+        assert created["actor"]["kind"] == paused["actor"]["kind"] == "user"
+        assert paused["actor"]["name"] == created["actor"]["name"] + session
+
+
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
 @pytest.mark.parametrize(

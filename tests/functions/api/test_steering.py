@@ -147,11 +147,12 @@ def test_what_the_state_does_not_allow_is_a_conflict_that_names_it(
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_an_action_takes_no_fields_and_no_parameters(api: Gateway, action: str) -> None:
-    """No body, an empty one and an empty object are the same; anything else is refused by its name."""
+def test_an_action_takes_a_reason_and_nothing_else(api: Gateway, action: str) -> None:
+    """No body, an empty one and an empty object are the same; any other field is refused by its name."""
     task = api.create(LATER)
     for request, status, field in (
-        ({"body": {"reason": "x"}}, 422, "reason"),
+        ({"body": {"reason": "x" * 257}}, 422, "reason"),
+        ({"body": {"force": True}}, 422, "force"),
         ({"raw": "[]"}, 422, "body"),
         ({"raw": "{"}, 400, "body"),
         ({"raw": '{"a": NaN}'}, 422, "a"),
@@ -162,7 +163,7 @@ def test_an_action_takes_no_fields_and_no_parameters(api: Gateway, action: str) 
     xml = act(api, task, action, raw="<a/>", headers={"Content-Type": "application/xml"})
     assert (xml.status, xml.problem["code"]) == (415, "media_type_unsupported")
     assert api.send("GET", f"/v1/tasks/{task['id']}").body == task
-    for request in ({}, {"raw": ""}, {"raw": " "}, {"raw": "{}"}):
+    for request in ({}, {"raw": ""}, {"raw": " "}, {"raw": "{}"}, {"body": {"reason": "x"}}):
         assert act(api, api.create(LATER), action, **request).status in (200, 409)
 
 

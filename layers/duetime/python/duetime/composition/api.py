@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from duetime.services.schedules.manage import ScheduleManager
     from duetime.services.schedules.manual_runs import ManualRuns
     from duetime.services.schedules.preview import SchedulePreview
+    from duetime.services.schedules.runs import ScheduleRuns
     from duetime.services.switches.admin import SwitchAdmin
     from duetime.services.tasks.attempt_reports import AttemptReports
     from duetime.services.tasks.control import TaskControl
@@ -149,6 +150,11 @@ class ApiServices(Part):
     def schedule_preview(self) -> SchedulePreview:
         """Tells what schedules have done and will do."""
         return self.part(ScheduleRequestServices).preview
+
+    @property
+    def schedule_runs(self) -> ScheduleRuns:
+        """Lists the runs of schedules."""
+        return self.part(ScheduleRequestServices).runs
 
     @property
     def calendar_manager(self) -> CalendarManager:

@@ -8,12 +8,14 @@ from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import calendar_from_ics
 from duetime.composition.root import Part
 from duetime.composition.schedules import ScheduleServices
+from duetime.composition.tasks import TaskServices
 from duetime.services.repeated_requests import RepeatedRequests
 from duetime.services.schedules.calendars import CalendarManager
 from duetime.services.schedules.create import ScheduleCreator
 from duetime.services.schedules.manage import ScheduleManager
 from duetime.services.schedules.manual_runs import ManualRuns
 from duetime.services.schedules.preview import SchedulePreview
+from duetime.services.schedules.runs import ScheduleRuns
 from duetime.services.schedules.schedule_writer import ScheduleWriter
 
 
@@ -53,6 +55,14 @@ class ScheduleRequestServices(Part):
     def preview(self) -> SchedulePreview:
         """Tells what schedules have done and will do."""
         return SchedulePreview(self.part(CoreServices).stores, self.runtime.clock)
+
+    @cached_property
+    def runs(self) -> ScheduleRuns:
+        """Lists the runs of schedules."""
+        core = self.part(CoreServices)
+        return ScheduleRuns(
+            core.stores, self.part(TaskServices).reader, self.preview, self.runtime.clock, self.settings.retention_ms
+        )
 
     @cached_property
     def calendar_manager(self) -> CalendarManager:

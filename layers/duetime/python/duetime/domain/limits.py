@@ -22,6 +22,10 @@ MAX_BATCH = 100
 """Tasks in one `POST /v1/tasks/batch`, and ids in one `GET /v1/tasks?ids=`."""
 MAX_PAGE = 100
 """Tasks on one page of a list."""
+MAX_EXPANDED_PAGE = 20
+"""Tasks on one page of a list that shows payloads or results."""
+MAX_EXPANDED_BYTES = 2_000_000
+"""Bytes of payloads and results on such a page, which ends before the task that would exceed them."""
 MAX_EXAMINED = 1_000
 """Records that one page of a filtered list reads before it returns a token to continue with."""
 
@@ -271,6 +275,12 @@ MAX_TRACEBACK_BYTES = 900
 """Size of a stored traceback, compressed: with its keys, one write unit."""
 ATTEMPTS_INLINE = 5
 """Attempts that are stored in the record; older ones are moved to items of their own."""
+MAX_ACTION_REASON_LENGTH = 256
+"""Characters of the reason that a user gives for an action on a task."""
+ACTIONS_INLINE = 10
+"""Actions of users that the record of a task keeps; of more, the oldest are dropped and counted."""
+ACTIONS_INLINE_BYTES = 1_000
+"""Bytes that the actions in a record may have together before compression; the newest is kept whatever its size."""
 
 INLINE_CONTENT_BYTES = 512
 """A compressed payload or result up to this size is stored in the record, which must stay below 1 KB."""

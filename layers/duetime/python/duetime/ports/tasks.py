@@ -33,6 +33,7 @@ class ListQuery:
         descending: latest due first.
         failed_only: only tasks that are `failed`.
         limit: ids at the most.
+        since: tasks whose ids are of an earlier time are not read: a list that descends ends there.
     """
 
     owner: str
@@ -40,6 +41,7 @@ class ListQuery:
     descending: bool = True
     failed_only: bool = False
     limit: int = 100
+    since: Millis = 0
 
 
 @dataclass(frozen=True, slots=True)

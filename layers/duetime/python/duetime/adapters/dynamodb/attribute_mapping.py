@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb import attempt_codecs, attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb import action_codecs, attempt_codecs, attribute_values, field_codecs, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -79,6 +79,8 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
         Attribute("traceparent", "X", field_codecs.traceparent, field_codecs.read_traceparent),
         Attribute("erased", "Z", attribute_values.flag, attribute_values.truth),
+        Attribute("actions", "Q", action_codecs.actions, action_codecs.read_actions),
+        Attribute("cancellation", "X", action_codecs.action, action_codecs.read_action),
     )
 }
 """Every field of `Task` but `id` and `owner`, which are the keys."""

@@ -27,7 +27,7 @@ _LATEST = "bulk"
 _OPERATION = "o"
 _OWNER, _KIND, _STATE, _CREATED_AT, _FINISHED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
 _AFTER, _COUNTS, _REFUSED, _NEXT_AT = "a", "n", "r", "d"
-_HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON = "h", "q", "l", "w", "m"
+_HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON, _ACTOR = "h", "q", "l", "w", "m", "u"
 _STORED_KINDS = {BulkKind.UPDATE: "change", BulkKind.RETRY: "redrive"}
 """The kinds that are stored under their first names; all others under their own."""
 _KINDS_OF = {name: kind for kind, name in _STORED_KINDS.items()}
@@ -123,6 +123,8 @@ def _item_of(operation: BulkOperation) -> Item:
     }
     if operation.topology is not None:
         item[_TOPOLOGY] = attribute_values.text(operation.topology.text)
+    if operation.actor:
+        item[_ACTOR] = attribute_values.text(operation.actor)
     if operation.request is not None:
         item[_REQUEST] = field_codecs.content(operation.request)
     if progress.after is not None:
@@ -162,6 +164,7 @@ def _operation(item: StoredItem) -> BulkOperation:
             not_complete_before=attribute_values.integer(item[_NOT_BEFORE]),
             finished_at=attribute_values.integer(item[_FINISHED_AT]) if _FINISHED_AT in item else None,
             reason=attribute_values.string(item[_REASON]),
+            actor=attribute_values.string(item[_ACTOR]) if _ACTOR in item else "",
             version=version_of(item),
         )
 

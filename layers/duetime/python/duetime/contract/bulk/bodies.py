@@ -21,6 +21,7 @@ from duetime.contract.tasks.conditions import (
     WantedSchedule,
 )
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
+    Reason,
     Tags,
 )
 from duetime.contract.tasks.patch_bodies import TaskPatch  # noqa: TC001 - same
@@ -28,6 +29,7 @@ from duetime.contract.tasks.updates import change_of
 from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.limits import MAX_BULK_PACE, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
+from duetime.domain.tasks.actions import Attribution
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
 
@@ -123,6 +125,7 @@ class FilterActionBody(Body):
             description="Maximum number of tasks a second; null for as fast as possible.",
         ),
     ] = None
+    reason: Reason = ""
     dry_run: Annotated[bool, Field(description="Change nothing, only count the matching tasks.")] = False
     next_token: Annotated[
         str | None, Field(description="`next_token` of the previous response; filter and order must be the same.")
@@ -224,7 +227,8 @@ def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes, until
         until=until,
     )
     change = change_of(body.update, (UPDATE,)) if isinstance(body, BulkUpdate) else None
-    return BulkRequest(kind_of(body), action, text, is_forced(body), change)
+    by = Attribution(reason=body.reason)
+    return BulkRequest(kind_of(body), action, text, is_forced(body), change, by)
 
 
 _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {

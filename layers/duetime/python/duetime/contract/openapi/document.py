@@ -13,7 +13,7 @@ from duetime.contract.openapi.responses import responses, shared_responses
 from duetime.contract.openapi.schemas import reference, schemas
 from duetime.contract.openapi.tags import TAGS, tag_of
 from duetime.contract.openapi.webhooks import webhooks
-from duetime.contract.tasks.report_bodies import EmptyRequest
+from duetime.contract.tasks.report_bodies import OPTIONAL_BODIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,7 @@ def _operation(operation: Operation, authentication: str, examples: Mapping[str,
     if operation.body is not None:
         content: Schema = {"application/json": {"schema": reference(operation.body)}}
         content |= {media_type: {"schema": {"type": "string"}} for media_type in operation.body_types}
-        described["requestBody"] = {"required": operation.body is not EmptyRequest, "content": content}
+        described["requestBody"] = {"required": not issubclass(operation.body, OPTIONAL_BODIES), "content": content}
     if operation.is_public:
         described["security"] = []
     if operation.deprecated is not None:

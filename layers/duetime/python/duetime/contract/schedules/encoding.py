@@ -66,6 +66,7 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSu
         created_at=to_iso(stored.created_at),
         updated_at=to_iso(stored.updated_at),
         next_at=instant(next_at),
+        last_run=_last_run(stored.last_run),
         runs_started=stored.runs_started,
         runs_skipped=stored.runs_skipped,
         revision=stored.revision,
@@ -81,7 +82,6 @@ def schedule_response(
     return ScheduleResponse(
         **schedule_entry(stored, next_at),
         upcoming=[previewed(each) for each in upcoming],
-        last_run=_last_run(stored.last_run),
         skipped_runs=[
             SkippedRunResponse(recorded_at=to_iso(each.at), local_time=each.key or None, reason=each.note)
             for each in reversed(stored.log)

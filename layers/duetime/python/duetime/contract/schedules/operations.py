@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from duetime.contract.http.operation import IF_MATCH, KEY, Header, Operation, Returns
-from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses
+from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses, run_responses
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.domain import errors
+from duetime.domain.limits import MAX_EXAMINED
 
 ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
 _SCHEDULE = Returns(
@@ -147,6 +148,17 @@ LIST_OCCURRENCES = Operation(
     description="Past and future occurrences in order of time, each with its task if there is one, or the reason "
     "why it does not run.",
     query=queries.OccurrencesQuery,
+)
+LIST_RUNS = Operation(
+    "listScheduleRuns",
+    "GET /v1/schedules/{name}/runs",
+    "List the runs of a schedule",
+    Returns(run_responses.ScheduleRunPage, "A page of runs."),
+    description="What became of its occurrences, newest first, over its whole life and all its changes: runs by "
+    "its timing, by hand and of backfills, those that were skipped or missed and why, and the next that are planned. "
+    f"A run is listed as long as its task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be "
+    "empty and still have a next page; `applied` says what the list covers.",
+    query=queries.RunListQuery,
 )
 LIST_CALENDARS = Operation(
     "listCalendars",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.tasks.fields import TIME_SCHEMA
 from duetime.contract.tasks.queries import PageSize, Parameters
 from duetime.domain.limits import MAX_OCCURRENCES, MAX_PAGE
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import LAST_INSTANT, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LISTED = 20
 """Occurrences in a list that does not say how many."""
@@ -70,3 +73,29 @@ class OccurrencesQuery(Parameters):
             reason = "should be after scheduled_after, which is now where it is left out"
             raise ParametersInvalid.of("scheduled_before", reason, FaultCode.CONFLICT)
         return start, end
+
+
+class RunListQuery(Parameters):
+    """Parameters of `GET /v1/schedules/{name}/runs`."""
+
+    due_after: Annotated[
+        _Instant, Field(description="Only runs due at this time or later; the schedule's creation if left out.")
+    ] = None
+    due_before: Annotated[_Instant, Field(description="Only runs due before this time.")] = None
+    limit: Annotated[
+        PageSize,
+        Field(description="Maximum number of tasks on a page; occurrences without a task come in addition."),
+    ] = MAX_PAGE
+    next_token: Annotated[
+        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+    ] = None
+
+    def contradictions(self) -> Sequence[Fault]:
+        """A range of time is no range backwards."""
+        if self.due_after is None or self.due_before is None or self.due_after < self.due_before:
+            return ()
+        return (Fault("due_before", "should be after due_after", FaultCode.CONFLICT),)
+
+    def scope(self, owner: str, name: str) -> str:
+        """Which list this is, whatever the page: what a token must have been handed out for."""
+        return repr((owner, "runs", name, self.due_after, self.due_before))

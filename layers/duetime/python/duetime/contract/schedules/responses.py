@@ -154,6 +154,9 @@ class ScheduleSummary(TypedDict):
     created_at: Instant
     updated_at: Annotated[Instant, Field(description="When it was last updated, paused or resumed.")]
     next_at: Annotated[Instant | None, Field(description="When it runs next; null if it does not.")]
+    last_run: Annotated[
+        LastRunResponse | None, Field(description="The latest occurrence that was started; null before the first.")
+    ]
     runs_started: Annotated[int, Field(description="Number of runs that were started.")]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
     revision: Annotated[
@@ -169,7 +172,6 @@ class ScheduleResponse(ScheduleSummary):
     upcoming: Annotated[
         Sequence[PreviewOccurrence], Field(description="The next five occurrences; none while it is paused.")
     ]
-    last_run: LastRunResponse | None
     skipped_runs: Annotated[
         Sequence[SkippedRunResponse], Field(description="The latest runs that were skipped, newest first.")
     ]

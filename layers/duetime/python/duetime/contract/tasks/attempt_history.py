@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.contract.tasks.responses import AttemptErrorResponse, AttemptPage, AttemptResponse
-from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
+from duetime.domain.tasks.attempt_outcomes import ended_attempts
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.costs import dollars_of
-from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.times import SECOND, to_iso
 
@@ -30,14 +28,7 @@ def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTrace
         older: the lines that the record had no more room for; one that it still has is told once.
         traceback: that of the last attempt that left one.
     """
-    # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
-    ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
-    lines = {line.fence: line for line in (*older, *ended)}
-    if has_unreported_error(task):
-        # The attempt history would tell it again, and cut.
-        last = task.attempt_history[-1]
-        lines[last.fence] = replace(last, error=task.error)
-    return AttemptPage(attempts=[_attempt(lines[fence], task, traceback) for fence in sorted(lines)])
+    return AttemptPage(attempts=[_attempt(line, task, traceback) for line in ended_attempts(task, older)])
 
 
 def _attempt(line: AttemptRecord, task: Task, traceback: AttemptTraceback | None) -> AttemptResponse:

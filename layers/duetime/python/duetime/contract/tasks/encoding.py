@@ -34,7 +34,7 @@ from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from duetime.contract.tasks.target_responses import TargetResponse
     from duetime.domain.tasks.attempt_records import TaskError
@@ -105,11 +105,26 @@ def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def task_text(task: Task) -> str:
     """A task, whole, as JSON text. Its payload and result are JSON already, and stay as they are."""
-    known = json_text(entry(task))
-    lacking = [name for name, content in (("payload", task.payload), ("result", task.result)) if _is_lacking(content)]
-    expired = json.dumps(lacking)
-    contents = f'"payload":{json_of(task.payload)},"result":{json_of(task.result)},"content_expired":{expired}'
-    return f"{known[:-1]},{contents}}}"
+    return _with_contents(task, ("payload", "result"))
+
+
+def page_text(tasks: Sequence[Task], expand: Collection[str], rest: Mapping[str, object]) -> str:
+    """A page of tasks as JSON text.
+
+    Args:
+        tasks: the tasks, with the contents that are shown.
+        expand: which contents those are.
+        rest: what else the page says.
+    """
+    entries = ",".join(_with_contents(task, expand) if expand else json_text(entry(task)) for task in tasks)
+    return f'{{"tasks":[{entries}],{json_text(rest)[1:]}'
+
+
+def _with_contents(task: Task, names: Collection[str]) -> str:
+    contents = {name: getattr(task, name) for name in ("payload", "result") if name in names}
+    expired = json.dumps([name for name, content in contents.items() if _is_lacking(content)])
+    shown = "".join(f',"{name}":{json_of(content)}' for name, content in contents.items())
+    return f'{json_text(entry(task))[:-1]}{shown},"content_expired":{expired}}}'
 
 
 def _is_lacking(content: Content | None) -> bool:

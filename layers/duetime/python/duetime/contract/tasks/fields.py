@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.timestamps import instant_of
 from duetime.domain.limits import (
+    MAX_ACTION_REASON_LENGTH,
     MAX_ARN_LENGTH,
     MAX_DEADLINE_SECONDS,
     MAX_DETAIL_TYPE_LENGTH,
@@ -106,6 +107,16 @@ TaskName = Annotated[
     Field(max_length=MAX_NAME_LENGTH, description="A name for people, not necessarily unique."),
     AfterValidator(printable),
 ]
+Reason = Annotated[
+    str,
+    Field(
+        max_length=MAX_ACTION_REASON_LENGTH,
+        description="Why, for people: it is recorded with the action, and shown in the task's events.",
+        examples=["the warehouse is closed"],
+    ),
+    AfterValidator(printable),
+]
+"""Why something is done; empty for no reason."""
 WantedName = Annotated[TaskName, Field(min_length=1)]
 """The name of tasks that are looked for: an empty one is a variable that was not set, not all tasks without a name."""
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]

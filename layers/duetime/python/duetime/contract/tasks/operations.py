@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Operation, Returns
-from duetime.contract.tasks import bodies, patch_bodies, queries, report_bodies, responses
+from duetime.contract.tasks import bodies, patch_bodies, queries, report_bodies, responses, task_events
 from duetime.domain import errors
-from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
+from duetime.domain.limits import ACTIONS_INLINE, MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
 from duetime.domain.times import SECOND
 
 TASK = Returns(responses.TaskResponse, "The task.", {"ETag": "The task's version."})
@@ -66,7 +66,9 @@ UPDATE = Operation(
     "Update a task that has not started",
     TASK.but("The task after the update."),
     description="A merge patch (RFC 7396): `retry`, `lock`, `tags` and a `target` of the same kind are merged, null "
-    "removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a whole.",
+    "removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a whole. "
+    "The body is a patch of the task, so the reason is a parameter of the query.",
+    query=queries.UpdateQuery,
     body=patch_bodies.TaskPatch,
     headers=(IF_MATCH,),
     errors=CHANGED,
@@ -114,7 +116,7 @@ def _action(
         returns,
         description=description,
         accepted=accepted,
-        body=report_bodies.EmptyRequest,
+        body=report_bodies.TaskAction,
         headers=(IF_MATCH,),
         errors=(*CHANGED, *also),
     )
@@ -190,6 +192,15 @@ LIST_ATTEMPTS = Operation(
     Returns(responses.AttemptPage, "The attempts: who ran each and when, how it ended and what it cost."),
     description="Attempts that have ended, oldest first. An attempt whose worker was lost is added when the next "
     "attempt starts.",
+)
+LIST_EVENTS = Operation(
+    "listTaskEvents",
+    "GET /v1/tasks/{task_id}/events",
+    "List the events of a task",
+    Returns(task_events.TaskEventPage, "The events, oldest first."),
+    description="The life of a task: its creation, what users and the system did to it, by whom and why, the start and "
+    f"the end of its attempts, and its end. The latest {ACTIONS_INLINE} actions are kept; `dropped` counts the older "
+    "ones. Actions that were taken before this history was introduced are not listed.",
 )
 QUERY = Operation(
     "queryTask",

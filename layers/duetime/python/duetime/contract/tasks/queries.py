@@ -23,10 +23,20 @@ from duetime.contract.tasks.conditions import (
     WantedSchedule,
     states_of,
 )
+from duetime.contract.tasks.fields import Reason  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import AppliedList
 from duetime.domain.ids import InvalidTaskId, TaskId
-from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
+from duetime.domain.limits import (
+    MAX_BATCH,
+    MAX_EXPANDED_BYTES,
+    MAX_EXPANDED_PAGE,
+    MAX_PAGE,
+    MAX_TAGS,
+    MAX_WAIT_SECONDS,
+)
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,6 +121,24 @@ _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "mi
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 
 
+Expandable = Literal["payload", "result"]
+_NO_FILTERS = {"expand", "limit", "next_token", "order"}
+"""Parameters that narrow no list."""
+
+
+def _texts(value: object) -> list[str]:
+    """The value of a filter as texts, in the form in which the parameter takes it."""
+    match value:
+        case int():
+            return [to_iso(value)]
+        case dict():
+            return [f"{key}:{each}" for key, each in value.items()]
+        case tuple():
+            return [str(each) for each in value]
+        case _:
+            return [str(value)]
+
+
 class Parameters(Body):
     """The parameters of a request's query.
 
@@ -162,12 +190,32 @@ class ListedQuery(Parameters, TaskConditions):
         """Which list this is, whatever the page: what a token must have been handed out for."""
         return repr((owner, self.order, self.filter))
 
+    @property
+    def page_size(self) -> int:
+        """How many tasks a page may have."""
+        return self.limit
+
+    def applied(self, examined: int) -> AppliedList:
+        """What the list was narrowed by, and how much of it was read."""
+        names = sorted(self.model_fields_set - _NO_FILTERS)
+        filters = {name: _texts(getattr(self, name)) for name in names}
+        return AppliedList(filters=filters, order=self.order, limit=self.page_size, examined=examined)
+
 
 class TaskListQuery(ListedQuery):
     """Parameters of `GET /v1/tasks`."""
 
-    repeatable: ClassVar[frozenset[str]] = frozenset({"ids", "state", "tag"})
+    repeatable: ClassVar[frozenset[str]] = frozenset({"expand", "ids", "state", "tag"})
 
+    expand: Annotated[
+        tuple[Expandable, ...],
+        BeforeValidator(_parts),
+        Field(
+            strict=False,
+            description="Show these contents as well; may be repeated. Then a page has at most "
+            f"{MAX_EXPANDED_PAGE} tasks, and ends before its contents exceed {MAX_EXPANDED_BYTES} bytes.",
+        ),
+    ] = ()
     error_type: WantedErrorType = None
     schedule: WantedSchedule = None
     parent: Annotated[
@@ -191,16 +239,32 @@ class TaskListQuery(ListedQuery):
         """The conditions that the listed tasks meet."""
         return replace(super().filter, error_type=self.error_type, schedule=self.schedule, parent=self.parent)
 
+    @property
+    def page_size(self) -> int:
+        """How many tasks a page may have: fewer with their contents."""
+        return min(self.limit, MAX_EXPANDED_PAGE) if self.expand else self.limit
+
     def contradictions(self) -> Sequence[Fault]:
-        """Tasks that are named by their ids are not filtered too."""
-        alone = not self.ids or len(self.model_fields_set) == 1
-        return () if alone else (Fault("ids", "cannot be given together with other parameters", FaultCode.CONFLICT),)
+        """Tasks that are named by their ids are not filtered too; contents are shown of few tasks at once."""
+        faults = []
+        if self.ids and len(self.model_fields_set) > 1:
+            faults.append(Fault("ids", "cannot be given together with other parameters", FaultCode.CONFLICT))
+        if self.expand and "limit" in self.model_fields_set and self.limit > MAX_EXPANDED_PAGE:
+            reason = f"should be at most {MAX_EXPANDED_PAGE} together with expand"
+            faults.append(Fault("limit", reason, FaultCode.OUT_OF_RANGE))
+        return faults
 
 
 class TaskQuery(Parameters):
     """Parameters of `GET /v1/tasks/{task_id}`."""
 
     wait_seconds: WaitSeconds = 0
+
+
+class UpdateQuery(Parameters):
+    """Parameters of `PATCH /v1/tasks/{task_id}`."""
+
+    reason: Reason = ""
 
 
 class CreationQuery(Parameters):

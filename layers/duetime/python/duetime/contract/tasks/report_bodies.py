@@ -13,6 +13,7 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
     Fence,
     Percent,
     ProgressMessage,
+    Reason,
 )
 from duetime.domain.limits import MAX_RESULT_BYTES
 
@@ -32,10 +33,20 @@ class EmptyRequest(Body):
     """A request without fields; the body can be left out."""
 
 
-class TaskCancel(Body):
+class TaskAction(Body):
+    """An action on a task; the body can be left out."""
+
+    reason: Reason = ""
+
+
+class TaskCancel(TaskAction):
     """Cancels a task; the body can be left out."""
 
     force: Annotated[bool, Field(description="Also ask a running task to stop, which it does when it can.")] = False
+
+
+OPTIONAL_BODIES = (EmptyRequest, TaskAction)
+"""Bodies that may be left out, and those that are made of them."""
 
 
 class TaskQueryBody(Body):

@@ -13,6 +13,7 @@ from duetime.contract.tasks.report_bodies import (
     HeartbeatReport,
     OutcomeReport,
     ProgressReport,
+    TaskAction,
     TaskCancel,
     TaskQueryBody,
 )
@@ -62,13 +63,22 @@ def reject_fields(document: Document) -> None:
     read_body(EmptyRequest, document)
 
 
-def is_forced(document: Document) -> bool:
-    """Whether the body of a cancel asks running tasks to stop as well.
+def action_reason(document: Document) -> str:
+    """Why an action is asked for; empty for no reason.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    return read_body(TaskCancel, document).force
+    return read_body(TaskAction, document).reason
+
+
+def cancellation(document: Document) -> TaskCancel:
+    """What the body of a cancel asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return read_body(TaskCancel, document)
 
 
 def query(document: Document) -> Query:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
-from typing import Annotated, Any, Literal
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,  # pydantic describes no other before Python 3.12
+)
 
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
@@ -182,10 +187,37 @@ class TaskQueryResult(TypedDict):
     ]
 
 
+class ListedTask(TaskSummary):
+    """A task in a list; contents are there if the list was asked to `expand` them."""
+
+    payload: NotRequired[Annotated[Any, Field(description="Its payload, with `expand=payload`.")]]
+    result: NotRequired[
+        Annotated[Any, Field(description="What the target returned, with `expand=result`; null before that.")]
+    ]
+    content_expired: NotRequired[
+        Annotated[
+            Sequence[Literal["payload", "result"]],
+            Field(description="With `expand`: which contents were large, have expired, and are null for this reason."),
+        ]
+    ]
+
+
+class AppliedList(TypedDict):
+    """What a list was narrowed by. There are no filters besides these, and no implied range of time."""
+
+    filters: Annotated[
+        Mapping[str, Sequence[str]], Field(description="The filters of the request, by the names of their parameters.")
+    ]
+    order: Annotated[Literal["asc", "desc"], Field(description="By due time at creation: earliest or latest first.")]
+    limit: Annotated[int, Field(description="Maximum number of entries on the page.")]
+    examined: Annotated[int, Field(description="How many of your tasks were read for this page.")]
+
+
 class TaskPage(TypedDict):
     """A page of tasks."""
 
-    tasks: Sequence[TaskSummary]
+    tasks: Sequence[ListedTask]
+    applied: Annotated[AppliedList, Field(description="What the list was narrowed by.")]
     next_token: Annotated[
         str | None, Field(description="Asks for the next page; null on the last one. A page can be short or empty.")
     ]

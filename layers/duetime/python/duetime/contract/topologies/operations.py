@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks.operations import CHANGED, TASK
-from duetime.contract.tasks.report_bodies import EmptyRequest
+from duetime.contract.tasks.report_bodies import TaskAction
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery
 from duetime.contract.topologies.responses import TopologyPage, TopologyResponse
 from duetime.domain import errors
@@ -62,7 +62,7 @@ def _action(
         done,
         description=description,
         accepted=goes_on if accepted else None,
-        body=EmptyRequest,
+        body=TaskAction,
         headers=(IF_MATCH,),
         errors=(*CHANGED, *also),
     )

@@ -10,7 +10,11 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
 from duetime.contract.tasks.encoding import error_response, instant
-from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import (  # noqa: TC001 - pydantic reads the annotations
+    AppliedList,
+    Instant,
+    TaskErrorResponse,
+)
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import to_iso
@@ -79,6 +83,7 @@ class TopologyPage(TypedDict):
     """A page of topologies."""
 
     topologies: Sequence[TopologySummary]
+    applied: Annotated[AppliedList, Field(description="What the list was narrowed by.")]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
 
 

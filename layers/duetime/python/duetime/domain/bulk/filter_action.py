@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import BULK_STEP, MAX_PAGE
+from duetime.domain.tasks.actions import BY_SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkKind
     from duetime.domain.errors import RequestError
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.actions import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.task import Task
@@ -61,6 +63,7 @@ class BulkRequest:
         text: the body as it came, in UTF-8: what goes on later is read from it.
         force: of a cancel: whether running tasks are asked to stop.
         change: of a change: what is changed.
+        by: who asks for it, and why.
     """
 
     kind: BulkKind
@@ -68,6 +71,7 @@ class BulkRequest:
     text: bytes = b""
     force: bool = False
     change: TaskChange | None = None
+    by: Attribution = BY_SYSTEM
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,7 @@ class BulkOperation:
         leased_until: when the holder's lease ends, if it saves nothing before.
         not_complete_before: an operation that this one replaces may still change tasks until then.
         reason: why it was cancelled, if not by its user.
+        actor: the name of who requested it, if that is another than the owner.
         version: counts its writes; 0 while it is not stored.
     """
 
@@ -107,6 +108,7 @@ class BulkOperation:
     not_complete_before: Millis = 0
     finished_at: Millis | None = None
     reason: str = ""
+    actor: str = ""
     version: int = 0
 
     @property

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.backfill import Backfill, BackfillCursor
     from duetime.domain.times import Millis
+RUN_BY_HAND = "run by hand: task "
+"""How a remark begins that tells of a run which its owner had started."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,11 @@ from duetime.domain.tasks.attempt_records import (
     Wait,
 )
 from duetime.domain.tasks.attempt_results import shortened
-from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.states import LEASED, Move
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from duetime.domain.dispatch.timers import Message
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Progress, Task
@@ -47,6 +49,23 @@ def has_unreported_error(task: Task) -> bool:
         return False
     last = task.attempt_history[-1]
     return last.error is None and last.outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED}
+
+
+def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRecord]:
+    """The attempts of a task that have ended, oldest first, the last one with its whole error.
+
+    Args:
+        task: the record, which holds the last lines.
+        older: the lines that the record had no more room for; one that it still has is told once.
+    """
+    # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
+    ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
+    lines = {line.fence: line for line in (*older, *ended)}
+    if has_unreported_error(task):
+        # The attempt history would tell it again, and cut.
+        last = task.attempt_history[-1]
+        lines[last.fence] = replace(last, error=task.error)
+    return [lines[fence] for fence in sorted(lines)]
 
 
 @dataclass(frozen=True, slots=True)

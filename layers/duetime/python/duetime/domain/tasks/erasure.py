@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duetime.domain.tasks.actions import NO_ACTIONS
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget
@@ -24,5 +25,7 @@ NOTHING_LEFT = TaskChanges(
     waits=(),
     lease_worker=None,
     attempt_history=(),
+    actions=NO_ACTIONS,
+    cancellation=None,
 )
 """What becomes of the fields in which its user or its attempts said something; the others say how it went."""

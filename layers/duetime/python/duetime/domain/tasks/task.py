@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import ATTEMPTS_INLINE
+from duetime.domain.tasks.actions import NO_ACTIONS
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.actions import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parents import NodeRef, ScheduleRef
@@ -156,6 +158,8 @@ class Task(TaskOptions):
             it or an older one are over. `None` if it never was, or was by a version that did not write this down.
         traceparent: the trace in which it was created, which its attempts are told; `None` if nobody named one.
         erased: its user had it deleted: to users it is not there any more, to all else it has ended.
+        actions: what its user and others did to it, apart from cancelling it before it started.
+        cancellation: who cancelled it before it started; nothing can be done to it after that.
     """
 
     id: TaskId
@@ -193,6 +197,8 @@ class Task(TaskOptions):
     reopened_fence: int | None = None
     traceparent: str | None = None
     erased: bool = False
+    actions: ActionHistory = NO_ACTIONS
+    cancellation: ActionRecord | None = None
 
     def exists_for(self, owner: str) -> bool:
         """Whether an owner has this task."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.tasks.actions import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parents import NodeRef
@@ -53,3 +54,5 @@ class TaskChanges(TypedDict, total=False):
     attempt_history: tuple[AttemptRecord, ...]
     reopened_fence: int | None
     erased: bool
+    actions: ActionHistory
+    cancellation: ActionRecord | None

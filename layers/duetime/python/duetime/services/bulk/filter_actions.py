@@ -14,6 +14,7 @@ from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
+    from duetime.domain.tasks.actions import Attribution
     from duetime.domain.times import Millis
     from duetime.ports.bulk import BulkRequestReader
     from duetime.ports.runtime import Runtime
@@ -42,7 +43,7 @@ class BulkRequests:
 
     def piece(self, owner: str, request: BulkRequest) -> FilterResult:
         """Do one piece of it, and nothing later."""
-        return self._piece(owner, request, replace(request.action, budget=BULK_INLINE))
+        return self._piece(owner, request, replace(request.action, budget=BULK_INLINE), request.by)
 
     def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> Accepted[BulkOperation]:
         """Do what is requested, if that is soon done; else begin an operation.
@@ -56,7 +57,7 @@ class BulkRequests:
             Unavailable: the store did not answer; nothing was done, or it is to be asked again.
         """
         operation = self.operations.new(owner, request.kind)
-        operation = replace(operation, progress=BulkProgress(after=request.action.after))
+        operation = replace(operation, progress=BulkProgress(after=request.action.after), actor=request.by.name)
         if key is not None:
             operation, known = self._remembered(operation, key)
             if known is not None:
@@ -101,17 +102,18 @@ class BulkRequests:
     def _go_on(self, operation: BulkOperation, request: BulkRequest, budget: Millis) -> BulkProgress:
         before = operation.progress
         action = replace(request.action, after=before.after, limit=MAX_PAGE, budget=budget)
-        result = self._piece(operation.owner, request, action)
+        by = replace(request.by, name=operation.actor, operation=operation.id)
+        result = self._piece(operation.owner, request, action, by)
         counted: list[str] = [kind.__name__ for kind, count in result.refused.items() for _ in range(count)]
         after = before.plus(examined=result.examined, matched=result.matched, affected=result.affected, refused=counted)
         return replace(after, after=result.after or before.after, is_complete=result.after is None)
 
-    def _piece(self, owner: str, request: BulkRequest, action: FilterAction) -> FilterResult:
+    def _piece(self, owner: str, request: BulkRequest, action: FilterAction, by: Attribution) -> FilterResult:
         if request.kind is BulkKind.CANCEL:
-            return self.filtered_tasks.cancel(owner, action, force=request.force)
+            return self.filtered_tasks.cancel(owner, action, force=request.force, by=by)
         if request.change is not None:
-            return self.filtered_tasks.update(owner, action, request.change)
-        return self.filtered_tasks.retry(owner, action)
+            return self.filtered_tasks.update(owner, action, request.change, by)
+        return self.filtered_tasks.retry(owner, action, by)
 
     def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
         """The operation under the id that the key stands for, and what is stored of it already."""

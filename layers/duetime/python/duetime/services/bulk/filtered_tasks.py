@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.bulk.filter_action import FilterResult
 from duetime.domain.errors import FieldInvalid, RequestError, Unavailable, VersionMismatch
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
+from duetime.domain.tasks.actions import BY_SYSTEM
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.bulk.filter_action import FilterAction
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.actions import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -60,22 +62,23 @@ class FilteredTasks:
     task_control: TaskControl
     runtime: Runtime
 
-    def cancel(self, owner: str, action: FilterAction, *, force: bool) -> FilterResult:
+    def cancel(self, owner: str, action: FilterAction, *, force: bool, by: Attribution = BY_SYSTEM) -> FilterResult:
         """Cancel a piece; by force, ask those that run to stop."""
         cancel = self.task_control.cancel_by_force if force else self.task_updater.cancel
-        return self._apply(owner, action, lambda task: cancel(owner, task.id, task.version))
+        return self._apply(owner, action, lambda task: cancel(owner, task.id, task.version, by))
 
-    def update(self, owner: str, action: FilterAction, wanted: TaskChange) -> FilterResult:
+    def update(self, owner: str, action: FilterAction, wanted: TaskChange, by: Attribution = BY_SYSTEM) -> FilterResult:
         """Change a piece.
 
         Raises:
             FieldInvalid: the first of the tasks cannot be changed so; none was. Further on such a task is counted.
         """
-        return self._apply(owner, action, lambda task: self.task_updater.update(owner, task.id, wanted, task.version))
+        update = self.task_updater.update
+        return self._apply(owner, action, lambda task: update(owner, task.id, wanted, task.version, by))
 
-    def retry(self, owner: str, action: FilterAction) -> FilterResult:
+    def retry(self, owner: str, action: FilterAction, by: Attribution = BY_SYSTEM) -> FilterResult:
         """Have a piece of the failed tasks tried again; the filter asks for that state."""
-        return self._apply(owner, action, lambda task: self.task_control.retry(owner, task.id, task.version))
+        return self._apply(owner, action, lambda task: self.task_control.retry(owner, task.id, task.version, by))
 
     def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:
         """One piece; raises `Unavailable` only if nothing was done yet."""

@@ -19,7 +19,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.run_history import BackfillRun
+from duetime.domain.schedules.run_history import RUN_BY_HAND, BackfillRun
 from duetime.domain.tasks.idempotency_keys import Accepted
 from duetime.domain.tasks.parents import Cause
 from duetime.services.schedules.occurrence_tasks import Due
@@ -107,7 +107,7 @@ class ManualRuns:
         at = stored.spec.clock.zone.text_at(due.occurrence.nominal)
         with suppress(Unavailable):
             # A remark that is lost does no harm.
-            self.stores.schedules.save(told.remarked(now, at, f"run by hand: task {task.id}"), self.runtime.nonce())
+            self.stores.schedules.save(told.remarked(now, at, f"{RUN_BY_HAND}{task.id}"), self.runtime.nonce())
         return Accepted(task)
 
     def backfill(

@@ -68,7 +68,7 @@ class SchedulePreview:
         if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return []
         now, last = self.clock.now(), stored.last_run
-        schedule = stored.schedule(self._known(stored))
+        schedule = stored.schedule(self.known_calendars(stored))
         remaining = schedule.remaining_runs
         if remaining is not None:
             # It counts from what was placed, some of which is still to come.
@@ -110,7 +110,7 @@ class SchedulePreview:
             is_asked = last is not None and start <= last.nominal <= end
             return [run_of(stored, last.nominal)] if last is not None and is_asked else []
         since = max(start - 1, stored.updated_at - 1)
-        schedule = stored.schedule(self._known(stored))
+        schedule = stored.schedule(self.known_calendars(stored))
         past = between(schedule, since, min(end, self.clock.now()), limit)
         if end <= self.clock.now() or len(past) >= limit:
             return past
@@ -129,7 +129,8 @@ class SchedulePreview:
             note = remark.note if remark else note
         return Seen(occurrence, None if task is None else task_id, task, note)
 
-    def _known(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
+    def known_calendars(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
+        """Its calendars; none if one of them is gone."""
         try:
             return self.resolve(stored.owner, stored.spec.calendars)
         except FieldInvalid:

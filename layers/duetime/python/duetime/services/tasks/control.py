@@ -13,8 +13,11 @@ from duetime.domain.errors import (
     TaskNotFound,
     VersionMismatch,
 )
+from duetime.domain.tasks.action_recording import recorded
+from duetime.domain.tasks.actions import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_outcomes import reported_history, waits_with
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
+from duetime.domain.tasks.control_changes import goes_on_at, no_pause, pause_taken_back, stronger
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.actions import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
@@ -45,12 +49,19 @@ _DONE: dict[Move, str] = {
     Move.CHANGE: "resumed",
     Move.REQUEST_STOP: "asked for that",
 }
+_REOPENED = {Move.REOPEN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}
+_ASKED = {
+    RequestedAction.PAUSE: (Action.PAUSE_REQUESTED, "paused"),
+    RequestedAction.CANCEL: (Action.CANCEL_REQUESTED, "cancelled"),
+}
+"""How a request to a running attempt is recorded, and what is refused if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskControl:
     """Controls tasks: each call is one legal move, or says why it cannot be made.
 
+    What each of them does is recorded with the task: `by` says who does it, and why.
     Every method raises `TaskNotFound` for a task that does not exist or is another owner's, `StateConflict` if the
     task's state does not allow it, and `VersionMismatch` if others keep writing the record in between, or if it is not
     at the `version` at which alone its user wants that done.
@@ -62,7 +73,7 @@ class TaskControl:
     lock_manager: LockManager
     runtime: Runtime
 
-    def pause(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+    def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Hold a task that has not started; ask a running one to pause, which it does when it can.
 
         One that is paused stays as it is, whatever its version: the answer to the first request may have been lost.
@@ -72,28 +83,28 @@ class TaskControl:
             return task
         _check_version(task, version)
         if task.state in LEGAL[Move.PAUSE].sources:
-            paused = self._moved(task, Move.PAUSE, self._pausing, version)
+            paused = self._moved(task, Move.PAUSE, self._recorded(Action.PAUSED, by, self._pausing), version)
             self.lock_manager.release_reservation(paused)
             return paused
-        return self._ask(task, RequestedAction.PAUSE, "paused", version)
+        return self._ask(task, RequestedAction.PAUSE, version, by)
 
-    def stop(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+    def stop(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Ask a running task to stop, which it does when it can."""
-        return self._ask(self._read(owner, task_id, version), RequestedAction.CANCEL, "cancelled", version)
+        return self._ask(self._read(owner, task_id, version), RequestedAction.CANCEL, version, by)
 
-    def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None) -> Task:
+    def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None, by: Attribution = BY_SYSTEM) -> Task:
         """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
         for _ in range(_TRIES):
             try:
-                return self.task_updater.cancel(owner, task_id, version)
+                return self.task_updater.cancel(owner, task_id, version, by)
             except StateConflict as refusal:
                 if refusal.task.state not in LEGAL[Move.REQUEST_STOP].sources:
                     raise
             with suppress(StateConflict):
-                return self.stop(owner, task_id, version)
+                return self.stop(owner, task_id, version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
-    def resume(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+    def resume(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Let a paused task go on: at its due time if that is still ahead, else now.
 
         What had waited for a lock has left its line, where nobody places it any more: it checks again at once. One that
@@ -106,22 +117,24 @@ class TaskControl:
             return task
         _check_version(task, version)
         if task.state is State.PAUSED:
-            return self._placed(task, Move.RESUME, _goes_on_at, self._resuming, version)
+            sets_of = self._recorded(Action.RESUMED, by, self._resuming)
+            return self._placed(task, Move.RESUME, goes_on_at, sets_of, version)
         if is_held:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
-            return self._moved(task, move, _pause_taken_back, version)
+            return self._moved(task, move, self._recorded(Action.RESUMED, by, pause_taken_back), version)
         raise StateConflict(task, "resumed")
 
-    def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+    def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Have a task that has not started run now; one that runs already is left as it is."""
         task = self._read(owner, task_id, version)
         if task.state in GOING_ON - STARTABLE:
             return task
         now = self.runtime.now()
-        return self._placed(task, Move.EXPEDITE, lambda _task: now, self._resuming, version)
+        sets_of = self._recorded(Action.RUN_REQUESTED, by, self._resuming)
+        return self._placed(task, Move.EXPEDITE, lambda _task: now, sets_of, version)
 
-    def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+    def retry(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Have a failed task tried again from its first attempt on; one that is tried again already is left as it is.
 
         Raises:
@@ -136,10 +149,10 @@ class TaskControl:
                 sets["reopened_fence"] = task.fence
             with suppress(VersionMismatch):
                 # What is set is of this version: another one has another attempt history and fence.
-                return self._reopened(replace(task, result=None), Move.REOPEN, sets, task.version)
+                return self._reopened(replace(task, result=None), Move.REOPEN, sets, task.version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
-    def roll_back(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+    def roll_back(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Have an ended task undone by its target's `rollback`.
 
         Raises:
@@ -151,14 +164,14 @@ class TaskControl:
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target offers no rollback")
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
-        return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version)
+        return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version, by)
 
     def _pausing(self, task: Task) -> TaskChanges:
-        return {**_no_pause(task), "waits": waits_with(task, PAUSED, self.runtime.now())}
+        return {**no_pause(task), "waits": waits_with(task, PAUSED, self.runtime.now())}
 
     def _resuming(self, task: Task) -> TaskChanges:
         waits: TaskChanges = {"waits": waits_with(task, RESUMED, self.runtime.now())}
-        return {**_no_pause(task), **(waits if task.state is State.PAUSED else {})}
+        return {**no_pause(task), **(waits if task.state is State.PAUSED else {})}
 
     def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         task = self.stores.tasks.read(task_id)
@@ -167,13 +180,20 @@ class TaskControl:
         _check_version(task, version)
         return task
 
-    def _ask(self, task: Task, requested_action: RequestedAction, wanted: str, version: int | None = None) -> Task:
+    def _recorded(
+        self, action: Action, by: Attribution, sets_of: Callable[[Task], TaskChanges]
+    ) -> Callable[[Task], TaskChanges]:
+        """What a move sets, the record of the action with it."""
+        return lambda task: {**sets_of(task), **recorded(task, action, by, self.runtime.now())}
+
+    def _ask(self, task: Task, requested_action: RequestedAction, version: int | None, by: Attribution) -> Task:
         if task.state not in LEGAL[Move.REQUEST_STOP].sources:
-            raise StateConflict(task, wanted)
+            raise StateConflict(task, _ASKED[requested_action][1])
         if task.requested_action in (requested_action, RequestedAction.CANCEL):
             # What is to stop for good need not pause.
             return task
-        return self._moved(task, Move.REQUEST_STOP, partial(_stronger, requested_action), version)
+        sets_of = self._recorded(_ASKED[requested_action][0], by, partial(stronger, requested_action))
+        return self._moved(task, Move.REQUEST_STOP, sets_of, version)
 
     def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], TaskChanges], version: int | None) -> Task:
         """Make a move, again while others write in between and it stays legal, unless only this version is meant.
@@ -212,7 +232,7 @@ class TaskControl:
         if task.state not in LEGAL[move].sources:
             raise StateConflict(task, _DONE.get(move, move.value))
 
-    def _reopened(self, task: Task, move: Move, sets: TaskChanges, version: int | None) -> Task:
+    def _reopened(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
         """Have an ended task worked on again: without an end and an expiry, its contents neither."""
         self._check(task, move)
         if task.finished_at is None:
@@ -227,7 +247,8 @@ class TaskControl:
             "requested_action": None,
             "lease_expires_at": None,
         }
-        reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
+        sets_of = self._recorded(_REOPENED[move], by, lambda _task: {**opened, **sets})
+        reopened = self._placed(task, move, lambda _task: now, sets_of, version)
         retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
         return reopened
 
@@ -235,25 +256,3 @@ class TaskControl:
 def _check_version(task: Task, version: int | None) -> None:
     if version not in (None, task.version):
         raise VersionMismatch(task)
-
-
-def _stronger(action: RequestedAction, task: Task) -> TaskChanges:
-    """Of what is requested now and what was requested before, what prevails: a pause does not replace a cancel."""
-    return {"requested_action": RequestedAction.CANCEL if task.requested_action is RequestedAction.CANCEL else action}
-
-
-def _pause_taken_back(task: Task) -> TaskChanges:
-    """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
-    if task.requested_action is not RequestedAction.PAUSE:
-        raise StateConflict(task, "resumed")
-    return {"requested_action": None}
-
-
-def _goes_on_at(task: Task) -> Millis:
-    """When a paused task goes on."""
-    return task.next_at if task.waiting_for is None else task.due_at
-
-
-def _no_pause(task: Task) -> TaskChanges:
-    """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
-    return {"requested_action": None} if task.requested_action is RequestedAction.PAUSE else {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.errors import ContentExpired, TaskNotFound
-from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
+from duetime.domain.limits import MAX_EXAMINED, MAX_EXPANDED_BYTES, MAX_PAGE
 from duetime.domain.tasks.states import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.content import Content
@@ -26,10 +26,12 @@ class Page:
 
     Attributes:
         after: the id to go on behind; `None` if there are no more.
+        examined: how many tasks were read for it.
     """
 
     tasks: Sequence[Task]
     after: TaskId | None
+    examined: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,11 @@ class TaskReader:
             raise TaskNotFound(task_id)
         return task
 
-    def with_contents(self, task: Task) -> Task:
+    def with_contents(self, task: Task, fields: Collection[str] = ("payload", "result")) -> Task:
         """A task with its payload and result, fetched if they lie outside the record; without what has expired."""
-        result = task.result and self._fetched(task.id, task.result)
-        return replace(task, payload=self._fetched(task.id, task.payload), result=result)
+        found = {name: getattr(task, name) for name in fields}
+        fetched: Any = {name: each and self._fetched(task.id, each) for name, each in found.items()}
+        return replace(task, **fetched)
 
     def get_many(self, owner: str, task_ids: Sequence[TaskId]) -> list[Task]:
         """Read many tasks, in the order asked for; those that are unknown are left out."""
@@ -79,17 +82,35 @@ class TaskReader:
         step = replace(query, limit=MAX_PAGE, failed_only=wanted.states == (State.FAILED,))
         while examined < MAX_EXAMINED:
             ids = self.stores.tasks.list_ids(replace(step, after=after))
-            for task in self.get_many(query.owner, ids):
+            recent = [each for each in ids if each.home >= query.since]
+            for task in self.get_many(query.owner, recent):
                 if len(matching) == query.limit:
-                    return Page(matching, after)
+                    return Page(matching, after, examined)
                 if wanted.matches(task):
                     matching.append(task)
                 after = task.id
-            if len(ids) < step.limit:
-                return Page(matching, None)
+                examined += 1
+            if len(recent) < step.limit:
+                return Page(matching, None, examined)
             after = ids[-1]
-            examined += len(ids)
-        return Page(matching, after)
+        return Page(matching, after, examined)
+
+    def expanded(self, page: Page, fields: Collection[str]) -> Page:
+        """A page with the payloads or results of its tasks; it ends before they become too large for a response.
+
+        Args:
+            page: of a list.
+            fields: `payload`, `result`, or both.
+        """
+        shown: list[Task] = []
+        size = 0
+        for task in page.tasks:
+            whole = self.with_contents(task, fields)
+            size += sum(len(each.data or b"") for name in fields if (each := getattr(whole, name)) is not None)
+            if shown and size > MAX_EXPANDED_BYTES:
+                return replace(page, tasks=shown, after=shown[-1].id)
+            shown.append(whole)
+        return replace(page, tasks=shown)
 
     def _fetched(self, task_id: TaskId, content: Content) -> Content:
         if content.data is not None:

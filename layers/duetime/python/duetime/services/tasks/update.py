@@ -16,6 +16,8 @@ from duetime.domain.errors import (
     Unavailable,
     VersionMismatch,
 )
+from duetime.domain.tasks.action_recording import recorded
+from duetime.domain.tasks.actions import BY_SYSTEM, Action, ActionRecord
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
@@ -26,6 +28,7 @@ from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.actions import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -59,7 +62,9 @@ class TaskUpdater:
     rules: CreationRules
     occurrence_listener: OccurrenceListener
 
-    def update(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
+    def update(
+        self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None, by: Attribution = BY_SYSTEM
+    ) -> Task:
         """Change a task that has not started.
 
         Args:
@@ -67,6 +72,7 @@ class TaskUpdater:
             task_id: the task.
             wanted: what to change.
             version: the version the change was made for; `None` takes any.
+            by: who changes it, and why.
 
         Raises:
             TaskNotFound: there is none, or it is another owner's.
@@ -80,14 +86,14 @@ class TaskUpdater:
         task = self.stores.tasks.read(task_id)
         for _ in range(_TRIES):
             task = self._checked(owner, task_id, task, version)
-            result = self._apply(task, wanted)
+            result = self._apply(task, wanted, by)
             if isinstance(result, Applied):
                 return result.task
             task = result.task
         self._checked(owner, task_id, task, version)
         raise Unavailable(f"the task {task_id} was written by others again and again")
 
-    def cancel(self, owner: str, task_id: TaskId, version: int | None) -> Task:
+    def cancel(self, owner: str, task_id: TaskId, version: int | None, by: Attribution = BY_SYSTEM) -> Task:
         """Take back a task that has not started; taking it back again changes nothing.
 
         Raises:
@@ -97,7 +103,9 @@ class TaskUpdater:
         """
         now = self.runtime.now()
         expires = now + self.retention
-        sets: TaskChanges = {"finished_at": now, "expires_at": expires}
+        after = None if version is None else version + 1
+        cancellation = ActionRecord(Action.CANCELLED, now, by, after)
+        sets: TaskChanges = {"finished_at": now, "expires_at": expires, "cancellation": cancellation}
         write = Write(task_id, Move.CANCEL, self.runtime.nonce(), Guard(owner=owner, version=version, alone=True), sets)
         result = self.stores.tasks.apply(write)
         if isinstance(result, Applied):
@@ -106,11 +114,11 @@ class TaskUpdater:
         if result.task is not None and result.task.exists_for(owner) and result.task.state == State.CANCELLED:
             return result.task
         may_be = result.task is not None and result.task.state in NOT_STARTED
-        if may_be and (cancelled := self._cancelled(owner, task_id, version)) is not None:
+        if may_be and (cancelled := self._cancelled(owner, task_id, version, by)) is not None:
             return cancelled
         raise VersionMismatch(self._checked(owner, task_id, result.task, version, "cancelled"))
 
-    def _cancelled(self, owner: str, task_id: TaskId, version: int | None) -> Task | None:
+    def _cancelled(self, owner: str, task_id: TaskId, version: int | None, by: Attribution) -> Task | None:
         """Take back what cannot be taken back unread; `None` of a task that has started, ended or is not there."""
         for _ in range(_TRIES):
             task = self.stores.tasks.read(task_id)
@@ -118,20 +126,22 @@ class TaskUpdater:
                 return None
             if version not in (None, task.version):
                 raise VersionMismatch(task)
-            result = self._cancel(task)
+            result = self._cancel(task, by)
             if isinstance(result, Applied):
                 return result.task
         raise Unavailable(f"the task {task_id} was written by others again and again")
 
-    def _cancel(self, task: Task) -> WriteResult:
+    def _cancel(self, task: Task, by: Attribution) -> WriteResult:
         """Of a topology and its nodes a worker does what follows."""
         now, guard = self.runtime.now(), Guard(version=task.version)
         expires = now + self.retention
+        cancellation = ActionRecord(Action.CANCELLED, now, by, task.version + 1)
         if task.node_ref is not None or isinstance(task.target, TopologyTarget):
             # A node is kept as long as its topology, whose end gives it its expiry.
             sets: TaskChanges = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
+            sets["cancellation"] = cancellation
             return self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
-        sets = {"finished_at": now, "expires_at": expires}
+        sets = {"finished_at": now, "expires_at": expires, "cancellation": cancellation}
         result = self.stores.tasks.apply(Write(task.id, Move.CANCEL, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied):
             self._follow(result.task, expires)
@@ -149,20 +159,20 @@ class TaskUpdater:
             # What its user asked is done. The schedule finds the end of its run at its next timer.
             self.runtime.telemetry.note("a schedule was not told of an end", task=cancelled.id.text, error=str(error))
 
-    def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
+    def _apply(self, task: Task, wanted: TaskChange, by: Attribution) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
         by_type = self.rules.targets.target_of(TaskSpec(task.type))
         wanted = wanted.merged_into(task, by_type)
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:
-            return self._write(task, wanted, fields)
+            return self._write(task, wanted, fields, by)
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
         expiry = unless_referenced(max(self.runtime.now(), task.due_at))
         kept = self.stores.contents.keep(task.id, f"{PAYLOAD}.{self.runtime.nonce()}", wanted.payload, expiry)
         sets: TaskChanges = {**fields, "payload": kept}
         stores = (self.stores.tasks, self.stores.contents)
-        return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets))
+        return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets, by))
 
     def _of_its_graph(self, task: Task, wanted: TaskChange) -> TaskChanges:
         """What a topology's task gets with another graph, which is rejected as it would be when it is created."""
@@ -198,11 +208,14 @@ class TaskUpdater:
         content = task.payload
         return self.stores.contents.fetch(task.id, content) if content.data is None else content.data
 
-    def _write(self, task: Task, wanted: TaskChange, sets: TaskChanges) -> WriteResult:
+    def _write(self, task: Task, wanted: TaskChange, sets: TaskChanges, by: Attribution) -> WriteResult:
         now = self.runtime.now()
         guard = Guard(owner=task.owner, version=task.version)
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
+        changed = [name for name, value in sets.items() if getattr(task, name) != value]
+        sets |= recorded(task, Action.UPDATED, by, now, changed)
+        if wanted.sets_due:
             result = self.enqueuer.move(task, Move.CHANGE, sets["due_at"], guard, sets)
         elif _is_checked_anew(task, sets):
             # What has waited checks again at once: what it needs now may be free, and its place in a line is gone.

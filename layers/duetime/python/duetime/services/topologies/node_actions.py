@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.tasks.action_recording import recorded
+from duetime.domain.tasks.actions import Action, ActorType, Attribution
 from duetime.domain.tasks.attempt_outcomes import reported_history
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
@@ -102,6 +104,7 @@ class NodeActions:
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
         now = self.clock.now()
+        sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
             # Of what is gone the worker tells, as of any other node that cannot be rolled back.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import RequestError
 from duetime.domain.limits import BULK_INLINE_NODES
+from duetime.domain.tasks.action_recording import by_topology
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
@@ -77,12 +78,13 @@ class TopologyReconciler:
         found, statuses = self._next_action(topology_run)
         if not statuses:
             return ()
-        owner, run_state = topology_run.task.owner, topology_run.run_state
+        task, run_state = topology_run.task, topology_run.run_state
+        resume = partial(self.task_control.resume, by=by_topology(task))
         paused = [key for key, status in statuses.items() if status.state is State.PAUSED]
         return [
             *self._work(topology_run, found, statuses),
             *self._repairs(topology_run, found, statuses),
-            *(partial(_unless_refused, self.task_control.resume, owner, run_state.task_id(key)) for key in paused),
+            *(partial(_unless_refused, resume, task.owner, run_state.task_id(key)) for key in paused),
         ]
 
     def do(self, work: Work, until: Millis | None = None) -> int:
@@ -182,11 +184,12 @@ class TopologyReconciler:
         if found.cancel or found.stop or is_stopped(topology_run.graph, statuses):
             # Before any of them is cancelled: what ends meanwhile must not start others.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
-        owner, run_state, task_control = topology_run.task.owner, topology_run.run_state, self.task_control
+        owner, run_state, by = topology_run.task.owner, topology_run.run_state, by_topology(topology_run.task)
+        stop, pause = partial(self.task_control.stop, by=by), partial(self.task_control.pause, by=by)
         return [
             *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),
-            *(partial(_unless_refused, task_control.stop, owner, run_state.task_id(key)) for key in found.stop),
-            *(partial(_unless_refused, task_control.pause, owner, run_state.task_id(key)) for key in found.pause),
+            *(partial(_unless_refused, stop, owner, run_state.task_id(key)) for key in found.stop),
+            *(partial(_unless_refused, pause, owner, run_state.task_id(key)) for key in found.pause),
             # Of the others, something that follows their ends is still to be done.
             *(
                 partial(self.nodes.undo, topology_run, key)

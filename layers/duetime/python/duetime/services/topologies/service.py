@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import StateConflict, TaskNotFound
 from duetime.domain.limits import BULK_INLINE
+from duetime.domain.tasks.actions import BY_SYSTEM
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
@@ -19,6 +20,7 @@ from duetime.domain.topologies.view import View, shown_statuses
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.actions import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
@@ -49,7 +51,7 @@ class ControlResult:
 class TopologyService:
     """Shows and controls topologies; each method raises `TaskNotFound` for what is no topology of the owner's.
 
-    What is steered at a version is steered only if the topology's task is still at it.
+    What is steered at a version is steered only if the topology's task is still at it. `by` says who does it, and why.
     """
 
     topology_repository: TopologyRepository
@@ -76,31 +78,37 @@ class TopologyService:
             operation,
         )
 
-    def retry(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
+    def retry(self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Run a failed topology again: what succeeded is kept. One that was retried and has not failed since stays."""
         self._task(owner, topology)
         try:
-            return self.task_control.retry(owner, topology, version)
+            return self.task_control.retry(owner, topology, version, by)
         except StateConflict as refusal:
             if not was_retried(refusal.task):
                 raise
             return refusal.task
 
-    def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
+    def cancel(
+        self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
+    ) -> ControlResult:
         """Take back what has not started, and ask what runs to stop."""
         self._task(owner, topology)
-        return self.apply_gate(self.task_control.cancel_by_force(owner, topology, version))
+        return self.apply_gate(self.task_control.cancel_by_force(owner, topology, version, by))
 
-    def pause(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
+    def pause(
+        self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
+    ) -> ControlResult:
         """Hold what has not started; what runs goes on to its end."""
         self._task(owner, topology)
-        return self.apply_gate(self.task_control.pause(owner, topology, version))
+        return self.apply_gate(self.task_control.pause(owner, topology, version, by))
 
-    def resume(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
+    def resume(
+        self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
+    ) -> ControlResult:
         """Let a paused topology go on, with all its nodes; one that goes on already may have nodes that do not yet."""
         self._task(owner, topology)
         try:
-            task = self.task_control.resume(owner, topology, version)
+            task = self.task_control.resume(owner, topology, version, by)
         except StateConflict as refusal:
             if not goes_on(refusal.task):
                 raise

@@ -1,0 +1,66 @@
+"""The table of a task's events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from duetime_client.commands.attempt_views import OUTCOME_STYLES
+from duetime_client.commands.console import console, printable
+from duetime_client.commands.formatting import STATE_STYLES, timed
+from duetime_client.plurals import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client.commands.clock import Clock
+    from duetime_client.task import TaskEvent, TaskHistory
+
+
+def show_events(history: TaskHistory, clock: Clock) -> None:
+    """Print the events of a task as a table, oldest first."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("at", "event"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("by", "details", "reason"):
+        table.add_column(heading)
+    for event in history.events:
+        table.add_row(*cells(event, clock))
+    if history.dropped:
+        console().print(f"{counted(history.dropped, 'older action')} not kept", style="dim")
+    console().print(table)
+
+
+def cells(event: TaskEvent, clock: Clock) -> Iterator[Text]:
+    """One row; what does not belong to its type is empty."""
+    yield timed(event.at, clock, clock.now(), units=1) if event.at else Text()
+    yield printable(event.type.replace("_", " "))
+    yield printable(actor(event))
+    yield printable(
+        details(event), STATE_STYLES.get(event.state or "", "") or OUTCOME_STYLES.get(event.outcome or "", "")
+    )
+    yield printable(event.reason or "")
+
+
+def actor(event: TaskEvent) -> str:
+    """Who did it: a user by the name alone, a schedule or a topology as such."""
+    if event.actor is None:
+        return event.worker or ""
+    if event.actor.kind == "user":
+        return event.actor.name or ""
+    return ":".join(part for part in (event.actor.kind, event.actor.name) if part)
+
+
+def details(event: TaskEvent) -> str:
+    """What else is known of it."""
+    parts = [
+        event.state,
+        event.outcome,
+        event.attempt and f"attempt {event.attempt}",
+        event.error and f"{event.error.type}: {event.error.message}".removesuffix(": "),
+        ", ".join(event.fields_changed),
+        event.bulk_operation_id and f"bulk {event.bulk_operation_id}",
+    ]
+    return ", ".join(str(part) for part in parts if part)

@@ -1,0 +1,94 @@
+"""What the runs of a schedule look like in responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.http import page_tokens
+from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.schedules.runs import RunStatus  # noqa: TC001 - same
+from duetime.domain.tasks.parents import Cause  # noqa: TC001 - same
+from duetime.domain.tasks.states import State  # noqa: TC001 - same
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from duetime.contract.schedules.queries import RunListQuery
+    from duetime.domain.schedules.runs import ScheduleRun
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.services.schedules.runs import RunPage
+
+
+class ScheduleRunResponse(TypedDict):
+    """An occurrence of a schedule, and what became of it."""
+
+    scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
+    local_time: Annotated[str, Field(description="The same in the schedule's time zone, with its offset.")]
+    status: Annotated[RunStatus, Field(description="What became of it.")]
+    reason: Annotated[str | None, Field(description="Why it did not run, or did not succeed; null if there is none.")]
+    cause: Annotated[Cause, Field(description="Why there is, or would be, a task.")]
+    task_id: Annotated[str | None, Field(description="Id of its task; null if it has none, or none yet.")]
+    state: Annotated[State | None, Field(description="State of its task.")]
+    revision: Annotated[int | None, Field(description="Revision of the schedule that created the task.")]
+    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before that.")]
+    finished_at: Annotated[Instant | None, Field(description="When the task ended; null before that.")]
+    lateness_ms: Annotated[int | None, Field(description="How late its first attempt started, in milliseconds.")]
+
+
+class AppliedRunsWindow(TypedDict):
+    """What a list of runs covers."""
+
+    due_after: Annotated[Instant, Field(description="The list begins there, at the earliest with the schedule.")]
+    due_before: Annotated[Instant | None, Field(description="The list ends there; null for no limit.")]
+    complete_since: Annotated[
+        Instant,
+        Field(
+            description="From there on, every occurrence is listed. Before it, when the schedule was another one, "
+            "occurrences without a task are listed only as far as `skipped_runs` of the schedule has them."
+        ),
+    ]
+
+
+class ScheduleRunPage(TypedDict):
+    """A page of the runs of a schedule, newest first."""
+
+    runs: Annotated[Sequence[ScheduleRunResponse], Field(description="The runs.")]
+    applied: Annotated[AppliedRunsWindow, Field(description="What the list covers.")]
+    next_token: Annotated[
+        str | None, Field(description="Asks for the next page; null on the last one. A page can be short or empty.")
+    ]
+
+
+def run_page(page: RunPage, query: RunListQuery, owner: str) -> ScheduleRunPage:
+    """A page of runs."""
+    scope = query.scope(owner, page.stored.name)
+    return ScheduleRunPage(
+        runs=[_run(each, page.stored) for each in page.runs],
+        applied=AppliedRunsWindow(
+            due_after=to_iso(page.since),
+            due_before=instant(query.due_before),
+            complete_since=to_iso(max(page.since, page.stored.updated_at)),
+        ),
+        next_token=None if page.after is None else page_tokens.token_of(page.after, scope),
+    )
+
+
+def _run(run: ScheduleRun, stored: StoredSchedule) -> ScheduleRunResponse:
+    task = run.task
+    return ScheduleRunResponse(
+        scheduled_at=to_iso(run.nominal),
+        local_time=stored.spec.clock.zone.text_at(run.nominal),
+        status=run.status,
+        reason=run.reason or None,
+        cause=run.cause,
+        task_id=None if task is None else task.id.text,
+        state=None if task is None else task.state,
+        revision=None if task is None or task.schedule_ref is None else task.schedule_ref.revision,
+        started_at=None if task is None else instant(task.started_at),
+        finished_at=None if task is None else instant(task.finished_at),
+        lateness_ms=None if task is None else task.lateness,
+    )

@@ -1,0 +1,120 @@
+"""What the events of a task look like in responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.tasks.encoding import error_response, instant
+from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.actions import ActorType
+from duetime.domain.tasks.attempt_outcomes import ended_attempts
+from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.states import State  # noqa: TC001 - same
+from duetime.domain.tasks.task_events import EventType, events_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duetime.domain.tasks.actions import Attribution
+    from duetime.domain.tasks.attempt_records import AttemptRecord
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_events import AttemptPart, TaskEvent
+
+
+class ActorResponse(TypedDict):
+    """Who did something to a task."""
+
+    kind: Annotated[ActorType, Field(description="What kind of actor.")]
+    name: Annotated[
+        str | None,
+        Field(
+            description="The caller as the API knows it, the name of the schedule, or the id of the topology; null for "
+            "the system."
+        ),
+    ]
+
+
+class TaskHistoryEventResponse(TypedDict):
+    """An event in the life of a task. Fields that say nothing about its type are null."""
+
+    type: Annotated[EventType, Field(description="What happened.")]
+    at: Annotated[
+        Instant | None, Field(description="When it happened; null for an attempt that was lost with its worker.")
+    ]
+    actor: Annotated[ActorResponse | None, Field(description="Who did it; null for what an attempt did.")]
+    reason: Annotated[str | None, Field(description="Why, as the actor said; null if nothing was said.")]
+    version: Annotated[int | None, Field(description="Version of the task after it, where that is known.")]
+    fields: Annotated[Sequence[str], Field(description="Of an update: the names of the fields that were changed.")]
+    bulk_operation_id: Annotated[
+        str | None,
+        Field(description="The bulk operation that did it. One that was completed at once is not stored by itself."),
+    ]
+    attempt: Annotated[int | None, Field(description="Number of the attempt.")]
+    fence: Annotated[int | None, Field(description="Fence of the attempt.")]
+    worker: Annotated[str | None, Field(description="The worker that ran the attempt.")]
+    outcome: Annotated[AttemptOutcome | None, Field(description="How the attempt ended.")]
+    error: Annotated[TaskErrorResponse | None, Field(description="Why the attempt failed.")]
+    state: Annotated[State | None, Field(description="The state that the task ended in.")]
+
+
+class TaskEventPage(TypedDict):
+    """The events of a task, oldest first."""
+
+    events: Annotated[Sequence[TaskHistoryEventResponse], Field(description="The events.")]
+    dropped: Annotated[
+        int,
+        Field(description="How many of the oldest actions of users are no longer listed: only the latest are kept."),
+    ]
+
+
+def task_events(task: Task, older: Iterable[AttemptRecord]) -> TaskEventPage:
+    """The events of a task.
+
+    Args:
+        task: the record.
+        older: attempts that the record had no more room for.
+    """
+    events = events_of(task, ended_attempts(task, older))
+    return TaskEventPage(events=[_event(each, task) for each in events], dropped=task.actions.dropped)
+
+
+def _event(event: TaskEvent, task: Task) -> TaskHistoryEventResponse:
+    by, part = event.by, event.attempt
+    line = None if part is None else part.line
+    return TaskHistoryEventResponse(
+        type=event.type,
+        at=instant(event.at),
+        actor=None if by is None else _actor(by, task),
+        reason=(by.reason or None) if by else None,
+        version=event.version,
+        fields=list(event.fields),
+        bulk_operation_id=by.operation.text if by and by.operation else None,
+        attempt=None if part is None else part.attempt,
+        fence=None if part is None else part.fence,
+        worker=_worker(part),
+        outcome=None if line is None else line.outcome,
+        error=None if line is None else error_response(line.error),
+        state=event.state,
+    )
+
+
+def _worker(part: AttemptPart | None) -> str | None:
+    return None if part is None else part.worker or None
+
+
+def _actor(by: Attribution, task: Task) -> ActorResponse:
+    """An actor by its name; a record does not repeat those names that it has already."""
+    match by.actor:
+        case ActorType.USER:
+            name: str | None = by.name or task.owner
+        case ActorType.SCHEDULE:
+            name = task.schedule_ref.schedule if task.schedule_ref else None
+        case ActorType.TOPOLOGY:
+            name = task.node_ref.topology.text if task.node_ref else None
+        case ActorType.SYSTEM:
+            name = None
+    return ActorResponse(kind=by.actor, name=name)

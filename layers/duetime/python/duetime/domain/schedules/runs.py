@@ -1,0 +1,151 @@
+"""What became of the occurrences of a schedule: which ran, run, failed, were skipped or missed, or are planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.run_history import RUN_BY_HAND
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.states import LEASED, State
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.run_history import Remark
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+NOT_KEPT = "its task is no longer kept"
+
+
+class RunStatus(StrEnum):
+    """How an occurrence stands.
+
+    Attributes:
+        PLANNED: its time is still to come.
+        WAITING: its time has come, and no attempt runs: it is on a queue, is paused, or waits for something.
+        SKIPPED: it did not run on purpose: a calendar, the run before it, a pause or a change of the schedule.
+        MISSED: it should have run and did not, for example after an outage.
+        EXPIRED: its task is no longer kept, so its outcome is unknown.
+    """
+
+    PLANNED = "planned"
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    MISSED = "missed"
+    EXPIRED = "expired"
+
+
+_ENDS = {
+    State.SUCCEEDED: RunStatus.SUCCEEDED,
+    State.FAILED: RunStatus.FAILED,
+    State.ROLLED_BACK: RunStatus.FAILED,
+    State.CANCELLED: RunStatus.CANCELLED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRun:
+    """An occurrence, and what became of it.
+
+    Attributes:
+        nominal: the time that it was scheduled for.
+        cause: why there is, or would be, a task.
+        task: its task; `None` if it has none, or none yet.
+        reason: why it did not run, or did not succeed.
+    """
+
+    nominal: Millis
+    status: RunStatus
+    cause: Cause = Cause.SCHEDULE
+    task: Task | None = None
+    reason: str = ""
+
+
+def run_of_task(task: Task, now: Millis) -> ScheduleRun:
+    """What became of an occurrence that has a task."""
+    ref = task.schedule_ref
+    nominal, cause = (task.due_at, Cause.SCHEDULE) if ref is None else (ref.nominal, ref.cause)
+    status, reason = _ENDS.get(task.state), ""
+    if status is RunStatus.CANCELLED and task.error is not None and task.error.type == SKIPPED:
+        status, reason = RunStatus.SKIPPED, task.error.message
+    elif status is RunStatus.CANCELLED and task.cancellation is not None:
+        reason = task.cancellation.by.reason
+    elif status is RunStatus.FAILED and task.error is not None:
+        reason = f"{task.error.type}: {task.error.message}"
+    elif task.state in LEASED:
+        status = RunStatus.RUNNING
+    elif status is None:
+        status = RunStatus.PLANNED if not task.attempt_history and task.due_at > now else RunStatus.WAITING
+        reason = task.waiting_for or ""
+    return ScheduleRun(nominal, status, cause, task, reason)
+
+
+def run_without_task(
+    stored: StoredSchedule, occurrence: Occurrence, task: Task | None, now: Millis, retention: Millis
+) -> ScheduleRun | None:
+    """What became of an occurrence of the present timing, as far as no task of it is listed.
+
+    Args:
+        stored: the schedule.
+        occurrence: whose time has come.
+        task: its task, if that exists; what its user deleted is left in its place.
+        now: the time.
+        retention: how long an ended task is kept.
+
+    Returns:
+        `None` if its task is listed, if its schedule is still to place it, or had ended.
+    """
+    if task is not None and not task.erased:
+        return None
+    remark = next((each for each in reversed(stored.log) if each.key == occurrence.key), None)
+    if not occurrence.runs:
+        return ScheduleRun(occurrence.nominal, RunStatus.SKIPPED, reason=remark.note if remark else occurrence.note)
+    if task is not None:
+        return ScheduleRun(occurrence.nominal, RunStatus.EXPIRED, reason="its task was deleted")
+    if _is_beyond_the_last(stored, occurrence):
+        return None
+    if occurrence.nominal > stored.done:
+        if stored.state is not ScheduleState.PAUSED:
+            return None
+        return ScheduleRun(occurrence.nominal, RunStatus.SKIPPED, reason="the schedule is paused")
+    if occurrence.due_at + retention < now:
+        return ScheduleRun(occurrence.nominal, RunStatus.EXPIRED, reason=NOT_KEPT)
+    return ScheduleRun(occurrence.nominal, RunStatus.MISSED, reason=remark.note if remark else "")
+
+
+def _is_beyond_the_last(stored: StoredSchedule, occurrence: Occurrence) -> bool:
+    """Whether no run was left for an occurrence."""
+    last = stored.last_run
+    return stored.remaining_runs == 0 and last is not None and occurrence.nominal > last.nominal
+
+
+def runs_remarked(
+    remarks: Iterable[Remark], known: frozenset[Millis], after: Millis, before: Millis
+) -> Iterator[ScheduleRun]:
+    """What was remarked of occurrences that have no task, from before the present timing.
+
+    Args:
+        remarks: of the schedule.
+        known: the times of the occurrences that are listed by their tasks.
+        after: the first instant.
+        before: the instant behind the last one.
+    """
+    for remark in remarks:
+        if not remark.key or remark.note.startswith(RUN_BY_HAND):
+            continue
+        nominal = round(datetime.fromisoformat(remark.key).timestamp() * SECOND)
+        if after <= nominal < before and nominal not in known:
+            yield ScheduleRun(nominal, RunStatus.SKIPPED, reason=remark.note)

@@ -1,0 +1,144 @@
+"""The life of a task as a list of events: its creation, what was done to it, its attempts, and its end, in order."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.actions import ActorType, Attribution
+from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.states import LEASED, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from duetime.domain.tasks.actions import ActionRecord
+    from duetime.domain.tasks.attempt_records import AttemptRecord
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+_BEFORE_ACTIONS, _ACTION, _AFTER_ACTIONS = range(3)
+"""What happened first, of what happened in the same millisecond: an action follows an end, and a start an action."""
+
+
+class EventType(StrEnum):
+    """What happened.
+
+    Attributes:
+        FINISHED: the outcome was stored, and everything that follows it was done.
+    """
+
+    CREATED = "created"
+    UPDATED = "updated"
+    PAUSED = "paused"
+    PAUSE_REQUESTED = "pause_requested"
+    RESUMED = "resumed"
+    RUN_REQUESTED = "run_requested"
+    RETRIED = "retried"
+    ROLLBACK_REQUESTED = "rollback_requested"
+    CANCELLED = "cancelled"
+    CANCEL_REQUESTED = "cancel_requested"
+    ATTEMPT_STARTED = "attempt_started"
+    ATTEMPT_ENDED = "attempt_ended"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptPart:
+    """Which attempt an event is of; how it ended, if it is its end."""
+
+    attempt: int
+    fence: int
+    worker: str | None
+    line: AttemptRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """One event.
+
+    Attributes:
+        at: when; `None` if nobody knows, as of an attempt that was lost with its worker.
+        by: who did it; `None` for what an attempt did.
+        version: of the record after it, where that is known.
+        fields: of an update, what was changed.
+        state: of the end, the state that it ended in.
+    """
+
+    type: EventType
+    at: Millis | None
+    by: Attribution | None = None
+    version: int | None = None
+    fields: tuple[str, ...] = ()
+    attempt: AttemptPart | None = None
+    state: State | None = None
+
+
+def events_of(task: Task, ended_attempts: Iterable[AttemptRecord]) -> Sequence[TaskEvent]:
+    """The events of a task, oldest first.
+
+    Clocks of different machines differ: what was written after something else stays behind it, whatever it says.
+
+    Args:
+        task: the record.
+        ended_attempts: its attempts that have ended, in their order.
+    """
+    actions = ((_event_of(record), _ACTION) for record in task.actions.records)
+    merged = heapq.merge(
+        _timed(task.created_at, actions),
+        _timed(task.created_at, _attempt_events(task, ended_attempts)),
+        key=lambda each: each[0],
+    )
+    return [_creation(task), *(event for _, event in merged), *_end(task)]
+
+
+def _timed(at: Millis, events: Iterable[tuple[TaskEvent, int]]) -> Iterator[tuple[tuple[Millis, int], TaskEvent]]:
+    """Events that are known to have come in this order, each no earlier than the one before it."""
+    last = (at, 0)
+    for event, rank in events:
+        last = max(last, (event.at or last[0], rank))
+        yield last, event
+
+
+def _creation(task: Task) -> TaskEvent:
+    by = Attribution()
+    if task.schedule_ref is not None:
+        by = Attribution(ActorType.SCHEDULE)
+    elif task.node_ref is not None:
+        by = Attribution(ActorType.TOPOLOGY)
+    return TaskEvent(EventType.CREATED, task.created_at, by, version=1)
+
+
+def _event_of(record: ActionRecord) -> TaskEvent:
+    return TaskEvent(EventType(record.action.value), record.at, record.by, record.version, record.fields)
+
+
+def _attempt_events(task: Task, ended: Iterable[AttemptRecord]) -> Iterator[tuple[TaskEvent, int]]:
+    for line in ended:
+        # Of one that was lost nobody knows when it was.
+        is_lost = line.outcome is AttemptOutcome.LOST
+        part = AttemptPart(line.attempt, line.fence, None if is_lost else line.worker)
+        if not is_lost:
+            yield TaskEvent(EventType.ATTEMPT_STARTED, line.started_at, attempt=part), _AFTER_ACTIONS
+        ended_at = None if is_lost else line.started_at + line.took
+        part = AttemptPart(part.attempt, part.fence, part.worker, line)
+        yield TaskEvent(EventType.ATTEMPT_ENDED, ended_at, attempt=part), _BEFORE_ACTIONS
+    if task.state in LEASED and task.lease_expires_at is not None:
+        part = AttemptPart(task.attempt, task.fence, task.lease_worker)
+        yield TaskEvent(EventType.ATTEMPT_STARTED, task.run_at, attempt=part), _AFTER_ACTIONS
+
+
+def _end(task: Task) -> Iterator[TaskEvent]:
+    if task.cancellation is not None:
+        yield _event_of(task.cancellation)
+    elif task.state is State.CANCELLED and task.error is not None and task.error.type == SKIPPED:
+        by = Attribution(ActorType.SCHEDULE, reason=task.error.message)
+        yield TaskEvent(EventType.CANCELLED, task.finished_at, by)
+    elif task.state is State.CANCELLED and task.node_ref is not None and task.node_ref.note:
+        by = Attribution(ActorType.TOPOLOGY, reason=task.node_ref.note)
+        yield TaskEvent(EventType.CANCELLED, task.finished_at, by)
+    if task.is_terminal and task.finished_at is not None:
+        yield TaskEvent(EventType.FINISHED, task.finished_at, state=task.state)

@@ -1,0 +1,148 @@
+"""The runs of a schedule, over its whole life and all its changes, newest first.
+
+Its tasks are found in its owner's list, where they are for as long as they are kept: no run costs a write for it. A
+page examines a bounded number of the owner's tasks. What has no task follows from the schedule: of its present timing
+by arithmetic, of what was before from its remarks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import ScheduleNotFound
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_PAGE
+from duetime.domain.schedules.occurrences import preceding
+from duetime.domain.schedules.runs import RunStatus, ScheduleRun, run_of_task, run_without_task, runs_remarked
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.times import LAST_INSTANT
+from duetime.ports.tasks import ListQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
+    from duetime.ports.stores import Stores
+    from duetime.services.schedules.preview import SchedulePreview
+    from duetime.services.tasks.read import TaskReader
+
+PLANNED = 5
+"""Runs that are planned, on the first page."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsQuery:
+    """Which runs.
+
+    Attributes:
+        after: where the page before ended; the list goes on behind it.
+        since: the first due time.
+        before: the due time behind the last one.
+        limit: most tasks on a page.
+    """
+
+    after: TaskId | None = None
+    since: Millis = 0
+    before: Millis | None = None
+    limit: int = MAX_PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Some of the runs, newest first.
+
+    Attributes:
+        stored: the schedule.
+        since: the first due time that was listed.
+        after: where to go on; `None` if there are no more.
+    """
+
+    stored: StoredSchedule
+    runs: Sequence[ScheduleRun]
+    since: Millis
+    after: TaskId | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRuns:
+    """Lists the runs of schedules.
+
+    Attributes:
+        retention: how long an ended task is kept, in milliseconds.
+    """
+
+    stores: Stores
+    task_reader: TaskReader
+    schedule_preview: SchedulePreview
+    clock: Clock
+    retention: Millis
+
+    def list(self, owner: str, name: str, query: RunsQuery) -> RunPage:
+        """A page of a schedule's runs; it may be empty and still have a successor.
+
+        Raises:
+            ScheduleNotFound: there is none of that name.
+        """
+        stored, _ = self.stores.schedules.read(owner, name)
+        if stored is None:
+            raise ScheduleNotFound(name)
+        since = max(query.since, stored.created_at)
+        top = query.after
+        if top is None and query.before is not None:
+            top = TaskId.of(query.before, 0, 0)
+        listed = ListQuery(owner, top, limit=query.limit, since=since)
+        page = self.task_reader.list(listed, TaskFilter(schedule=name))
+        floor = since if page.after is None else page.after.home
+        ceiling = min(LAST_INSTANT if top is None else top.home, self.clock.now() + 1)
+        others, reached = self._without_tasks(stored, page.tasks, floor, ceiling)
+        after = page.after
+        if reached > floor:
+            # So many have no task that they fill the page: it ends where they do.
+            after = TaskId.of(reached, 0, 0)
+        now = self.clock.now()
+        # Of another schedule that had its name before, nothing is listed.
+        own = [each for each in page.tasks if each.schedule_ref and each.schedule_ref.mark == stored.mark]
+        runs = [run_of_task(each, now) for each in own if after is None or each.id >= after]
+        planned = self._planned(stored, query) if query.after is None else ()
+        return RunPage(stored, _newest_first([*planned, *runs, *others]), since, after)
+
+    def _without_tasks(
+        self, stored: StoredSchedule, tasks: Sequence[Task], floor: Millis, ceiling: Millis
+    ) -> tuple[Sequence[ScheduleRun], Millis]:
+        """The occurrences in [floor, ceiling) that have no task, and from which instant on they are known."""
+        listed = frozenset(each.schedule_ref.nominal for each in tasks if each.schedule_ref)
+        told = runs_remarked(stored.log, listed, floor, min(ceiling, stored.updated_at))
+        if stored.is_permanent or ceiling <= stored.updated_at:
+            return list(told), floor
+        schedule = replace(stored.schedule(self.schedule_preview.known_calendars(stored)), remaining_runs=None)
+        found = preceding(schedule, ceiling, MAX_PAGE)
+        bound = max(floor, stored.updated_at)
+        reached = found[-1].nominal if len(found) == MAX_PAGE and found[-1].nominal > bound else floor
+        past = [each for each in found if each.nominal >= bound]
+        ids = {each.key: stored.id_of(each) for each in past if each.runs and each.nominal not in listed}
+        known = self.stores.tasks.read_many(list(ids.values()))
+        now = self.clock.now()
+        runs = [
+            run_without_task(stored, each, known.get(ids[each.key]) if each.key in ids else None, now, self.retention)
+            for each in past
+            if each.nominal not in listed
+        ]
+        earlier = () if reached > floor else told
+        return [*(each for each in runs if each is not None), *earlier], reached
+
+    def _planned(self, stored: StoredSchedule, query: RunsQuery) -> Iterable[ScheduleRun]:
+        """The next occurrences, as far as they have no tasks yet."""
+        for each in self.schedule_preview.upcoming(stored, PLANNED):
+            is_wanted = each.nominal >= query.since and (query.before is None or each.nominal < query.before)
+            # What runs and has been placed is listed by its task, on this page or on the next.
+            if is_wanted and (each.nominal > stored.done or not each.runs):
+                status = RunStatus.PLANNED if each.runs else RunStatus.SKIPPED
+                yield ScheduleRun(each.nominal, status, reason=each.note)
+
+
+def _newest_first(runs: Iterable[ScheduleRun]) -> Sequence[ScheduleRun]:
+    return sorted(runs, key=lambda run: (run.nominal, run.task.id.text if run.task else ""), reverse=True)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
+from duetime.domain.tasks.actions import NO_ACTIONS, Action, ActionHistory, ActionRecord, Attribution
+from duetime.domain.tasks.attempt_outcomes import ended_attempts
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_events import EventType, TaskEvent, events_of
+from tests.domain.factories import NOW, task
+
+
+def action(kind: Action, at: int, version: int | None = None, reason: str = "") -> ActionRecord:
+    """An action of the owner."""
+    return ActionRecord(kind, at, Attribution(reason=reason), version)
+
+
+def attempt(fence: int, started_at: int, outcome: AttemptOutcome = AttemptOutcome.RETRIED) -> AttemptRecord:
+    """An attempt of 100 ms."""
+    return AttemptRecord(fence, fence, "w", started_at, 0, 100, outcome)
+
+
+def test_every_action_is_an_event() -> None:
+    """The words of the history have a place for each action."""
+    assert {each.value for each in Action} < {each.value for each in EventType}
+
+
+def test_actions_stay_in_the_order_of_their_writes() -> None:
+    """A machine whose clock is behind writes an earlier time, and its action still comes after the one before."""
+    records = (action(Action.PAUSED, NOW + 5000, 2), action(Action.RESUMED, NOW + 100, 3))
+    found = events_of(task(actions=ActionHistory(records)), [attempt(1, NOW + 6000)])
+    assert [each.type.value for each in found] == ["created", "paused", "resumed", "attempt_started", "attempt_ended"]
+
+
+def test_a_lost_attempt_keeps_its_place() -> None:
+    """Nobody knows when it was; it lies between the attempts before and after it."""
+    lost = AttemptRecord(2, 2, "", 0, 0, 0, AttemptOutcome.LOST)
+    found = events_of(task(), [attempt(1, NOW), lost, attempt(3, NOW + 500)])
+    assert [(each.type, each.attempt.fence) for each in found if each.attempt] == [
+        (EventType.ATTEMPT_STARTED, 1),
+        (EventType.ATTEMPT_ENDED, 1),
+        (EventType.ATTEMPT_ENDED, 2),
+        (EventType.ATTEMPT_STARTED, 3),
+        (EventType.ATTEMPT_ENDED, 3),
+    ]
+    assert found[3].at is None
+
+
+def test_a_retry_follows_the_end_that_it_answers() -> None:
+    """Also within the same millisecond: first the end, then the retry, then the next start."""
+    ended = [attempt(1, NOW, AttemptOutcome.FAILED), attempt(2, NOW + 100)]
+    history = ActionHistory((action(Action.RETRIED, NOW + 100, 4),))
+    found: list[TaskEvent] = list(events_of(task(actions=history), ended))
+    assert [each.type.value for each in found][1:5] == [
+        "attempt_started",
+        "attempt_ended",
+        "retried",
+        "attempt_started",
+    ]
+
+
+@pytest.mark.parametrize("count", [1, ACTIONS_INLINE, ACTIONS_INLINE + 1, 100])
+def test_the_latest_actions_are_kept_and_the_others_counted(count: int) -> None:
+    """As many as there is room for: none is forgotten without being counted."""
+    history = NO_ACTIONS
+    for number in range(count):
+        history = history.plus(action(Action.PAUSED, NOW + number))
+    assert len(history.records) == min(count, ACTIONS_INLINE)
+    assert history.dropped == count - len(history.records)
+    assert history.records[-1].at == NOW + count - 1
+
+
+def test_a_large_action_drives_others_out_but_is_kept_itself() -> None:
+    """The bound on bytes holds for all but the newest."""
+    history = NO_ACTIONS.plus(action(Action.PAUSED, NOW)).plus(action(Action.RESUMED, NOW, reason="\u754c" * 400))
+    assert (len(history.records), history.dropped) == (1, 1)
+    assert history.records[0].size > ACTIONS_INLINE_BYTES
+    assert len(history.plus(action(Action.PAUSED, NOW)).records) == 1
+
+
+def test_an_attempt_that_runs_has_begun() -> None:
+    """The attempt that holds the lease is listed with its start alone."""
+    running = task(state=State.RUNNING, fence=1, attempt=1, lease_worker="w", lease_expires_at=NOW + 60_000, run_at=NOW)
+    found = events_of(running, ended_attempts(running, ()))
+    assert [each.type.value for each in found] == ["created", "attempt_started"]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.limits import MAX_EXPANDED_BYTES, MAX_EXPANDED_PAGE
+from duetime.domain.tasks.attempt_results import Succeeded
+from tests.functions.api.world import ended_by_a_worker
+
+if TYPE_CHECKING:
+    from tests.clocks import StandingClock
+    from tests.functions.api.gateway import Gateway
+
+LATER: dict[str, Any] = {"type": "report", "delay_seconds": 3600}
+
+
+def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
+    """Each filter by the name of its parameter, the order, the size of a page, and how many tasks were read."""
+    for _ in range(3):
+        api.create(LATER)
+    api.create({**LATER, "type": "mail"})
+    query = "type=mail&state=scheduled,paused&tag=a:b&due_after=2026-11-01T01:00:00%2B01:00&order=asc&limit=7"
+    applied = api.send("GET", "/v1/tasks", query=query).body["applied"]
+    assert applied == {
+        "filters": {
+            "due_after": ["2026-11-01T00:00:00.000Z"],
+            "state": ["paused", "scheduled"],
+            "tag": ["a:b"],
+            "type": ["mail"],
+        },
+        "order": "asc",
+        "limit": 7,
+        "examined": 4,
+    }
+    bare = api.send("GET", "/v1/tasks").body["applied"]
+    assert bare == {"filters": {}, "order": "desc", "limit": 100, "examined": 4}
+    topologies = api.send("GET", "/v1/topologies", query="name=n").body
+    assert topologies["applied"] == {"filters": {"name": ["n"]}, "order": "desc", "limit": 100, "examined": 4}
+
+
+def test_a_list_of_ids_says_which(api: Gateway) -> None:
+    """The ids that were asked for, found or not."""
+    task = api.create(LATER)
+    answer = api.send("GET", "/v1/tasks", query=f"ids={task['id']}")
+    assert answer.body["applied"]["filters"] == {"ids": [task["id"]]}
+
+
+@pytest.mark.parametrize(
+    ("expand", "shown"),
+    [
+        ("expand=payload", {"payload"}),
+        ("expand=result", {"result"}),
+        ("expand=payload,result", {"payload", "result"}),
+        ("expand=payload&expand=result", {"payload", "result"}),
+        ("", set()),
+    ],
+)
+def test_a_list_shows_the_contents_that_it_is_asked_for(
+    api: Gateway, clock: StandingClock, expand: str, shown: set[str]
+) -> None:
+    """As a single task does, also what lies outside the record; without asking it has none."""
+    large = "".join(f"{number:x}" for number in range(9000))
+    task = api.create({"type": "report", "payload": {"large": large}})
+    ended_by_a_worker(task["id"], clock, Succeeded(b'{"rows":17}'))
+    whole = api.send("GET", f"/v1/tasks/{task['id']}").body
+    (listed,) = api.send("GET", "/v1/tasks", query=expand).body["tasks"]
+    assert shown == {"payload", "result"} & set(listed)
+    assert {name: listed[name] for name in shown} == {name: whole[name] for name in shown}
+    assert ("content_expired" in listed) == bool(shown)
+
+
+def test_contents_are_shown_of_few_tasks_at_once(api: Gateway) -> None:
+    """A larger page is refused by its limit; without one it is as large as it may be."""
+    for _ in range(MAX_EXPANDED_PAGE + 1):
+        api.create(LATER)
+    refused = api.send("GET", "/v1/tasks", query=f"expand=payload&limit={MAX_EXPANDED_PAGE + 1}")
+    assert (refused.status, list(refused.faults)) == (400, ["limit"])
+    first = api.send("GET", "/v1/tasks", query="expand=payload").body
+    assert (len(first["tasks"]), first["applied"]["limit"]) == (MAX_EXPANDED_PAGE, MAX_EXPANDED_PAGE)
+    rest = api.send("GET", "/v1/tasks", query=f"expand=payload&next_token={first['next_token']}").body
+    assert (len(rest["tasks"]), rest["next_token"]) == (1, None)
+    for query, field in (("expand=tags", "expand"), ("expand=", "expand"), ("expand=payload&ids=x", "ids")):
+        answer = api.send("GET", "/v1/tasks", query=query)
+        assert (answer.status, field in answer.faults or "expand[0]" in answer.faults) == (400, True), answer.body
+
+
+def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
+    """What does not fit is on the next page: nothing is left out."""
+    size = MAX_EXPANDED_BYTES // 3
+    made = [api.create({**LATER, "payload": str(number) * size})["id"] for number in range(5)]
+    found: list[dict[str, Any]] = []
+    token, pages = "", 0
+    while token is not None:
+        page = api.send("GET", "/v1/tasks", query="expand=payload" + (f"&next_token={token}" if token else "")).body
+        assert len(json.dumps(page)) < MAX_EXPANDED_BYTES + 20_000
+        found += page["tasks"]
+        token, pages = page["next_token"], pages + 1
+    assert sorted(each["id"] for each in found) == sorted(made)
+    assert pages > 1
+    assert {each["payload"][0] for each in found} == set("01234")

@@ -1,0 +1,230 @@
+"""What became of the occurrences of a schedule: listed over its whole life and all its changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.times import to_iso
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.schedules import PATH, Schedules
+from tests.scenarios.tasks import ONCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RUNS = f"{PATH}/runs"
+
+
+def page(schedules: Schedules, query: str = "") -> dict[str, Any]:
+    """A page of the runs."""
+    answer = schedules.ask("GET", RUNS, query=query)
+    assert answer.status == 200, answer.body
+    body: dict[str, Any] = answer.body
+    return body
+
+
+def every_page(schedules: Schedules, limit: int, query: str = "") -> Iterator[dict[str, Any]]:
+    """The runs of all pages."""
+    token = ""
+    while True:
+        found = page(schedules, f"limit={limit}{query}{token}")
+        yield from found["runs"]
+        if found["next_token"] is None:
+            return
+        token = f"&next_token={found['next_token']}"
+
+
+def happened(schedules: Schedules) -> list[dict[str, Any]]:
+    """The runs whose time has come, newest first."""
+    return [each for each in page(schedules)["runs"] if each["status"] != "planned"]
+
+
+def test_every_occurrence_is_accounted_for() -> None:
+    """Newest first: what is planned, then what ran; each with its task, its start and its end."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(10 * MINUTE)
+        answer = page(schedules)
+        found = answer["runs"]
+        times = [datetime.fromisoformat(each["scheduled_at"]) for each in found]
+        assert all((later - earlier).total_seconds() == 60 for later, earlier in pairwise(times))
+        counts = Counter(each["status"] for each in found)
+        assert counts["succeeded"] == 10
+        assert counts["planned"] >= 5
+        assert set(counts) == {"succeeded", "planned"}
+        ran = [each for each in found if each["status"] == "succeeded"]
+        assert all(each["started_at"] and each["finished_at"] and each["task_id"] for each in ran)
+        assert {each["cause"] for each in found} == {"schedule"}
+        listed = schedules.ask("GET", "/v1/schedules").body["schedules"]
+        assert listed[0]["last_run"] == schedules.schedule()["last_run"]
+        assert (answer["next_token"], answer["applied"]["due_before"]) == (None, None)
+
+
+def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
+    """Runs of every revision, those by hand and of a backfill, and what a pause skipped, with why."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(3 * MINUTE)
+        schedules.amend(task={"type": "storm-plain", "payload": 2})
+        schedules.run(3 * MINUTE)
+        schedules.amend(cron="*/2 * * * *")
+        schedules.run(4 * MINUTE)
+        schedules.steer("run")
+        schedules.run(30 * SECOND)
+        schedules.steer("pause", {"reason": "paper is out"})
+        schedules.run(5 * MINUTE)
+        paused = [each for each in happened(schedules) if "paused" in (each["reason"] or "")]
+        assert len(paused) >= 2
+        assert {each["status"] for each in paused} == {"skipped"}
+        schedules.steer("resume")
+        schedules.run(3 * MINUTE)
+        ran = [each for each in happened(schedules) if each["status"] == "succeeded"]
+        assert len({each["revision"] for each in ran}) >= 3
+        assert Counter(each["cause"] for each in ran)["manual"] == 1
+        made = [task for task in schedules.placed() if task.state == "succeeded"]
+        assert sorted(each["task_id"] for each in ran) == [task.id.text for task in made]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_pages_together_are_the_whole_list(limit: int) -> None:
+    """Whatever the size of a page: nothing is listed twice, nothing is left out, and no other schedule's or task's."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.ask("POST", "/v1/schedules", {"name": "other", "rate": "1 minute", "task": {"type": "storm-plain"}})
+        for _ in range(12):
+            schedules.create()
+            schedules.run(MINUTE)
+        found = [each for each in every_page(schedules, limit) if each["status"] != "planned"]
+        mine = [
+            task.id.text for task in schedules.placed() if task.schedule_ref and task.schedule_ref.schedule == "nightly"
+        ]
+        done = [each["task_id"] for each in found]
+        assert len(done) == len(set(done)) == 12
+        assert set(done) <= set(mine)
+        times = [each["scheduled_at"] for each in found]
+        assert times == sorted(times, reverse=True)
+
+
+def test_a_window_is_kept_and_told() -> None:
+    """Only what is due within it is listed, also what is planned; a window backwards is refused."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(10 * MINUTE)
+        first, last = to_iso(schedules.now - 6 * MINUTE), to_iso(schedules.now - 2 * MINUTE)
+        window = f"due_after={first}&due_before={last}"
+        found = page(schedules, window)
+        assert found["applied"]["due_after"] == first
+        assert found["applied"]["due_before"] == last
+        assert len(found["runs"]) == 4
+        assert all(first <= each["scheduled_at"] < last for each in found["runs"])
+        assert len(list(every_page(schedules, 1, f"&{window}"))) == 4
+        assert page(schedules, f"due_after={to_iso(schedules.now + HOUR)}")["runs"] == []
+        backwards = schedules.ask("GET", RUNS, query=f"due_after={last}&due_before={first}")
+        assert (backwards.status, backwards.body["errors"][0]["field"]) == (400, "due_before")
+        other = page(schedules, "limit=1")["next_token"]
+        assert schedules.ask("GET", RUNS, query=f"{window}&next_token={other}").status == 400
+
+
+def test_failures_overlaps_and_calendars_say_why() -> None:
+    """A failed run names its error, one that was skipped says because of which run or which day."""
+    with Schedules() as schedules:
+
+        def work(_phase: str, _context: Any) -> str:  # noqa: ANN401 - as a handler has it
+            if schedules.now < schedules.created_at + 2 * MINUTE:
+                raise ValueError("no paper")
+            schedules.take(150 * SECOND)
+            return "done"
+
+        schedules.target = work
+        schedules.make(task={"type": "storm-plain", "timeout_seconds": 600, "retry": ONCE})
+        schedules.run(10 * MINUTE)
+        found = happened(schedules)
+        failed = [each for each in found if each["status"] == "failed"]
+        assert failed
+        assert all("no paper" in each["reason"] for each in failed)
+        skipped = [each for each in found if each["status"] == "skipped"]
+        assert skipped
+        assert all("still going" in each["reason"] for each in skipped)
+        assert found[-1]["status"] == "failed"
+
+
+def test_occurrences_that_a_calendar_excludes_have_no_task_and_are_listed() -> None:
+    """More of them than a page has do not hide what ran before: the pages go on behind them."""
+    with Schedules() as schedules:
+        start, end = schedules.now + 3 * MINUTE, schedules.now + 4 * HOUR
+        spans = [{"start": to_iso(start), "end": to_iso(end), "reason": "works"}]
+        schedules.ask("PUT", "/v1/calendars/closed", {"mode": "excludes", "timezone": "UTC", "spans": spans})
+        schedules.make(calendars=["closed"])
+        schedules.run(4 * HOUR + 5 * MINUTE)
+        found = [each for each in every_page(schedules, 50) if each["status"] != "planned"]
+        counts = Counter(each["status"] for each in found)
+        assert counts["skipped"] == pytest.approx(237, abs=2)
+        assert counts["succeeded"] == len(found) - counts["skipped"]
+        assert counts["succeeded"] == len([task for task in schedules.placed() if task.state == "succeeded"])
+        assert all("works" in each["reason"] for each in found if each["status"] == "skipped")
+        times = [each["scheduled_at"] for each in found]
+        assert times == sorted(times, reverse=True)
+        assert len(set(times)) == len(times)
+
+
+def test_what_an_outage_has_missed_is_listed_as_missed() -> None:
+    """The trigger was away for longer than the schedule catches up: those occurrences have no task."""
+    with Schedules() as schedules:
+        schedules.make(catch_up_seconds=60)
+        schedules.run(3 * MINUTE)
+        stopped, schedules.ticking = schedules.now, False
+        schedules.run(30 * MINUTE)
+        schedules.ticking = True
+        schedules.run(5 * MINUTE)
+        missed = [each for each in happened(schedules) if each["status"] == "missed"]
+        assert 20 < len(missed) <= 30
+        assert all(each["scheduled_at"] > to_iso(stopped) for each in missed)
+
+
+def test_a_new_schedule_of_the_same_name_begins_anew() -> None:
+    """The runs of the one that was deleted are not its runs."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(5 * MINUTE)
+        schedules.ask("DELETE", PATH)
+        assert schedules.ask("GET", RUNS).status == 404
+        schedules.make(cron="*/5 * * * *")
+        assert happened(schedules) == []
+        schedules.run(11 * MINUTE)
+        assert [each["status"] for each in happened(schedules)] == ["succeeded"] * 2
+
+
+@pytest.mark.parametrize("limit", [{"remaining_runs": 3}, {"end_at": 3}])
+def test_a_schedule_that_has_ended_lists_nothing_after_its_end(limit: dict[str, int]) -> None:
+    """Its last run is its last entry, however long ago that was."""
+    with Schedules() as schedules:
+        ends = {name: to_iso(schedules.now + number * MINUTE) for name, number in limit.items() if name == "end_at"}
+        schedules.make(**(ends or limit))
+        schedules.run(30 * MINUTE)
+        assert [each["status"] for each in page(schedules)["runs"]] == ["succeeded"] * 3
+
+
+def test_a_run_whose_task_was_deleted_says_so() -> None:
+    """Its occurrence stays in the list."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(5 * MINUTE)
+        newest = happened(schedules)[1]
+        assert schedules.ask("DELETE", f"/v1/tasks/{newest['task_id']}").status == 204
+        deleted = happened(schedules)[1]
+        assert (deleted["status"], deleted["task_id"]) == ("expired", None)
+        assert "deleted" in deleted["reason"]
+        assert deleted["scheduled_at"] == newest["scheduled_at"]
+
+
+def test_a_permanent_schedule_lists_its_chain() -> None:
+    """No clock says when it ran: its tasks do."""
+    with Schedules() as schedules:
+        schedules.make(permanent={"gap_seconds": 60})
+        schedules.run(10 * MINUTE)
+        assert [each["status"] for each in happened(schedules)].count("succeeded") >= 8
