@@ -1,0 +1,62 @@
+"""Explanations on the deployed stack: real queues, locks and switches, and the published client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.deployed.test_path import ended
+from tests.functions.receivers import receiving
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from duetime_client import Client, Gate, LockSpec
+
+
+def waiting(client: Client, task_id: str) -> Gate | None:
+    """The gate where a task waits now, if it has not ended; its gates must sum to the whole."""
+    explanation = client.explain_task(task_id)
+    assert sum(gate.duration_ms or 0 for gate in explanation.gates) == explanation.total_ms
+    return next((gate for gate in explanation.gates if gate.state == "waiting"), None)
+
+
+def is_at(client: Client, task_id: str, name: str) -> bool:
+    """Whether a task waits at a gate."""
+    gate = waiting(client, task_id)
+    return gate is not None and gate.name == name
+
+
+def test_a_task_behind_a_lock_names_its_holder_and_later_how_long_it_waited(client: Client) -> None:
+    """The holder's target has accepted its work; once it has reported, the other one runs."""
+    lock: LockSpec = {"key": "explained"}
+    with receiving() as endpoint:
+        endpoint.answers["PUT", "/first?action=run"] = (202, b"")
+        endpoint.answers["PUT", "/second?action=run"] = (200, b"{}")
+        first, second = (
+            client.create_task(name, target={"kind": "http", "url": f"{endpoint.url}/{name}"}, lock=lock)
+            for name in ("first", "second")
+        )
+        assert until(lambda: is_at(client, first.id, "notification"))
+        assert until(lambda: is_at(client, second.id, "lock"))
+        gate = waiting(client, second.id)
+        assert gate is not None
+        assert gate.waits_for is not None
+        assert first.id in str(gate.waits_for["lock"])
+        assert first.id in gate.text
+        client.notify_success(first.id, client.get_task(first.id).fence)
+        assert ended(client, second).state == "succeeded"
+    explanation = client.explain_task(second.id)
+    assert sum(gate.duration_ms or 0 for gate in explanation.gates) == explanation.total_ms
+    assert {"lock", "run"} <= {gate.name for gate in explanation.gates}
+
+
+def test_a_task_of_a_stopped_type_names_the_switch(client: Client) -> None:
+    """Who set it and why, before the task is due and while it waits."""
+    later = client.create_task("explained", delay_seconds=600, target={"kind": "http", "url": "https://example.org/"})
+    client.put_switch("type", "explained", stopped=True, reason="a bad release")
+    try:
+        found = client.explain_task(later.id)
+        assert [(gate.name, gate.state) for gate in found.gates] == [("due", "waiting"), ("switch", "ahead")]
+        assert "a bad release" in found.text
+    finally:
+        client.delete_switch("type", "explained")
+        client.cancel_task(later.id)
