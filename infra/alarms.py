@@ -36,6 +36,7 @@ class Alarms(Construct):
         environment: Environment,
         trigger: lambda_.Function,
         dead_letters: sqs.Queue,
+        lost_changes: sqs.Queue,
         rejects: sqs.Queue | None = None,
     ) -> None:
         super().__init__(scope, id_)
@@ -49,6 +50,7 @@ class Alarms(Construct):
             self._trigger_behind(),
             self._dead_letters_waiting(dead_letters),
             self._handlers_unavailable(),
+            self._changes_lost(lost_changes),
             *([self._events_rejected(rejects)] if rejects else []),
         ]
         for alarm in alarms:
@@ -108,6 +110,14 @@ class Alarms(Construct):
             "HandlersUnavailable",
             _own_metric("handlers_unavailable", FunctionName.WORKER, "Sum"),
             "The package of handlers cannot be imported: its tasks wait, and say why in `waiting_for`",
+            minutes=1,
+        )
+
+    def _changes_lost(self, lost: sqs.Queue) -> cloudwatch.Alarm:
+        return self._alarm(
+            "ChangesLost",
+            lost.metric_approximate_number_of_messages_visible(period=_PERIOD),
+            "Changes of the table were given up after a day of repeats: events of them and counts in the summary lack",
             minutes=1,
         )
 

@@ -14,6 +14,7 @@ from constructs import Construct
 from duetime.settings import QUEUE_VARIABLES, Variable
 from infra.environments import FunctionName
 from infra.lambda_function import LambdaFunction
+from infra.table_stream import TableStream
 from infra.target_grants import grant_target_calls
 from infra.topology_state_machine import TopologyMachine
 
@@ -72,6 +73,10 @@ class Functions(Construct):
         self.worker = self._worker()
         self.deadletter = self._deadletter()
         self.intake = self._intake(stores.intake) if stores.intake else None
+        self.broadcast = self._broadcast()
+        self.stream = TableStream(
+            self, "Stream", environment=environment, tables=stores.tables, function=self.broadcast
+        )
         self.machine.grant_task_success([self.topology, self.worker])
 
     def _api(self) -> LambdaFunction:
@@ -218,6 +223,13 @@ class Functions(Construct):
         )
         return function
 
+    def _broadcast(self) -> LambdaFunction:
+        """What reads the table's stream: it can place no task, and no task waits for it."""
+        variables = {Variable.TABLE: self._stores.tables.tasks.table_name}
+        return LambdaFunction(
+            self, FunctionName.BROADCAST, environment=self._environment, layers=self._layers, variables=variables
+        )
+
     def _egress(self) -> LambdaFunction:
         """What calls strangers holds no permission but to read what it signs with."""
         settings, secret = self._environment, self._stores.signing.secret
@@ -250,6 +262,7 @@ class Functions(Construct):
             (FunctionName.WORKER, self.worker),
             (FunctionName.DEADLETTER, self.deadletter),
             (FunctionName.BULK, self.bulk),
+            (FunctionName.BROADCAST, self.broadcast),
             (FunctionName.EGRESS, self.egress),
             *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
         ]

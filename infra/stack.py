@@ -45,6 +45,7 @@ class DuetimeStack(Stack):
             environment=environment,
             trigger=functions.trigger.function,
             dead_letters=queues.dead_letters,
+            lost_changes=functions.stream.lost,
             rejects=intake.rejects if intake else None,
         )
         # Printed by every deploy, before it begins.

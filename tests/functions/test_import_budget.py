@@ -15,6 +15,7 @@ BUDGET = {
     "topology": (179, 206),
     "bulk": (186, 206),
     "deadletter": (134, 206),
+    "broadcast": (100, 206),
     "egress": (39, 208),
     "intake": (176, 254),
 }
