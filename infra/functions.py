@@ -90,6 +90,7 @@ class Functions(Construct):
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.LONG_POLLS: str(settings.long_polls),
+                Variable.SUMMARY_SPREAD: str(settings.summary_spread),
                 Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 Variable.HANDLER_TYPES: self._layers.types_module,
@@ -225,10 +226,14 @@ class Functions(Construct):
 
     def _broadcast(self) -> LambdaFunction:
         """What reads the table's stream: it can place no task, and no task waits for it."""
-        variables = {Variable.TABLE: self._stores.tables.tasks.table_name}
-        return LambdaFunction(
-            self, FunctionName.BROADCAST, environment=self._environment, layers=self._layers, variables=variables
+        settings, tasks = self._environment, self._stores.tables.tasks
+        variables = {Variable.TABLE: tasks.table_name, Variable.SUMMARY_SPREAD: str(settings.summary_spread)}
+        function = LambdaFunction(
+            self, FunctionName.BROADCAST, environment=settings, layers=self._layers, variables=variables
         )
+        if settings.summary_spread:
+            function.allow(WRITE, [tasks.table_arn])
+        return function
 
     def _egress(self) -> LambdaFunction:
         """What calls strangers holds no permission but to read what it signs with."""

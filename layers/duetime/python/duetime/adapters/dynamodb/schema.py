@@ -98,6 +98,8 @@ BULK_LIST_MARK = "#B"
 """As `LOCK_LIST_MARK`, for bulk operations, which are few: they all lie in one partition of the list."""
 LONG_POLL_PREFIX = "w#"
 """Partition of one of the places in which requests of the API wait; they are few, and used again and again."""
+SUMMARY_PREFIX = "n#"
+"""Partition of one part of an owner's counts of tasks."""
 CURSOR_PREFIX = "c#"
 """Partition of one shard group's cursors."""
 
