@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from infra.metric_sources import Source
 
 RUNBOOK = "docs/how-to/respond-to-an-alarm.md"
-STREAM_READER = "broadcast"
-"""The function that reads the table's stream; where it is deployed, its lag is an alarm."""
 _LATE = 10 * SECOND
 """The latest start that the guarantees allow without a fault."""
 _OLDEST = 15 * MINUTE
@@ -267,15 +265,17 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
             threshold=10,
             datapoints=3,
         ),
-        *(
-            AlarmSpec(
-                "StreamBehind",
-                function_metric(name, "IteratorAge", "Maximum"),
-                "The reader of the table's stream is a minute or more behind: live updates and events are late",
-                threshold=_LAG,
-            )
-            for name in environment.functions
-            if name == STREAM_READER
+        AlarmSpec(
+            "StreamBehind",
+            function_metric(FunctionName.BROADCAST, "IteratorAge", "Maximum"),
+            "The reader of the table's stream is a minute or more behind: live updates and events are late",
+            threshold=_LAG,
+        ),
+        AlarmSpec(
+            "ChangesLost",
+            queue("lost_changes", "ApproximateNumberOfMessagesVisible", "Maximum", "lost changes"),
+            "Changes of the table were given up after a day: events of them are missing, and the summary is wrong",
+            minutes=1,
         ),
     ]
 

@@ -39,6 +39,7 @@ class MetricNames:
         self._resources: Mapping[str, str] = {
             "$table": stores.tables.tasks.table_name,
             "$api": http.api.api_id,
+            "$queue_lost_changes": functions.stream.lost.queue_name,
             "$queue_dead_letters": queues.dead_letters.queue_name,
             **({"$queue_rejects": intake.rejects.queue_name} if intake else {}),
             **{f"$queue_{priority}": each.queue_name for priority, each in queues.of_priority.items()},

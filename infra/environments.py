@@ -63,6 +63,8 @@ class FunctionName(StrEnum):
     """Does the states of the state machine that runs topologies."""
     BULK = "bulk"
     """Carries out what concerns many tasks: cancels by a filter, pauses of large topologies."""
+    BROADCAST = "broadcast"
+    """Reads the table's stream, and tells others of the changes."""
     EGRESS = "egress"
     """Makes the HTTP calls of the worker and the API; it may do nothing else."""
 
@@ -91,13 +93,15 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # As long as Lambda allows: what is slow on purpose goes on for hours, in one invocation after the other.
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
+    # As long as a batch of changes may take to be told; the next one of the same shard waits for it.
+    FunctionName.BROADCAST: FunctionSize(memory_mb=512, timeout_seconds=60),
     # It waits; but ten handshakes at once should not take their time from the endpoints.
     FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
 }
 """Size of each function, where an environment does not say otherwise."""
 
 
-_SELDOM = {FunctionName.BULK: 10, FunctionName.DEADLETTER: 10}
+_SELDOM = {FunctionName.BULK: 10, FunctionName.DEADLETTER: 10, FunctionName.BROADCAST: 10}
 """Concurrency for functions that are seldom invoked, where nothing is reserved for them."""
 
 CLOUD = Target.of_lambda("3.14", "arm64")
@@ -184,6 +188,16 @@ class Environment:
     """How long a batch of events is gathered before it is handed over (0 to 300)."""
     intake_concurrency: int = 20
     """Most intake invocations at once (2 to 1000)."""
+
+    summary_spread: int = 1
+    """Into how many parts each owner's counts of tasks are split, so that none is written too often: one for each 1 000
+    tasks a second. It may be raised, not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
+    broadcast_batch_size: int = 500
+    """Most changes of the table that an invocation of `broadcast` is given (1 to 1000; 6 MB must hold them)."""
+    broadcast_batch_seconds: int = 1
+    """How long changes are gathered before they are told (0 to 300): fewer invocations, later news."""
+    broadcast_concurrency: int = 1
+    """Most invocations of `broadcast` at once for each shard of the table's stream (1 to 10)."""
 
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = "INFO"
     """The least severe level that the functions log."""

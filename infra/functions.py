@@ -14,6 +14,7 @@ from constructs import Construct
 from duetime.settings import QUEUE_VARIABLES, Variable
 from infra.environments import FunctionName
 from infra.lambda_function import LambdaFunction
+from infra.table_stream import TableStream
 from infra.target_grants import grant_target_calls
 from infra.topology_state_machine import TopologyMachine
 
@@ -72,6 +73,10 @@ class Functions(Construct):
         self.worker = self._worker()
         self.deadletter = self._deadletter()
         self.intake = self._intake(stores.intake) if stores.intake else None
+        self.broadcast = self._broadcast()
+        self.stream = TableStream(
+            self, "Stream", environment=environment, tables=stores.tables, function=self.broadcast
+        )
         self.machine.grant_task_success([self.topology, self.worker])
 
     def _api(self) -> LambdaFunction:
@@ -85,6 +90,7 @@ class Functions(Construct):
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.LONG_POLLS: str(settings.long_polls),
+                Variable.SUMMARY_SPREAD: str(settings.summary_spread),
                 Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 Variable.HANDLER_TYPES: self._layers.types_module,
@@ -219,6 +225,17 @@ class Functions(Construct):
         )
         return function
 
+    def _broadcast(self) -> LambdaFunction:
+        """What reads the table's stream: it can place no task, and no task waits for it."""
+        settings, tasks = self._environment, self._stores.tables.tasks
+        variables = {Variable.TABLE: tasks.table_name, Variable.SUMMARY_SPREAD: str(settings.summary_spread)}
+        function = LambdaFunction(
+            self, FunctionName.BROADCAST, environment=settings, layers=self._layers, variables=variables
+        )
+        if settings.summary_spread:
+            function.allow(WRITE, [tasks.table_arn])
+        return function
+
     def _egress(self) -> LambdaFunction:
         """What calls strangers holds no permission but to read what it signs with."""
         settings, secret = self._environment, self._stores.signing.secret
@@ -251,6 +268,7 @@ class Functions(Construct):
             (FunctionName.WORKER, self.worker),
             (FunctionName.DEADLETTER, self.deadletter),
             (FunctionName.BULK, self.bulk),
+            (FunctionName.BROADCAST, self.broadcast),
             (FunctionName.EGRESS, self.egress),
             *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
         ]

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from infra.layer_versions import LayerVersions
 
 FUNCTIONS = Path(__file__).parent.parent / "functions"
-_OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.BULK})
+_OUTSIDE_LOOPS = frozenset(
+    {FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.BULK, FunctionName.BROADCAST}
+)
 """Functions that no queue wakes."""
 
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")

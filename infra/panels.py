@@ -197,7 +197,14 @@ def _attempts(environment: Environment) -> list[Panel]:
             "Errors in duetime's own code",
             "should be zero",
             Unit.COUNT,
-            _sums("worker_errors", "dead_letter_errors", "expansions_failed", "unreadable"),
+            _sums(
+                "worker_errors",
+                "dead_letter_errors",
+                "expansions_failed",
+                "unreadable",
+                "broadcast_failures",
+                "stream_records_unreadable",
+            ),
         ),
     ]
 

@@ -36,6 +36,11 @@ POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does with a function's role to the queues that invoke it (Source: AWS Lambda Developer Guide, SQS)."""
 POLLED = ("worker", "deadletter", "intake")
 """The functions that queues invoke."""
+STREAM = f"{TABLE}/stream/latest"
+STREAMED = ("broadcast",)
+"""The functions that the table's stream invokes."""
+STREAMING = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
+"""What Lambda does with a function's role to the stream (Source: AWS Lambda Developer Guide, DynamoDB)."""
 
 Use = tuple[str, str, str]
 """A function, an action, and the ARN of the resource."""
@@ -45,9 +50,10 @@ ELSEWHERE = {
     ("api", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("worker", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("trigger", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:trigger"),
+    ("broadcast", "sqs:SendMessage", f"arn:aws:sqs:{PLACE}:lost"),
 }
-"""What is used where no call is recorded: the egress by deployed tests, and by the trigger itself if there are more
-than sixteen shards (`tests/adapters/test_fan_out.py`)."""
+"""What is used where no call is recorded: the egress by deployed tests, by the trigger itself if there are more than
+sixteen shards (`tests/adapters/test_fan_out.py`), and by Lambda when it gives up a batch of the stream."""
 _ACTING: list[tuple[int, str]] = []
 """The threads in which a test of the functions has invoked one, and which; in the simulation, each call names its own.
 
@@ -154,6 +160,10 @@ def needed(
     """The actions that a call needs, and on which resources (Source: Service Authorization Reference)."""
     action = "".join(word.capitalize() for word in operation.removesuffix("_batch").split("_"))
     match service:
+        case "dynamodb" if operation == "transact_write_items":
+            for write in request["TransactItems"]:
+                ((kind, one),) = write.items()
+                yield from ((f"dynamodb:{kind}Item", arn) for arn in _tables(environ, one))
         case "dynamodb":
             yield from ((f"dynamodb:{action}", arn) for arn in _tables(environ, request))
         case "s3":
@@ -219,8 +229,13 @@ def unused(used: Collection[Use]) -> list[Use]:
         for name, of in granted().items()
         for action, patterns in of.items()
         for pattern in patterns
-        if not (name in POLLED and action in POLLING) and not _is_known(known, (name, action, pattern))
+        if not _is_for_lambda(name, action) and not _is_known(known, (name, action, pattern))
     ]
+
+
+def _is_for_lambda(name: str, action: str) -> bool:
+    """Whether Lambda does it with the function's role, to invoke the function."""
+    return (name in POLLED and action in POLLING) or (name in STREAMED and action in STREAMING)
 
 
 def _is_known(known: Collection[Use], grant: Use) -> bool:

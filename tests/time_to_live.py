@@ -68,6 +68,11 @@ BULK_LATEST = Rule(
     "test_the_latest_operation_on_a_topology_stays_known",
 )
 
+SUMMARY_STEPS = Rule(
+    "the last moment at which the stream may tell of the write again: it forgets after a day",
+    "test_a_counted_step_is_remembered_for_longer_than_the_stream",
+)
+
 WRITERS: dict[str, Rule] = {
     "adapters/content_store.py:SplitContentStore._expire_item": CONTENT,
     "adapters/content_store.py:SplitContentStore._retain_item": CONTENT,
@@ -85,6 +90,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/dispatch_items.py:schedule_timer_item_of": TIMER,
     "adapters/dynamodb/dispatch_items.py:timer_item_of": TIMER,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
+    "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.add_edge": TOPOLOGY,
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.add_report": TOPOLOGY,
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.put_token": TOPOLOGY,

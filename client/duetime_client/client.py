@@ -17,6 +17,7 @@ from duetime_client.lock_admin import Locks
 from duetime_client.polling import pause_after, utc_now
 from duetime_client.responses import batch_results, page_of, task_of
 from duetime_client.schedules import Schedules
+from duetime_client.summary import Summaries
 from duetime_client.switches import Switches
 from duetime_client.task_control import TASKS, TaskControl, path_of, reason_body
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
@@ -38,7 +39,18 @@ MAX_BATCH = 100
 """The API takes this many tasks in one request."""
 
 
-class Client(TaskControl, Explanations, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies):
+class Client(
+    TaskControl,
+    Explanations,
+    Locks,
+    DeadLetters,
+    Switches,
+    Schedules,
+    Calendars,
+    Leases,
+    Topologies,
+    Summaries,
+):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
 
     def __init__(

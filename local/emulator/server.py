@@ -101,6 +101,7 @@ class Emulator:
             "dynamodb",
             "events",
             "lambda",
+            "logs",
             "s3",
             "secretsmanager",
             "sqs",

@@ -88,7 +88,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         ),
         (_ANYTHING, {"reason": "why"}),
     ),
-    **dict.fromkeys(("list_bulk_operations", "list_calendars", "list_locks", "list_switches"), ((), {})),
+    **dict.fromkeys(("list_bulk_operations", "list_calendars", "list_locks", "list_switches", "get_summary"), ((), {})),
 }
 """Each method that sends a request, with arguments that use all that it can send."""
 COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology"}

@@ -15,6 +15,7 @@ BUDGET = {
     "topology": (183, 206),
     "bulk": (190, 206),
     "deadletter": (136, 206),
+    "broadcast": (84, 206),
     "egress": (40, 208),
     "intake": (180, 254),
 }

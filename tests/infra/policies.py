@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.settings import QUEUE_VARIABLES, Variable
 from infra.environments import environment_named
-from tests.grants import BUCKET, MACHINE, SECRET, TABLE, function, queue
+from tests.grants import BUCKET, MACHINE, SECRET, STREAM, TABLE, function, queue
 from tests.infra.synthesis import Synthesis, as_list, empty_layers, referred
 
 if TYPE_CHECKING:
@@ -47,8 +47,14 @@ def polled(synthesis: Synthesis) -> set[tuple[str, str]]:
     arns = _arns(synthesis)
     return {
         (synthesis.function_named(each["FunctionName"]), _text(arns, each["EventSourceArn"]))
-        for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        for each in queue_mappings(synthesis)
     }
+
+
+def queue_mappings(synthesis: Synthesis) -> list[dict[str, Any]]:
+    """The event source mappings of queues: all but that of the table's stream."""
+    mappings = synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+    return [each for each in mappings if "StartingPosition" not in each]
 
 
 def _arns(synthesis: Synthesis) -> dict[str, str]:
@@ -65,13 +71,16 @@ def _queues(synthesis: Synthesis) -> dict[str, str]:
     told = synthesis.functions()["worker"]["Environment"]["Variables"]
     # What is none of the others is a queue of a pulled type.
     names = dict.fromkeys(synthesis.of_type("AWS::SQS::Queue"), "pulled")
-    for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values():
+    for each in queue_mappings(synthesis):
         reader = synthesis.function_named(each["FunctionName"])
         names[referred(each["EventSourceArn"])] = "dead" if reader == "deadletter" else reader
     names |= {referred(told[variable.value]): priority.value for priority, variable in QUEUE_VARIABLES.items()}
     if "intake" in synthesis.functions():
         told = synthesis.functions()["intake"]["Environment"]["Variables"]
         names[referred(told[Variable.INTAKE_REJECTS.value])] = "rejects"
+    for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values():
+        if "DestinationConfig" in each:
+            names[referred(each["DestinationConfig"]["OnFailure"]["Destination"])] = "lost"
     return names
 
 
@@ -85,4 +94,7 @@ def _text(arns: dict[str, str], value: Any) -> str:  # noqa: ANN401 - a text or 
     if value.get("Ref") in PSEUDO:
         return PSEUDO[value["Ref"]]
     arn = arns[referred(value)]
-    return arn.rpartition(":")[2] if value.get("Fn::GetAtt", ["", ""])[1] == "Name" else arn
+    attribute = value.get("Fn::GetAtt", ["", ""])[1]
+    if attribute == "StreamArn":
+        return STREAM
+    return arn.rpartition(":")[2] if attribute == "Name" else arn

@@ -8,6 +8,7 @@ import pytest
 
 from duetime.composition import Composition, Part, Platform
 from duetime.composition.api import ApiServices
+from duetime.composition.broadcast import BroadcastServices
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.composition.core import CoreServices
 from duetime.composition.dead_letters import DeadLetterServices
@@ -46,7 +47,7 @@ USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES}
-    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND},
+    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD},
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
@@ -55,6 +56,8 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
+    "broadcast": {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL}
+    | {Variable.TABLE, Variable.SUMMARY_SPREAD},
     "egress": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,
@@ -88,7 +91,15 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
                 "schedule_preview",
             ),
             "calendar_manager",
-            *("bulk_requests", "bulk_operations", "topology_service", "lock_admin", "switch_admin", "contents"),
+            *(
+                "bulk_requests",
+                "bulk_operations",
+                "topology_service",
+                "lock_admin",
+                "switch_admin",
+                "contents",
+                "summary_reader",
+            ),
         ),
     },
     "trigger": {TriggerServices: ("dispatcher",)},
@@ -96,6 +107,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "topology": {TopologyServices: ("state_machine_steps",)},
     "bulk": {BulkExecutorServices: ("executor",)},
     "deadletter": {DeadLetterServices: ("dead_letters",), CoreServices: ("queues",)},
+    "broadcast": {BroadcastServices: ("broadcaster",)},
     "egress": {HttpServices: ("egress",)},
     "intake": {IntakeServices: ("event_tasks",)},
 }
@@ -117,7 +129,7 @@ def test_a_function_is_composed_from_the_variables_it_declares(
     declared = deployed(every, function)["Environment"]["Variables"]
     # What the template only refers to, names and addresses, is any text.
     environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
-    environ[Variable.PULLED_QUEUES] = filled(declared[Variable.PULLED_QUEUES]) if function != "egress" else "{}"
+    environ[Variable.PULLED_QUEUES] = filled(declared.get(Variable.PULLED_QUEUES, "{}"))
     composition = Composition(Platform(environ={**environ, Variable.HANDLERS: ""}))
     assert composition.telemetry
     for part, names in PARTS[function].items():
@@ -137,7 +149,7 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
     """Each declared type has a queue of its own, and only the API is told who may pull it."""
     functions = every.functions()
     pulled = every.environment.pulled_types
-    for name in functions.keys() - {"egress"}:
+    for name in functions.keys() - {"egress", "broadcast"}:
         urls = json.loads(filled(functions[name]["Environment"]["Variables"][Variable.PULLED_QUEUES.value]))
         assert urls.keys() == pulled.keys()
     told = json.loads(functions["api"]["Environment"]["Variables"][Variable.PULLERS.value])

@@ -83,7 +83,8 @@ def test_the_api_takes_from_the_queues_of_pulled_types_only(synthesis_of: Callab
     mapped = {referred(each["EventSourceArn"]) for each in local.properties("AWS::Lambda::EventSourceMapping").values()}
     told = local.functions()["intake"]["Environment"]["Variables"]
     rejects = referred(told[Variable.INTAKE_REJECTS.value])
-    assert named == set(local.properties("AWS::SQS::Queue")) - mapped - {rejects}
+    lost = {id_ for id_ in local.properties("AWS::SQS::Queue") if "Lost" in id_}
+    assert named == set(local.properties("AWS::SQS::Queue")) - mapped - {rejects} - lost
     assert len(named) == len(local.environment.pulled_types) == 1
 
 

@@ -21,7 +21,7 @@ def work_queues(synthesis: Synthesis) -> dict[Priority, str]:
 def pulled_queues(synthesis: Synthesis) -> set[str]:
     """Logical ids of the queues that no function reads: those of the pulled types."""
     read = {id_ for function in synthesis.functions() for id_ in mappings(synthesis, function)}
-    return set(synthesis.properties("AWS::SQS::Queue")) - read - intake_queues(synthesis)
+    return set(synthesis.properties("AWS::SQS::Queue")) - read - intake_queues(synthesis) - {lost_changes(synthesis)}
 
 
 def intake_queues(synthesis: Synthesis) -> set[str]:
@@ -33,12 +33,22 @@ def intake_queues(synthesis: Synthesis) -> set[str]:
 
 
 def mappings(synthesis: Synthesis, function: str) -> dict[str, Properties]:
-    """A function's event source mappings by the logical id of their queue."""
+    """A function's event source mappings by the logical id of their queue; not that of the stream."""
     return {
         referred(mapping["EventSourceArn"]): mapping
         for mapping in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
-        if synthesis.function_named(mapping["FunctionName"]) == function
+        if synthesis.function_named(mapping["FunctionName"]) == function and "StartingPosition" not in mapping
     }
+
+
+def lost_changes(synthesis: Synthesis) -> str:
+    """The queue for what the table's stream could not hand over."""
+    (mapping,) = [
+        each
+        for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        if synthesis.function_named(each["FunctionName"]) == "broadcast"
+    ]
+    return referred(mapping["DestinationConfig"]["OnFailure"]["Destination"])
 
 
 def test_every_work_queue_has_its_dead_letter_queue(every: Synthesis) -> None:
@@ -49,7 +59,7 @@ def test_every_work_queue_has_its_dead_letter_queue(every: Synthesis) -> None:
     assert len(pulled) == len(every.environment.pulled_types)
     ids = set(work_queues(every).values()) | pulled
     assert len(ids) == len(Priority) + len(pulled)
-    assert set(queues) == ids | {dead_letters} | intake_queues(every)
+    assert set(queues) == ids | {dead_letters, lost_changes(every)} | intake_queues(every)
     for id_ in ids:
         redrive = queues[id_]["RedrivePolicy"]
         assert (referred(redrive["deadLetterTargetArn"]), redrive["maxReceiveCount"]) == (dead_letters, 1000)
@@ -67,7 +77,8 @@ def test_messages_stay_hidden_while_a_function_may_work_on_them(every: Synthesis
     """A queue's visibility timeout is at least the timeout of the function that reads it: AWS refuses less."""
     queues, functions = every.properties("AWS::SQS::Queue"), every.functions()
     read = [(function, id_) for function in functions for id_ in mappings(every, function)]
-    assert len(read) == len(queues) - len(every.environment.pulled_types) - bool(every.environment.intake_owner)
+    # Nobody reads the queue of changes that were given up but a person.
+    assert len(read) == len(queues) - 1 - len(every.environment.pulled_types) - bool(every.environment.intake_owner)
     for function, id_ in read:
         assert queues[id_]["VisibilityTimeout"] >= functions[function]["Timeout"]
 

@@ -23,6 +23,7 @@ RARE: Sequence[Exception] = (
     errors.ContentExpired(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX"), "payload"),
     errors.LockLost(task()),
     errors.OperatorRequired(),
+    errors.SummaryOff(),
     errors.SwitchesFull(100),
     errors.TaskDeleted(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX")),
     errors.TargetSilent("the endpoint did not answer within 5 s"),

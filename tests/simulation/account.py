@@ -44,6 +44,7 @@ TIMEOUTS = {
     "topology": 5 * MINUTE,
     "intake": 30 * SECOND,
     "bulk": 15 * MINUTE,
+    "broadcast": MINUTE,
 }
 """How long an invocation of each function may take, as the settings of the deployment have it."""
 PULLED = "storm-pulled"
@@ -199,6 +200,7 @@ class Account:
             Variable.INTAKE_OWNER: INTAKE_OWNER,
             Variable.INTAKE_REJECTS: rejects,
             Variable.BULK_FUNCTION: "bulk",
+            Variable.SUMMARY_SPREAD: "2",
             "AWS_LAMBDA_FUNCTION_NAME": "trigger",
         }
         composition.use_by_process(self._composition)

@@ -12,6 +12,7 @@ from duetime_client.commands import (
     locks,
     logs,
     schedules,
+    summary,
     switches,
     task_control,
     tasks,
@@ -41,6 +42,7 @@ app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
 app.command("why")(why.why)
 app.command("logs")(logs.show_logs)
+app.command("summary")(summary.summary)
 app.command("verify")(verify.verify)
 
 

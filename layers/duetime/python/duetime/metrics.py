@@ -151,6 +151,10 @@ METRICS: Mapping[str, Metric] = {
         "api worker trigger deadletter bulk topology",
         "messages in an unknown format, and items that this version cannot read",
     ),
+    "broadcast_failures": _count(
+        "broadcast", "batches of changes that live updates, events or the summary could not take; should be zero"
+    ),
+    "stream_records_unreadable": _count("broadcast", "changes of the table that this version cannot read; skipped"),
     "long_polls_refused": _count(
         "api", "requests that got an immediate response instead of waiting, because of the limit `long_polls`"
     ),

@@ -372,5 +372,14 @@ MAX_METRIC_VALUES = 20
 ON_TIME = SECOND
 """An attempt that starts at most this long after its planned start is counted as on time. For a later one, the record
 also has the times at which its message was sent and received."""
+SUMMARY_STEPS_KEPT = 3 * DAY
+"""How long after a write its step in the summary's counts is remembered: the table's stream tells of it again for a day
+at most."""
+SUMMARY_TYPES_AT_ONCE = 90
+"""Types of tasks whose counts are written at once: a transaction takes 100 items (Source: DynamoDB API Reference)."""
+MAX_SUMMARY_TYPES = 100
+"""Types in one response of `GET /v1/summary`: those with the most tasks."""
+SUMMARY_PAGES = 10
+"""Pages of a megabyte that are read of one part of an owner's counts: some 40 000 types of tasks."""
 OWNER_SPREAD = 16
 """Partitions of the list of one owner. A constant: another value requires the index to be rewritten."""

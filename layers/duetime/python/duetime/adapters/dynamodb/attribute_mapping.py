@@ -35,7 +35,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     attribute.field: attribute
     for attribute in (
         Attribute("type", "y", attribute_values.text, attribute_values.string),
-        Attribute("state", "z", field_codecs.state, field_codecs.read_state),
+        Attribute("state", schema.STATE, field_codecs.state, field_codecs.read_state),
         Attribute("due_at", "d", attribute_values.number, attribute_values.integer),
         Attribute("next_at", "n", attribute_values.number, attribute_values.integer),
         Attribute("created_at", "c", attribute_values.number, attribute_values.integer),

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Executor
 
-_HEAD_MARK = "#"
-"""Before the name in the sort key of a schedule; it sorts before `_ACTIVITY`."""
 _ACTIVITY = "a"
 _UID, _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "u", "t", "d", "b", "T", "P", "c", "L"
 _REVISION_ENDS = "R"
@@ -140,14 +138,28 @@ class DynamoScheduleStore:
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
         """An owner's schedules in order of their names, eventually consistently."""
-        place = (owner, schema.SCHEDULE_LIST_MARK, f"{_HEAD_MARK}{after}")
+        place = (owner, schema.SCHEDULE_LIST_MARK, f"{schema.SCHEDULE_HEAD_MARK}{after}")
         names = [
-            key.removeprefix(_HEAD_MARK) for key in listed(self._client, self._table, self._executor, place, limit)
+            key.removeprefix(schema.SCHEDULE_HEAD_MARK)
+            for key in listed(self._client, self._table, self._executor, place, limit)
         ]
         items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
         # The index may still list one that was deleted just now.
         found = (_stored(owner, item) for item in items if not is_deleted(item))
         return sorted(found, key=lambda each: each.name)
+
+
+def is_schedule(key: StoredItem) -> bool:
+    """Whether a key is that of a schedule, or of the marker that a deleted one has left."""
+    partition, sort = (str(key[name]["S"]) for name in (schema.PARTITION_KEY, schema.SORT_KEY))
+    return partition.startswith(schema.SCHEDULE_PREFIX) and sort.startswith(schema.SCHEDULE_HEAD_MARK)
+
+
+def schedule_of(item: StoredItem) -> StoredSchedule:
+    """The schedule that an item holds."""
+    # An owner may hold the separator itself: only the last one is ours.
+    owner = str(item[schema.PARTITION_KEY]["S"]).removeprefix(schema.SCHEDULE_PREFIX).rpartition("#")[0]
+    return _stored(owner, item)
 
 
 def _partition(owner: str, name: str) -> str:
@@ -158,7 +170,7 @@ def _partition(owner: str, name: str) -> str:
 def _key_of(owner: str, name: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(_partition(owner, name)),
-        schema.SORT_KEY: attribute_values.text(f"{_HEAD_MARK}{name}"),
+        schema.SORT_KEY: attribute_values.text(f"{schema.SCHEDULE_HEAD_MARK}{name}"),
     }
 
 
@@ -218,7 +230,7 @@ def _next_action(stored: StoredSchedule) -> list[Any]:
 
 
 def _stored(owner: str, item: StoredItem) -> StoredSchedule:
-    name = item[schema.SORT_KEY]["S"].removeprefix(_HEAD_MARK)
+    name = item[schema.SORT_KEY]["S"].removeprefix(schema.SCHEDULE_HEAD_MARK)
     shards, created_at, changed_at, state, note, revision, version, *rest = unpacked(item[_COURSE])
     tzdata, remaining, last, owed, runs, placed, skipped = rest
     return StoredSchedule(

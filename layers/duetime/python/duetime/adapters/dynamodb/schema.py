@@ -44,6 +44,9 @@ OWNER_INDEX = Index("by-owner", OWNER_KEY)
 FAILED_INDEX = Index("failed-by-owner", FAILED_KEY)
 INDEXES = (OWNER_INDEX, FAILED_INDEX)
 
+STATE = "z"
+"""State of a task: of all items, only records of tasks have it."""
+
 TIMER_MARK = "#w#"
 """Between the task id and the rest in the sort key of a timer; older code wrote the turn alone behind it."""
 TIMER_OWNER = "O"
@@ -79,6 +82,8 @@ CIRCUIT_LIST = "#C"
 """Partition of the owner list in which circuits are that are not closed; those of owners do not begin with `#`."""
 SCHEDULE_PREFIX = "r#"
 """Partition of one schedule: what it is and how far it has come in one item, which occurrence goes on in another."""
+SCHEDULE_HEAD_MARK = "#"
+"""Before the name in the sort key of a schedule; it sorts before that of its activity."""
 SCHEDULE_LIST_MARK = "#S"
 """As `LOCK_LIST_MARK`, for schedules."""
 CALENDAR_PREFIX = "d#"
@@ -93,5 +98,25 @@ BULK_LIST_MARK = "#B"
 """As `LOCK_LIST_MARK`, for bulk operations, which are few: they all lie in one partition of the list."""
 LONG_POLL_PREFIX = "w#"
 """Partition of one of the places in which requests of the API wait; they are few, and used again and again."""
+SUMMARY_PREFIX = "n#"
+"""Partition of one part of an owner's counts of tasks."""
 CURSOR_PREFIX = "c#"
 """Partition of one shard group's cursors."""
+
+STREAM_FILTERS = (
+    {"dynamodb": {"NewImage": {STATE: {"S": [{"exists": True}]}}}},
+    {"eventName": ["REMOVE"], "dynamodb": {"OldImage": {STATE: {"S": [{"exists": True}]}}}},
+    {
+        "dynamodb": {
+            "Keys": {
+                PARTITION_KEY: {"S": [{"prefix": SCHEDULE_PREFIX}]},
+                SORT_KEY: {"S": [{"prefix": SCHEDULE_HEAD_MARK}]},
+            }
+        }
+    },
+)
+"""Which records of the table's stream are delivered: those of tasks and of schedules.
+
+Timers, idempotency keys, locks, counters and the like are not, and no invocation is made for them (Source: AWS Lambda
+Developer Guide, "Using event filtering with a DynamoDB event source").
+"""

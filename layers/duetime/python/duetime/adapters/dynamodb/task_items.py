@@ -57,11 +57,22 @@ def task_of(item: StoredItem) -> Task:
         SchemaUnknown: it was written by a newer or much older duetime.
         RecordUnreadable: something in it is not what any duetime writes.
     """
+    require_readable(item)
+    with unreadable_as_error(item):
+        return Task(id=TaskId(item[schema.SORT_KEY]["S"]), owner=owner_of(item), **decoded(item, ATTRIBUTES))
+
+
+def require_readable(item: StoredItem) -> None:
+    """Reject an item that this code does not know the schema of.
+
+    Raises:
+        SchemaUnknown: it was written by a newer or much older duetime.
+        RecordUnreadable: it does not say.
+    """
     with unreadable_as_error(item):
         version = item[schema.VERSION_OF_SCHEMA]["N"]
         if int(version) not in _READABLE:
             raise SchemaUnknown(sort_key_of(item), version)
-        return Task(id=TaskId(item[schema.SORT_KEY]["S"]), owner=owner_of(item), **decoded(item, ATTRIBUTES))
 
 
 @contextmanager

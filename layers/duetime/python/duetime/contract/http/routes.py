@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract import health, locks, switches
+from duetime.contract import health, locks, summary, switches
 from duetime.contract.bulk import operations as bulk
 from duetime.contract.explanations import operations as explanations
 from duetime.contract.http.operation import Operation
@@ -17,7 +17,7 @@ from duetime.contract.topologies import operations as topologies
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_DECLARED_IN = (tasks, explanations, bulk, locks, leases, switches, schedules, topologies, health)
+_DECLARED_IN = (tasks, explanations, bulk, locks, leases, switches, schedules, topologies, summary, health)
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 # Whatever a module declares is an operation of the API: none can be left out of a list of them.

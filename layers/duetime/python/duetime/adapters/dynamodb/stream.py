@@ -1,0 +1,114 @@
+"""What Lambda hands to a function that reads the table's stream.
+
+Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB"; there, bytes are Base64 texts.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
+from duetime.adapters.dynamodb.schedules import is_schedule, schedule_of
+from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
+from duetime.adapters.dynamodb.versioned_items import is_deleted
+from duetime.domain.changes.changes import Change, ChangeBatch, ScheduleSnapshot, TaskSnapshot
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import Priority
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
+    from duetime.ports.runtime import Telemetry
+
+_FIELDS = (
+    *("type", "state", "version", "due_at", "created_at", "priority", "name", "tags", "attempt", "progress", "error"),
+    *("started_at", "finished_at", "schedule_ref", "node_ref", "erased"),
+)
+_NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))
+"""Not the payload: it may be large, and nobody is told of it."""
+
+
+def changes_of(event: Mapping[str, Any], telemetry: Telemetry) -> ChangeBatch:
+    """The changes in an event. A record that cannot be read is noted and left out: no other should wait for it."""
+    tasks, schedules = [], []
+    for record in event["Records"]:
+        try:
+            keys = record["dynamodb"]["Keys"]
+            if is_schedule(keys):
+                schedules.append(_change(record, _schedule))
+            elif _is_task(record):
+                tasks.append(_change(record, _task))
+        except Exception as error:  # noqa: BLE001 - damage has no bounds
+            telemetry.count("stream_records_unreadable")
+            telemetry.note("a record of the stream cannot be read", error=repr(error), record=_name_of(record))
+    return ChangeBatch(tuple(tasks), tuple(schedules))
+
+
+def _is_task(record: Mapping[str, Any]) -> bool:
+    images = record["dynamodb"]
+    return any(schema.STATE in images.get(name, {}) for name in ("NewImage", "OldImage"))
+
+
+def _change(record: Mapping[str, Any], read: Callable[[StoredItem], Any]) -> Change[Any]:
+    images = record["dynamodb"]
+    before, after = (read(images[name]) if images.get(name) else None for name in ("OldImage", "NewImage"))
+    # It is rounded to the second, and so is the same at each delivery.
+    return Change(record["eventID"], int(images["ApproximateCreationDateTime"]) * SECOND, before, after)
+
+
+def _task(image: StoredItem) -> TaskSnapshot:
+    require_readable(image)
+    with unreadable_as_error(image):
+        item = {name: _with_bytes(image[name]) for name in _NEEDED if name in image}
+        fields = {"priority": Priority.NORMAL, **decoded(item, _FIELDS)}
+        target = decoded(item, ("target",)).get("target")
+        is_topology = isinstance(target, TopologyTarget)
+        return TaskSnapshot(
+            id=TaskId.parse(image[schema.SORT_KEY]["S"]), owner=owner_of(image), is_topology=is_topology, **fields
+        )
+
+
+def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
+    """A schedule; one that was deleted is none."""
+    with unreadable_as_error(image):
+        if is_deleted(image):
+            return None
+        stored = schedule_of({name: _with_bytes(value) for name, value in image.items()})
+    return ScheduleSnapshot(
+        owner=stored.owner,
+        name=stored.name,
+        uid=stored.uid,
+        state=stored.state,
+        version=stored.version,
+        edition=stored.incarnation,
+        runs_started=stored.runs_started,
+        runs_skipped=stored.runs_skipped,
+        log=stored.log,
+    )
+
+
+def _with_bytes(value: Value) -> Value:
+    """An attribute value as boto3 hands it out: bytes are bytes."""
+    ((kind, content),) = value.items()
+    match kind:
+        case "B":
+            return {"B": b64decode(content, validate=True)}
+        case "L":
+            return {"L": [_with_bytes(each) for each in content]}
+        case "M":
+            return {"M": {name: _with_bytes(each) for name, each in content.items()}}
+    return value
+
+
+def _name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
+    """What a person can find it by: never the images, which hold what users wrote."""
+    try:
+        keys = record["dynamodb"]["Keys"]
+        return f"{record['eventID']} {keys[schema.PARTITION_KEY]['S']} {keys[schema.SORT_KEY]['S']}"[:300]
+    except Exception:  # noqa: BLE001 - as above
+        return "without a key"

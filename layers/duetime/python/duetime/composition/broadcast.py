@@ -1,0 +1,39 @@
+"""Composes the telling of changes: each consumer where the settings turn it on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from duetime.adapters.dynamodb.stream import changes_of
+from duetime.composition.root import Part
+from duetime.composition.summary import SummaryServices
+from duetime.services.broadcast.broadcaster import Broadcaster
+from duetime.services.summary.counter import SummaryCounter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from duetime.domain.changes.changes import ChangeBatch
+    from duetime.ports.changes import ChangeConsumer
+
+
+class BroadcastServices(Part):
+    """Telling of changes."""
+
+    @cached_property
+    def broadcaster(self) -> Broadcaster:
+        """Tells every consumer that is turned on."""
+        return Broadcaster(self._exact(), self._best_effort(), self.runtime.telemetry)
+
+    def changes(self, event: Mapping[str, Any]) -> ChangeBatch:
+        """The changes in a Lambda event from the table's stream; what cannot be read is noted and left out."""
+        return changes_of(event, self.runtime.telemetry)
+
+    def _exact(self) -> list[ChangeConsumer]:
+        spread = self.settings.summary_spread
+        return [SummaryCounter(self.part(SummaryServices).store, self.runtime, spread)] if spread else []
+
+    def _best_effort(self) -> list[ChangeConsumer]:
+        return []

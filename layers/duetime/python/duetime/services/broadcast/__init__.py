@@ -1,0 +1,1 @@
+"""Telling others of the writes of records."""

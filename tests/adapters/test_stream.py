@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.stream import changes_of
+from duetime.adapters.dynamodb.task_items import item_of
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.parents import NodeRef
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import Priority, Progress
+from tests.adapters.examples import HOME, numbered, task
+from tests.fakes.stream import FakeStream, is_delivered, record_of
+from tests.fakes.telemetry import FakeTelemetry
+from tests.upgrades.freezing import FROZEN
+from tests.upgrades.life import of_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from duetime.adapters.dynamodb.attribute_values import Item
+    from duetime.domain.changes.changes import ChangeBatch
+
+SECRET = "hunter2"  # noqa: S105 - what must not be told
+
+
+def read(*writes: tuple[Any, Any], telemetry: FakeTelemetry | None = None) -> ChangeBatch:
+    """What is read of a stream of writes of items."""
+    stream = FakeStream(lambda: HOME)
+    for old, new in writes:
+        stream.add(old, new)
+    return changes_of(stream.event(), telemetry or FakeTelemetry())
+
+
+def test_a_write_of_a_task_tells_how_it_was_and_how_it_is() -> None:
+    """Everything that others may be told is read, also what is stored compressed."""
+    node_ref = NodeRef(numbered(9), 1, "extract")
+    before = task(node_ref=node_ref, tags={"team": "dba"}, name="nightly", priority=Priority.HIGH)
+    error = TaskError("ValueError", "too long " * 500)
+    after = replace(
+        before,
+        state=State.FAILED,
+        version=4,
+        attempt=2,
+        error=error,
+        started_at=HOME + 20,
+        progress=Progress(50, "half"),
+    )
+    (change,) = read((item_of(before), item_of(after))).tasks
+    assert change.before is not None
+    assert change.after is not None
+    assert (change.before.state, change.before.version, change.before.error) == (State.SCHEDULED, 1, None)
+    told = change.after
+    assert (told.id, told.owner, told.type, told.state, told.version) == (after.id, "ann", "report", State.FAILED, 4)
+    assert (told.due_at, told.lateness, told.attempt, told.error) == (HOME, 20, 2, error)
+    assert (told.name, told.tags, told.priority) == ("nightly", {"team": "dba"}, Priority.HIGH)
+    assert (told.progress, told.node_ref, told.is_topology) == (Progress(50, "half"), node_ref, False)
+    assert change.at == HOME // 1000 * 1000
+
+
+def test_the_first_write_and_the_removal_have_one_side_only() -> None:
+    """A new task was nothing before, and one that is removed is nothing after."""
+    item = item_of(task(target=TopologyTarget()))
+    created, removed = read((None, item), (item, None)).tasks
+    assert (created.before, removed.after) == (None, None)
+    assert created.after == removed.before
+    assert created.after is not None
+    assert created.after.is_topology
+
+
+def test_no_payload_and_no_result_is_told() -> None:
+    """What users put in and handlers return stays in the table."""
+    payload = Content(ContentPlace.RECORD, "payload", SECRET.encode())
+    result = Content(ContentPlace.RECORD, "result", SECRET.encode())
+    assert SECRET not in repr(read((None, item_of(task(payload=payload, result=result)))))
+
+
+def item_at(partition: str, sort: str) -> Item:
+    """An item that is nothing but its key."""
+    return {schema.PARTITION_KEY: {"S": partition}, schema.SORT_KEY: {"S": sort}}
+
+
+def test_bookkeeping_is_not_delivered() -> None:
+    """Only records of tasks and of schedules pass the filter: no invocation is made for a timer or a counter."""
+    record = item_of(task())
+    timer = {**record, schema.SORT_KEY: {"S": f"{numbered(0).text}{schema.TIMER_MARK}1"}}
+    timer = {name: timer[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
+    assert is_delivered(record_of(1, HOME, None, record))
+    assert is_delivered(record_of(1, HOME, record, None))
+    assert not is_delivered(record_of(1, HOME, None, timer))
+    assert not is_delivered(record_of(1, HOME, timer, None))
+    prefixes = [value for name, value in vars(schema).items() if name.endswith("_PREFIX")]
+    for prefix in set(prefixes) - {schema.SCHEDULE_PREFIX}:
+        assert not is_delivered(record_of(1, HOME, None, item_at(f"{prefix}ann#1", "#1"))), prefix
+    assert not is_delivered(record_of(1, HOME, None, item_at(f"{schema.SCHEDULE_PREFIX}ann#nightly", "a")))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"z": {"S": "unheard-of"}},
+        {"z": {"N": "7"}},
+        {"e": {"N": "many"}},
+        {"s": {"S": "no-task-id"}},
+        {"v": {"N": "99"}},
+        {"T": {"B": "no base64!"}},
+        {"q": {"S": "urgent"}, "g": {"S": "ann#1"}},
+        {"E": {"L": []}},
+        {"E": 7},
+    ],
+    ids=repr,
+)
+def test_a_poison_record_is_left_out_and_told_of(damage: dict[str, Any]) -> None:
+    """A record that cannot be read is counted and logged, without what users wrote in it, and the others are told."""
+    stream, telemetry = FakeStream(lambda: HOME), FakeTelemetry()
+    for number in range(3):
+        payload = Content(ContentPlace.RECORD, "payload", SECRET.encode())
+        stream.add(None, item_of(task(id=numbered(number), payload=payload)))
+    stream.records[1]["dynamodb"]["NewImage"].update(damage)
+    found = changes_of(stream.event(), telemetry)
+    assert [change.after.id for change in found.tasks if change.after] == [numbered(0), numbered(2)]
+    assert telemetry.counts == {"stream_records_unreadable": 1}
+    assert SECRET not in repr(telemetry.notes)
+
+
+@pytest.mark.parametrize("record", [None, 7, "", {}, {"dynamodb": None}, {"eventID": 1, "dynamodb": {"Keys": {}}}])
+def test_what_is_no_record_at_all_is_left_out(record: Any) -> None:  # noqa: ANN401 - anything
+    """Whatever comes in place of a record, nothing is raised."""
+    telemetry = FakeTelemetry()
+    assert not changes_of({"Records": [record]}, telemetry).tasks
+    assert telemetry.counts == {"stream_records_unreadable": 1}
+
+
+@pytest.mark.parametrize("path", sorted(FROZEN.glob("v*/*.json")), ids=lambda path: path.stem)
+def test_records_of_older_code_are_read(path: Path) -> None:
+    """What earlier deployments stored is told of as what this one stores."""
+    items = [of_json(item) for item in json.loads(path.read_text())["items"]]
+    telemetry = FakeTelemetry()
+    found = read(*((None, item) for item in items), telemetry=telemetry)
+    assert not telemetry.notes
+    assert len(found.tasks) == sum(schema.STATE in item for item in items)
+    heads = [item for item in items if item["p"]["S"].startswith("r#") and item["s"]["S"].startswith("#")]
+    assert len(found.schedules) == len(heads)
+
+
+def test_the_filters_are_short_enough_for_lambda() -> None:
+    """Lambda takes five filters of 4 096 characters (Source: AWS Lambda Developer Guide, event filtering)."""
+    assert len(schema.STREAM_FILTERS) <= 5
+    assert all(len(json.dumps(pattern)) <= 4096 for pattern in schema.STREAM_FILTERS)
+
+
+def test_bytes_come_as_base64() -> None:
+    """The fake hands out bytes as Lambda does, or this file would prove nothing."""
+    long = "x" * 2000
+    item = {**item_of(task()), "E": {"L": [{"S": "E"}, attribute_values.packed(long.encode())]}}
+    stored = record_of(1, HOME, None, item)["dynamodb"]["NewImage"]["E"]["L"][1]
+    assert isinstance(stored["B"], str)
+    assert TaskId.parse(item["s"]["S"]) == numbered(0)

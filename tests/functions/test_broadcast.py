@@ -1,0 +1,44 @@
+"""The function that reads the table's stream, over fakes of AWS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.composition.broadcast import BroadcastServices
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, TaskSpec
+from tests.fakes.stream import FakeStream
+
+if TYPE_CHECKING:
+    from tests.functions.stack import Stack
+
+
+def stream_of(stack: Stack) -> FakeStream:
+    """The stream of a stack's table from now on."""
+    fakes: Any = stack.cloud.dynamodb
+    stream = FakeStream(stack.clock.now)
+    (table,) = fakes.fake.tables.values()
+    stream.watch(table)
+    return stream
+
+
+def test_the_life_of_a_task_is_told_in_its_order(stack: Stack) -> None:
+    """Each write of the record is one change, and each begins with what the one before it left."""
+    stream = stream_of(stack)
+    task = stack.create(TaskSpec(type="canary.noop"))
+    stack.call("worker", stack.receive(Priority.NORMAL))
+    changes = composed(BroadcastServices).changes(stream.event()).tasks
+    assert [change.after.version for change in changes if change.after] == [1, 2, 3]
+    assert {change.after.id for change in changes if change.after} == {task.id}
+    assert changes[-1].after is not None
+    assert changes[-1].after.state is stack.get(task).state in {State.SUCCEEDED, State.FAILED}
+    assert [change.before for change in changes] == [None, *(change.after for change in changes[:-1])]
+
+
+def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None:
+    """It neither calls AWS nor fails, also for what is no record."""
+    stream = stream_of(stack)
+    stack.create(TaskSpec(type="canary.noop"))
+    stream.records.append({"eventID": "poison"})
+    assert stack.call("broadcast", stream.event()) is None

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from duetime.adapters.dynamodb import schema
+from tests import grants
+from tests.infra.policies import policies
+from tests.infra.synthesis import referred
+from tests.infra.test_tick_and_alarms import alarm_named
+
+if TYPE_CHECKING:
+    from tests.infra.synthesis import Properties, Synthesis
+
+HOUR = 3600
+
+
+def mapping(synthesis: Synthesis) -> Properties:
+    """How the table's stream invokes `broadcast`."""
+    (found,) = [
+        each
+        for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        if synthesis.function_named(each["FunctionName"]) == "broadcast"
+    ]
+    return found
+
+
+def test_the_stream_of_the_table_invokes_the_function(every: Synthesis) -> None:
+    """From the first change on, with both images, and only for records of tasks and of schedules."""
+    ((id_, table),) = every.properties("AWS::DynamoDB::Table").items()
+    found = mapping(every)
+    assert found["EventSourceArn"] == {"Fn::GetAtt": [id_, "StreamArn"]}
+    assert found["StartingPosition"] == "TRIM_HORIZON"
+    assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+    patterns = [json.loads(each["Pattern"]) for each in found["FilterCriteria"]["Filters"]]
+    assert patterns == list(schema.STREAM_FILTERS)
+
+
+def test_an_outage_of_hours_loses_nothing(every: Synthesis) -> None:
+    """A batch is repeated, halved each time, until the stream itself is about to forget it; then an alarm tells."""
+    found = mapping(every)
+    assert found["MaximumRetryAttempts"] == -1
+    assert 22 * HOUR < found["MaximumRecordAgeInSeconds"] < 24 * HOUR
+    assert found["BisectBatchOnFunctionError"] is True
+    lost = referred(found["DestinationConfig"]["OnFailure"]["Destination"])
+    assert every.properties("AWS::SQS::Queue")[lost]["MessageRetentionPeriod"] == 14 * 24 * HOUR
+    (dimension,) = alarm_named(every, "ChangesLost")["Dimensions"]
+    assert referred(dimension["Value"]) == lost
+
+
+def test_a_batch_fits_into_an_invocation(every: Synthesis) -> None:
+    """Lambda hands over six megabytes: two images of a kilobyte or two each, with Base64, for each change."""
+    found = mapping(every)
+    assert found["BatchSize"] * 6_000 <= 6_000_000
+    assert 0 <= found["MaximumBatchingWindowInSeconds"] <= 300
+    assert 1 <= found["ParallelizationFactor"] <= 10
+
+
+def test_the_function_may_read_the_stream_and_place_no_task(every: Synthesis) -> None:
+    """It is given what Lambda needs to read; no queue of work is within its reach."""
+    of = policies(every)["broadcast"]
+    assert all(of[action] == [grants.STREAM] for action in grants.STREAMING)
+    assert of["sqs:SendMessage"] == [grants.queue("lost")]

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.errors import Unavailable
+from duetime.services.broadcast.broadcaster import BatchNotCounted, Broadcaster
+from tests.fakes.telemetry import FakeTelemetry
+
+if TYPE_CHECKING:
+    from duetime.domain.changes.changes import TaskSnapshot
+
+ONE: Change[TaskSnapshot] = Change("1", 0, None, None)
+BATCH = ChangeBatch((ONE,))
+
+
+@dataclass
+class Consumer:
+    """Keeps what it is told, or fails."""
+
+    name: str
+    error: Exception | None = None
+    told: list[ChangeBatch] = field(default_factory=list)
+
+    def consume(self, changes: ChangeBatch) -> None:
+        """Take a batch."""
+        if self.error is not None:
+            raise self.error
+        self.told.append(changes)
+
+
+@pytest.mark.parametrize("error", [ValueError("a defect"), Unavailable("throttled"), RecursionError()])
+def test_a_consumer_that_fails_keeps_nobody_waiting(error: Exception) -> None:
+    """The others are told, the batch is done, and the failure is counted under the consumer's name."""
+    before, broken, after, exact = Consumer("before"), Consumer("push", error), Consumer("after"), Consumer("summary")
+    telemetry = FakeTelemetry()
+    Broadcaster([exact], [before, broken, after], telemetry).broadcast(BATCH)
+    assert [each.told for each in (before, after, exact)] == [[BATCH]] * 3
+    assert telemetry.counts == {"broadcast_failures": 1}
+
+
+def test_a_figure_that_must_be_right_has_the_batch_delivered_again() -> None:
+    """Everybody else is told first: what is exact may be repeated for hours."""
+    push, broken, exact = Consumer("push"), Consumer("summary", Unavailable("throttled")), Consumer("archive")
+    with pytest.raises(BatchNotCounted, match="summary"):
+        Broadcaster([broken, exact], [push], FakeTelemetry()).broadcast(BATCH)
+    assert push.told == exact.told == [BATCH]
+
+
+def test_an_empty_batch_bothers_nobody() -> None:
+    """A batch of nothing but poison is done."""
+    broken = Consumer("summary", ValueError("a defect"))
+    Broadcaster([broken], [], FakeTelemetry()).broadcast(ChangeBatch())
