@@ -12,6 +12,7 @@ from duetime_client.authentication import OWNER_HEADER
 from duetime_client.calendars import Calendars
 from duetime_client.dead_letters import DeadLetters
 from duetime_client.leases import Leases
+from duetime_client.live_updates import LiveUpdates
 from duetime_client.lock_admin import Locks
 from duetime_client.polling import pause_after, utc_now
 from duetime_client.responses import batch_results, page_of, task_of
@@ -37,7 +38,7 @@ MAX_BATCH = 100
 """The API takes this many tasks in one request."""
 
 
-class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies):
+class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies, LiveUpdates):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
 
     def __init__(

@@ -81,7 +81,9 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         ),
         (_ANYTHING, {}),
     ),
-    **dict.fromkeys(("list_bulk_operations", "list_calendars", "list_locks", "list_switches"), ((), {})),
+    **dict.fromkeys(
+        ("create_watch_ticket", "list_bulk_operations", "list_calendars", "list_locks", "list_switches"), ((), {})
+    ),
 }
 """Each method that sends a request, with arguments that use all that it can send."""
 COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology"}

@@ -254,6 +254,7 @@ def _topologies(account: Recorder) -> None:
 def _service(account: Recorder) -> None:
     account.ask("GET", "/v1")
     account.ask("GET", "/v1/health")
+    account.ask("POST", "/v1/watch-tickets")
 
 
 def _refusals(account: Recorder) -> None:

@@ -16,6 +16,7 @@ from duetime.composition.schedule_requests import ScheduleRequestServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
+from duetime.composition.watch_tickets import WatchTicketServices
 
 if TYPE_CHECKING:
     from duetime.ports.tasks import ContentStore
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from duetime.services.tasks.update import TaskUpdater
     from duetime.services.tasks.wait import OutcomeWaiter
     from duetime.services.topologies.service import TopologyService
+    from duetime.services.watching.tickets import WatchTickets
 
 
 def composed() -> ApiServices:
@@ -153,3 +155,8 @@ class ApiServices(Part):
     def topology_service(self) -> TopologyService:
         """Accepts, shows and controls topologies."""
         return self.part(TopologyServices).service
+
+    @property
+    def watch_tickets(self) -> WatchTickets:
+        """Issues tickets for WebSocket connections."""
+        return self.part(WatchTicketServices).tickets

@@ -1,0 +1,57 @@
+"""How soon a client that watches knows of a change: on a local stack, from the API's response to the message.
+
+`python -m bench.live_updates [changes]`. Not asserted anywhere.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from statistics import quantiles
+from threading import Thread
+
+from rich.console import Console
+
+from duetime_client import Client
+from duetime_client.live_connection import WebSocketConnection
+from local import stack
+from local.terminal import Display
+
+CHANGES = 200
+_PACE = 0.1
+_PATIENCE = 20.0
+
+
+def main(changes: int) -> None:
+    """Change tasks one after the other, and print how long each change took to arrive."""
+    with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
+        ticket = client.create_watch_ticket()
+        with WebSocketConnection(ticket.address) as connection:
+            connection.send({"do": "subscribe", "ref": "1", "topic": "mine"})
+            arrived: dict[str, float] = {}
+            answered: dict[str, float] = {}
+            listener = Thread(target=_listen, args=(connection, arrived, changes), daemon=True)
+            listener.start()
+            for _ in range(changes):
+                task = client.create_task("duetime.probe", delay_seconds=7200)
+                answered[task.id] = time.monotonic()
+                time.sleep(_PACE)
+            listener.join(_PATIENCE)
+    waits = sorted(1000 * (arrived[id_] - answered[id_]) for id_ in answered.keys() & arrived.keys())
+    cuts = quantiles(waits, n=100)
+    sys.stdout.write(
+        f"{len(waits)} of {changes} changes arrived; p50 {cuts[49]:.0f} ms, p99 {cuts[98]:.0f} ms,"
+        f" most {waits[-1]:.0f} ms\n"
+    )
+
+
+def _listen(connection: WebSocketConnection, arrived: dict[str, float], changes: int) -> None:
+    end = time.monotonic() + changes * (_PACE + 0.2) + _PATIENCE
+    while len(arrived) < changes and time.monotonic() < end:
+        frame = connection.receive(timeout=1.0) or {}
+        for change in frame.get("changes", ()):
+            arrived.setdefault(change["id"], time.monotonic())
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else CHANGES)
