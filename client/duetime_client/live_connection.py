@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, Protocol, Self
 
 from duetime_client.errors import Unreachable
@@ -66,8 +67,11 @@ class WebSocketConnection:
             raise WebSocketMissing from error
         self._url = url.partition("?")[0]
         self._failures = (WebSocketException, OSError, EOFError)
+        self._closing = ExitStack()
         try:
-            self._socket = connect(url, open_timeout=OPEN_SECONDS, max_size=LARGEST_MESSAGE, ping_interval=None)
+            self._socket = self._closing.enter_context(
+                connect(url, open_timeout=OPEN_SECONDS, max_size=LARGEST_MESSAGE, ping_interval=None)
+            )
         except (*self._failures, TimeoutError) as error:
             raise self._lost(error) from error
 
@@ -97,7 +101,7 @@ class WebSocketConnection:
 
     def close(self) -> None:
         """Close it."""
-        self._socket.close()
+        self._closing.close()
 
     def _lost(self, error: Exception) -> Unreachable:
         return Unreachable(self._url, str(error) or type(error).__name__, sent=True)

@@ -86,7 +86,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     ),
 }
 """Each method that sends a request, with arguments that use all that it can send."""
-COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology"}
+COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology", "watch"}
 """Methods that send nothing, or do it through the others."""
 NAMED_OTHERWISE = {
     "listTasks": {"list_tasks", "list_dead_letters"},

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
+from duetime.contract.watching import asyncapi
 from duetime.contract.watching.encoding import JsonEncoder
 from duetime.contract.watching.messages import MessageRefused, Ping, Subscribe, Unsubscribe, read_message
 from duetime.domain.errors import Unavailable
@@ -130,3 +132,27 @@ def test_no_payload_or_result_is_told() -> None:
     assert entry["item"]["name"] == "n"
     assert not {"payload", "result", "target", "callback_url", "owner"} & entry["item"].keys()
     assert "backup" not in frame
+
+
+def test_every_message_is_as_the_asyncapi_document_says() -> None:
+    """What is sent validates against the document's schemas, and so does what is read."""
+    described = asyncapi.document()
+
+    def check(model: str, text: str) -> None:
+        schema = {"$ref": f"#/components/schemas/{model}", "components": described["components"]}
+        Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(json.loads(text))
+
+    task = Notice(write(1, 2), ("1",), ("2",))
+    deleted = Notice(change(snapshot(1, 2), None), (), ("2",))
+    (frame,) = ENCODER.changes([task, deleted])
+    check("ChangeFrame", frame)
+    check("SnapshotFrame", ENCODER.snapshot("1", snapshot(1, 1)))
+    check("SnapshotFrame", ENCODER.snapshot("1", None))
+    check("StaleFrame", ENCODER.stale(["1"]))
+    check("PongFrame", ENCODER.pong(None))
+    check("UnsubscribedFrame", ENCODER.unsubscribed("1"))
+    check("ErrorFrame", ENCODER.error("1", Unavailable("throttled")))
+    check("SubscribeMessage", subscribe(filter={"state": "failed", "tags": {"a": "b"}}))
+    check("PingMessage", '{"do":"ping"}')
+    for message in described["channels"]["live"]["messages"].values():
+        assert message["$ref"].rpartition("/")[2] in described["components"]["messages"]

@@ -16,6 +16,7 @@ from duetime_client.commands import (
     tasks,
     topologies,
     verify,
+    watch,
     worker,
 )
 from duetime_client.commands.option_bundles import CommandGroup
@@ -38,6 +39,7 @@ app.add_typer(switches.app, name="switches")
 app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
 app.command("verify")(verify.verify)
+app.command("watch")(watch.watch)
 
 
 def show_version(*, requested: bool) -> None:
