@@ -7,12 +7,14 @@ With `--check`, nothing is written: pages that differ from the code are named.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docs.sections import api, limits, metrics, settings, states
+from duetime.contract.watching import asyncapi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +45,12 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "problems": api.problem_table,
 }
 """What can be generated, by the name that a marker gives."""
+
+
+FILES: Mapping[Path, Callable[[], str]] = {
+    REFERENCE / "asyncapi.json": lambda: f"{json.dumps(asyncapi.document(), indent=1, ensure_ascii=False)}\n",
+}
+"""Whole files that are generated."""
 
 
 class SectionUnknown(LookupError):
@@ -82,6 +90,13 @@ def main() -> int:
     for path in sorted(REFERENCE.glob("*.md")):
         page = path.read_text(encoding="utf-8")
         if (new := filled(page)) != page:
+            differing += 1
+            sys.stdout.write(f"{'differs' if is_check else 'written'}: {path.name}\n")
+            if not is_check:
+                path.write_text(new, encoding="utf-8")
+    for path, text in FILES.items():
+        new = text()
+        if not path.exists() or path.read_text(encoding="utf-8") != new:
             differing += 1
             sys.stdout.write(f"{'differs' if is_check else 'written'}: {path.name}\n")
             if not is_check:

@@ -63,6 +63,8 @@ class FunctionName(StrEnum):
     """Does the states of the state machine that runs topologies."""
     BULK = "bulk"
     """Carries out what concerns many tasks: cancels by a filter, pauses of large topologies."""
+    WATCH = "watch"
+    """Takes the events of the WebSocket API: connections of those who watch, and what they subscribe to."""
     BROADCAST = "broadcast"
     """Reads the table's stream, and tells others of the changes."""
     EGRESS = "egress"
@@ -93,6 +95,8 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # As long as Lambda allows: what is slow on purpose goes on for hours, in one invocation after the other.
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
+    # The WebSocket API itself gives up after 29 seconds.
+    FunctionName.WATCH: FunctionSize(memory_mb=512, timeout_seconds=29),
     # As long as a batch of changes may take to be told; the next one of the same shard waits for it.
     FunctionName.BROADCAST: FunctionSize(memory_mb=512, timeout_seconds=60),
     # It waits; but ten handshakes at once should not take their time from the endpoints.
@@ -101,7 +105,7 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
 """Size of each function, where an environment does not say otherwise."""
 
 
-_SELDOM = {FunctionName.BULK: 10, FunctionName.DEADLETTER: 10, FunctionName.BROADCAST: 10}
+_SELDOM = {FunctionName.BULK: 10, FunctionName.DEADLETTER: 10, FunctionName.BROADCAST: 10, FunctionName.WATCH: 10}
 """Concurrency for functions that are seldom invoked, where nothing is reserved for them."""
 
 CLOUD = Target.of_lambda("3.14", "arm64")
@@ -314,7 +318,7 @@ _PROD = Environment(
     name="prod",
     # With what is reserved, all of the 1 000 that an account has at first (Source: AWS Lambda quotas). An account whose
     # limit was raised can have more of everything.
-    concurrency={Priority.HIGH: 190, Priority.NORMAL: 190, Priority.LOW: 40},
+    concurrency={Priority.HIGH: 185, Priority.NORMAL: 185, Priority.LOW: 40},
     reserved={
         FunctionName.TRIGGER: 20,
         FunctionName.API: 150,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from infra.queues import Queues
     from infra.signing_secret import Signing
     from infra.tasks_table import Tables
+    from infra.websocket_api import WebSocketApi
 
 ROOT = Path(__file__).parent.parent
 BATCH_SIZE = 10
@@ -58,12 +59,20 @@ class Functions(Construct):
     """Each function is given the variables it reads and the actions it calls: no more."""
 
     def __init__(
-        self, scope: Construct, id_: str, *, environment: Environment, layers: LayerVersions, stores: Stores
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        environment: Environment,
+        layers: LayerVersions,
+        stores: Stores,
+        live: WebSocketApi,
     ) -> None:
         super().__init__(scope, id_)
         self._environment = environment
         self._layers = layers
         self._stores = stores
+        self._live = live
         self.egress = self._egress()
         self.bulk = self._bulk()
         self.api = self._api()
@@ -74,6 +83,7 @@ class Functions(Construct):
         self.deadletter = self._deadletter()
         self.intake = self._intake(stores.intake) if stores.intake else None
         self.broadcast = self._broadcast()
+        self.watch = self._watch()
         self.stream = TableStream(
             self, "Stream", environment=environment, tables=stores.tables, function=self.broadcast
         )
@@ -94,6 +104,7 @@ class Functions(Construct):
                 Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 Variable.HANDLER_TYPES: self._layers.types_module,
+                Variable.WATCH_URL: self._live.url,
                 **self._callable,
             },
         )
@@ -227,13 +238,29 @@ class Functions(Construct):
 
     def _broadcast(self) -> LambdaFunction:
         """What reads the table's stream: it can place no task, and no task waits for it."""
-        settings, tasks = self._environment, self._stores.tables.tasks
-        variables = {Variable.TABLE: tasks.table_name, Variable.SUMMARY_SPREAD: str(settings.summary_spread)}
-        function = LambdaFunction(
-            self, FunctionName.BROADCAST, environment=settings, layers=self._layers, variables=variables
-        )
-        if settings.summary_spread:
+        spread, tasks = self._environment.summary_spread, self._stores.tables.tasks
+        function = self._live_function(FunctionName.BROADCAST, {Variable.SUMMARY_SPREAD: str(spread)})
+        function.allow(["dynamodb:Query", *DELETE], [tasks.table_arn])
+        if spread:
             function.allow(WRITE, [tasks.table_arn])
+        return function
+
+    def _watch(self) -> LambdaFunction:
+        """What clients that watch speak with."""
+        function = self._live_function(FunctionName.WATCH)
+        function.allow([*WRITE, "dynamodb:Query", *DELETE], [self._stores.tables.tasks.table_arn])
+        self._live.serve(function)
+        return function
+
+    def _live_function(self, name: FunctionName, more: Mapping[Variable, str] | None = None) -> LambdaFunction:
+        """A function that places no tasks, and writes to the connections of clients."""
+        variables = {
+            Variable.TABLE: self._stores.tables.tasks.table_name,
+            Variable.WATCH_URL: self._live.url,
+            **(more or {}),
+        }
+        function = LambdaFunction(self, name, environment=self._environment, layers=self._layers, variables=variables)
+        self._live.grant_sending(function)
         return function
 
     def _egress(self) -> LambdaFunction:
@@ -269,6 +296,7 @@ class Functions(Construct):
             (FunctionName.DEADLETTER, self.deadletter),
             (FunctionName.BULK, self.bulk),
             (FunctionName.BROADCAST, self.broadcast),
+            (FunctionName.WATCH, self.watch),
             (FunctionName.EGRESS, self.egress),
             *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
         ]

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 FUNCTIONS = Path(__file__).parent.parent / "functions"
 _OUTSIDE_LOOPS = frozenset(
-    {FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.BULK, FunctionName.BROADCAST}
+    {
+        FunctionName.API,
+        FunctionName.EGRESS,
+        FunctionName.TOPOLOGY,
+        FunctionName.BULK,
+        FunctionName.BROADCAST,
+        FunctionName.WATCH,
+    }
 )
 """Functions that no queue wakes."""
 

@@ -18,6 +18,7 @@ from infra.queues import Queues
 from infra.signing_secret import Signing
 from infra.tasks_table import Tables
 from infra.trigger_schedule import TriggerSchedule
+from infra.websocket_api import WebSocketApi
 
 if TYPE_CHECKING:
     from constructs import Construct
@@ -38,7 +39,8 @@ class DuetimeStack(Stack):
         signing = Signing(self, "Signing", environment=environment)
         intake = Intake(self, "Intake", environment=environment) if environment.intake_owner else None
         stores = Stores(tables, content, queues, signing, intake)
-        functions = Functions(self, "Functions", environment=environment, layers=versions, stores=stores)
+        live = WebSocketApi(self, "Live", environment=environment)
+        functions = Functions(self, "Functions", environment=environment, layers=versions, stores=stores, live=live)
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
         names = MetricNames(environment, stores=stores, functions=functions, http=http)
@@ -51,6 +53,7 @@ class DuetimeStack(Stack):
             {
                 "ApiUrl": http.api.api_endpoint,
                 "ApiId": http.api.api_id,
+                "LiveUrl": live.url,
                 "TableName": tables.tasks.table_name,
                 "BucketName": content.bucket.bucket_name,
                 "DeadLetterQueueUrl": queues.dead_letters.queue_url,

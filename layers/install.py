@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
     from layers.target import Target
 
-AWS_SERVICES = frozenset({"dynamodb", "events", "lambda", "s3", "secretsmanager", "sns", "sqs", "stepfunctions", "sts"})
+AWS_SERVICES = frozenset(
+    {
+        *("apigatewaymanagementapi", "dynamodb", "events", "lambda"),
+        *("s3", "secretsmanager", "sns", "sqs", "stepfunctions", "sts"),
+    }
+)
 """The services whose models our own layer keeps (`sts` for roles); all others would double its size.
 
 A handlers' layer that lists `boto3` in its requirements brings the whole of it, at the same version.

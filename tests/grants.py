@@ -32,6 +32,8 @@ TABLE: str = f"arn:aws:dynamodb:{PLACE}:table/tasks"
 BUCKET: str = "arn:aws:s3:::contents"
 MACHINE: str = f"arn:aws:states:{PLACE}:stateMachine:topologies"
 SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
+LIVE_API: str = "live-updates"
+CONNECTIONS: str = f"arn:aws:execute-api:{PLACE}:{LIVE_API}/live/POST/@connections"
 POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does with a function's role to the queues that invoke it (Source: AWS Lambda Developer Guide, SQS)."""
 POLLED = ("worker", "deadletter", "intake")
@@ -174,6 +176,8 @@ def needed(
             yield "lambda:InvokeFunction", _function_arn(environ, request["FunctionName"])
         case "states" | "stepfunctions":
             yield f"states:{action}", _states_arn(environ, request)
+        case "apigatewaymanagementapi":
+            yield "execute-api:ManageConnections", f"{CONNECTIONS}/{request['ConnectionId']}"
         case "secretsmanager":
             yield f"secretsmanager:{action}", SECRET
 

@@ -72,6 +72,11 @@ SUMMARY_STEPS = Rule(
     "the last moment at which the stream may tell of the write again: it forgets after a day",
     "test_a_counted_step_is_remembered_for_longer_than_the_stream",
 )
+WATCH_TICKET = Rule("the time for which it can be used", "test_a_ticket_is_kept_for_as_long_as_it_can_be_used")
+WATCH_CONNECTION = Rule(
+    "the longest time for which the gateway keeps a connection open",
+    "test_a_connection_is_kept_for_longer_than_it_can_be_open",
+)
 
 WRITERS: dict[str, Rule] = {
     "adapters/content_store.py:SplitContentStore._expire_item": CONTENT,
@@ -97,6 +102,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.save": TOPOLOGY,
     "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
+    "adapters/dynamodb/watching.py:_expiring": WATCH_CONNECTION,
 }
 """The functions of the adapters that write the attribute; an empty name is the module itself."""
 
@@ -105,6 +111,8 @@ DECIDERS: dict[str, Rule] = {
     "domain/locks.py:Lock.expires_at": LOCK,
     "domain/locks.py:Lock.renewal_expires_at": LOCK,
     "domain/topologies/run_state.py:status_of": NODE,
+    "domain/watching/subscriptions.py:Connection.opened": WATCH_CONNECTION,
+    "domain/watching/subscriptions.py:Ticket.issued": WATCH_TICKET,
     "services/worker/circuit_breaker.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,
     "services/bulk/filter_actions.py:BulkRequests._remembered": KEY,

@@ -13,6 +13,8 @@ from duetime_client.calendars import Calendars
 from duetime_client.dead_letters import DeadLetters
 from duetime_client.explanations import Explanations
 from duetime_client.leases import Leases
+from duetime_client.live_connection import WebSocketConnection
+from duetime_client.live_updates import MINE, LiveUpdates, new_ticket, read_subject
 from duetime_client.lock_admin import Locks
 from duetime_client.polling import pause_after, utc_now
 from duetime_client.responses import batch_results, page_of, task_of
@@ -23,6 +25,7 @@ from duetime_client.task_control import TASKS, TaskControl, path_of, reason_body
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.topology_runs import Topologies
 from duetime_client.transport import IDEMPOTENCY_KEY, Transport
+from duetime_client.watching import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,8 +35,10 @@ if TYPE_CHECKING:
     import httpx
 
     from duetime_client.errors import ApiError
+    from duetime_client.live_connection import Connect, LiveConnection
     from duetime_client.retries import Retries
     from duetime_client.task import Task
+    from duetime_client.watching import Change
 
 MAX_BATCH = 100
 """The API takes this many tasks in one request."""
@@ -50,10 +55,11 @@ class Client(
     Leases,
     Topologies,
     Summaries,
+    LiveUpdates,
 ):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange
         self,
         url: str,
         *,
@@ -63,6 +69,7 @@ class Client(
         sleep: Callable[[float], object] = time.sleep,
         random_source: Callable[[], float] = random.random,
         now: Callable[[], datetime] = utc_now,
+        connect: Connect = WebSocketConnection,
     ) -> None:
         headers = {OWNER_HEADER: owner} if owner else {}
         self._transport = Transport(
@@ -70,6 +77,8 @@ class Client(
         )
         self._sleep = sleep
         self._now = now
+        self._random = random_source
+        self._connect = connect
 
     def __enter__(self) -> Self:
         return self
@@ -171,6 +180,28 @@ class Client(
         """
         headers = {"If-Match": if_match} if if_match else {}
         self._transport.request("DELETE", path_of(task_id), headers=headers)
+
+    def watch(self, topic: str = MINE, /, **filters: Unpack[TaskFilter]) -> Iterator[Change]:
+        """Changes as they happen, over a WebSocket: of `task:ID`, `topology:ID`, `schedule:NAME`, or of all tasks.
+
+        Filters go with `mine`, all tasks of the caller, of which only changes from now on are told. A task or topology
+        is told of at once, and to its end. Lost connections are opened again; without the package `websockets`
+        (`duetime-client[live]`), or where a WebSocket cannot be opened, the API is polled.
+        """
+
+        def connected() -> LiveConnection:
+            return self._connect(new_ticket(self).address)
+
+        subscription = {"filter": body_of(filters)} if filters else {}
+        return Watch(
+            topic=topic,
+            subscription=subscription,
+            open=connected,
+            read=lambda: read_subject(self, topic, filters),
+            sleep=self._sleep,
+            now=self._now,
+            jitter=self._random,
+        ).changes()
 
     def follow_task(self, task_id: str) -> Iterator[Task]:
         """The task as it is now, and again each time it is polled, until its outcome is known."""

@@ -26,6 +26,7 @@ from . import (  # noqa: F401 - importing them binds their handlers
     task_control,
     tasks,
     topologies,
+    watch_tickets,
 )
 from .responses import delivered, problem_response, unless_known
 from .routing import require_all_bound, respond

@@ -4,7 +4,8 @@ After the deploy (`complete_deployment`), because its CloudFormation accepts the
 
 * time to live and point-in-time recovery of a table;
 * `ReservedConcurrentExecutions` and `RecursiveLoop` of a function;
-* the CORS settings of an HTTP API, which it keeps under names that it does not look for.
+* the CORS settings of an HTTP API, which it keeps under names that it does not look for;
+* the URL of the WebSocket API in the functions' environment, which names a host that only AWS has.
 
 After the deploy, too, because every invocation at once is a process of its own, of 110 MB and a second of a core:
 
@@ -56,6 +57,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from duetime.settings import Variable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -73,11 +76,32 @@ def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physica
         complete = _COMPLETIONS.get(resource["Type"])
         if complete is not None:
             complete(emulator, physical_ids[logical_id], resource.get("Properties", {}))
+    _complete_watch_url(emulator, template, physical_ids)
 
 
 def api_url(emulator: Emulator, api_id: str) -> str:
     """Return the address under which an HTTP API with a `$default` stage answers."""
     return f"{emulator.endpoint_url}/_aws/execute-api/{api_id}"
+
+
+def _complete_watch_url(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
+    """Tell the functions where WebSocket connections are opened, and written to, on this machine."""
+    resources = template["Resources"]
+    stages = [
+        (physical_ids[body["Properties"]["ApiId"]["Ref"]], body["Properties"]["StageName"])
+        for body in resources.values()
+        if body["Type"] == "AWS::ApiGatewayV2::Stage" and body["Properties"]["StageName"] != "$default"
+    ]
+    functions = emulator.client("lambda")
+    for logical_id, body in resources.items():
+        told = body.get("Properties", {}).get("Environment", {}).get("Variables", {})
+        if body["Type"] != "AWS::Lambda::Function" or Variable.WATCH_URL.value not in told:
+            continue
+        ((api_id, stage),) = stages
+        name = physical_ids[logical_id]
+        variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+        variables[Variable.WATCH_URL.value] = f"ws{api_url(emulator, api_id).removeprefix('http')}/{stage}"
+        functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
 
 
 def _complete_table(emulator: Emulator, name: str, properties: Properties) -> None:

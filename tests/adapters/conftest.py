@@ -22,6 +22,7 @@ from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime.adapters.dynamodb.watching import DynamoWatchStore
 from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.receivers import Receiver, SqsReceiver
 from tests.clocks import NOW
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore
+    from duetime.ports.watching import WatchStore
     from local.emulator import Emulator
 
 IMPLEMENTATIONS = ["fake", "moto", pytest.param("engine", marks=pytest.mark.engine)]
@@ -176,3 +178,10 @@ def receiver(request: pytest.FixtureRequest) -> Receiver:
 def metered_table(engine_cloud: Cloud) -> tuple[Cloud, str]:
     """A fresh table of the engine, which meters rightly."""
     return engine_cloud, engine_cloud.table()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def watch_store(request: pytest.FixtureRequest) -> WatchStore:
+    """An empty store of live updates."""
+    cloud = cloud_of(request)
+    return DynamoWatchStore(cloud.dynamodb, cloud.table())

@@ -88,10 +88,13 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         ),
         (_ANYTHING, {"reason": "why"}),
     ),
-    **dict.fromkeys(("list_bulk_operations", "list_calendars", "list_locks", "list_switches", "get_summary"), ((), {})),
+    **dict.fromkeys(
+        ("create_watch_ticket", "get_summary", "list_bulk_operations", "list_calendars", "list_locks", "list_switches"),
+        ((), {}),
+    ),
 }
 """Each method that sends a request, with arguments that use all that it can send."""
-COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology"}
+COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology", "watch"}
 """Methods that send nothing, or do it through the others."""
 NAMED_OTHERWISE = {
     "listTasks": {"list_tasks", "list_dead_letters"},

@@ -8,6 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from tests import grants
+from tests.fakes.connections import FakeConnections
 from tests.fakes.dynamodb import FakeDynamoDB, FakePaginator
 from tests.fakes.errors import Exceptions
 from tests.fakes.s3 import FakeS3
@@ -50,7 +51,7 @@ class FakeClient:
 
 
 class FakeSession:
-    """Stands in for `boto3.Session`: one account with DynamoDB, SQS, S3 and Secrets Manager.
+    """Stands in for `boto3.Session`: one account with DynamoDB, SQS, S3, Secrets Manager and WebSocket connections.
 
     `tests/adapters/test_fakes.py` proves that the fakes answer as the embedded engine does, and the suites of the
     stores make every call of theirs through boto3.
@@ -63,11 +64,13 @@ class FakeSession:
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
         self.dynamodb, self.sqs, self.s3 = FakeDynamoDB(now), FakeSQS(now), FakeS3()
         self.secrets = FakeSecrets()
+        self.connections = FakeConnections()
         self._services: dict[str, Any] = {
             "dynamodb": self.dynamodb,
             "sqs": self.sqs,
             "s3": self.s3,
             "secretsmanager": self.secrets,
+            "apigatewaymanagementapi": self.connections,
         }
         self.heard: Callable[[str, dict[str, Any]], None] = lambda _operation, _request: None
         self.lock = RLock()

@@ -71,6 +71,7 @@ class Stack:
             Variable.AUTHENTICATION: "none",
             **{variable: self.queues[priority] for priority, variable in QUEUE_VARIABLES.items()},
             Variable.SHARDS: "4",
+            Variable.WATCH_URL: "wss://live.example.org/live",
             **(settings or {}),
         }
         composition.use(

@@ -15,7 +15,8 @@ BUDGET = {
     "topology": (183, 206),
     "bulk": (190, 206),
     "deadletter": (136, 206),
-    "broadcast": (84, 206),
+    "broadcast": (100, 206),
+    "watch": (142, 254),
     "egress": (40, 208),
     "intake": (180, 254),
 }

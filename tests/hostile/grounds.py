@@ -67,6 +67,7 @@ class InProcess:
             Variable.BUCKET: BUCKET,
             Variable.AUTHENTICATION: "none",
             Variable.OPERATORS: "local",
+            Variable.WATCH_URL: "wss://live.example.org/live",
             Variable.PULLED_QUEUES: json.dumps({PULLED: self._queue(PULLED)}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),
             # Where the good requests lead; nobody listens there.

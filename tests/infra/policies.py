@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.settings import QUEUE_VARIABLES, Variable
 from infra.environments import environment_named
-from tests.grants import BUCKET, MACHINE, SECRET, STREAM, TABLE, function, queue
+from tests.grants import BUCKET, LIVE_API, MACHINE, SECRET, STREAM, TABLE, function, queue
 from tests.infra.synthesis import Synthesis, as_list, empty_layers, referred
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def _arns(synthesis: Synthesis) -> dict[str, str]:
     found |= {
         id_: function(synthesis.function_named({"Ref": id_})) for id_ in synthesis.of_type("AWS::Lambda::Function")
     }
+    # A grant names the API by its id, the only one that does.
+    found |= dict.fromkeys(synthesis.of_type("AWS::ApiGatewayV2::Api"), LIVE_API)
     return found | {id_: queue(name) for id_, name in _queues(synthesis).items()}
 
 

@@ -16,6 +16,7 @@ from duetime.composition.http import HttpServices
 from duetime.composition.intake import IntakeServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.trigger import TriggerServices
+from duetime.composition.watching import WatchServices
 from duetime.composition.worker import WorkerServices
 from duetime.settings import Variable
 from infra.environments import FunctionName
@@ -43,11 +44,12 @@ EVERYWHERE = {
     Variable.METRIC_OWNERS,
     Variable.METRIC_TYPES,
 }
+LIVE = {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL, Variable.TABLE, Variable.WATCH_URL}
 USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES}
-    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD},
+    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL},
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
@@ -56,8 +58,8 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
-    "broadcast": {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL}
-    | {Variable.TABLE, Variable.SUMMARY_SPREAD},
+    "broadcast": LIVE | {Variable.SUMMARY_SPREAD},
+    "watch": LIVE,
     "egress": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,
@@ -108,6 +110,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "bulk": {BulkExecutorServices: ("executor",)},
     "deadletter": {DeadLetterServices: ("dead_letters",), CoreServices: ("queues",)},
     "broadcast": {BroadcastServices: ("broadcaster",)},
+    "watch": {WatchServices: ("connections", "sender", "encoder")},
     "egress": {HttpServices: ("egress",)},
     "intake": {IntakeServices: ("event_tasks",)},
 }
@@ -149,7 +152,7 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
     """Each declared type has a queue of its own, and only the API is told who may pull it."""
     functions = every.functions()
     pulled = every.environment.pulled_types
-    for name in functions.keys() - {"egress", "broadcast"}:
+    for name in functions.keys() - {"egress", "broadcast", "watch"}:
         urls = json.loads(filled(functions[name]["Environment"]["Variables"][Variable.PULLED_QUEUES.value]))
         assert urls.keys() == pulled.keys()
     told = json.loads(functions["api"]["Environment"]["Variables"][Variable.PULLERS.value])

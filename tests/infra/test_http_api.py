@@ -9,7 +9,7 @@ import pytest
 from duetime.contract.http.routes import OPERATIONS
 from duetime.settings import Authentication, Variable
 from infra.environments import UnsafeEnvironment, environment_named
-from tests.infra.synthesis import Synthesis
+from tests.infra.synthesis import Properties, Synthesis
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +21,15 @@ MAIN = "ANY /v1/{proxy+}"
 ORIGINS = ("https://console.example.org", "https://console.example.org:8443")
 
 
+def of_http_api(synthesis: Synthesis, kind: str) -> list[Properties]:
+    """The properties of the HTTP API's own resources of a kind: there is a WebSocket API besides."""
+    found = synthesis.properties(f"AWS::ApiGatewayV2::{kind}").items()
+    return [properties for id_, properties in found if id_.startswith("HttpApi")]
+
+
 def routes_of(synthesis: Synthesis) -> dict[str, str]:
     """What each route asks for, by its key."""
-    routes = synthesis.properties("AWS::ApiGatewayV2::Route").values()
+    routes = of_http_api(synthesis, "Route")
     return {route["RouteKey"]: route["AuthorizationType"] for route in routes}
 
 
@@ -48,14 +54,14 @@ def test_local_api_is_open(every: Synthesis) -> None:
 
 def test_no_origin_is_allowed_unless_it_is_listed(cloud: Synthesis) -> None:
     """An environment without a list has no CORS at all."""
-    (api,) = cloud.properties("AWS::ApiGatewayV2::Api").values()
+    (api,) = of_http_api(cloud, "Api")
     assert "CorsConfiguration" not in api
 
 
 def test_listed_origins_may_call_from_a_browser(layers: Layers, tmp_path: Path) -> None:
     """Preflights of the listed origins are answered, without credentials, and scripts may read our headers."""
     synthesis = Synthesis(replace(environment_named("prod"), cors_origins=ORIGINS), layers, tmp_path)
-    (api,) = synthesis.properties("AWS::ApiGatewayV2::Api").values()
+    (api,) = of_http_api(synthesis, "Api")
     cors = api["CorsConfiguration"]
     assert cors["AllowOrigins"] == list(ORIGINS)
     assert set(cors["AllowMethods"]) == {one.method for one in OPERATIONS} | {"HEAD"}
@@ -110,7 +116,7 @@ def test_tokens_need_issuer_and_audience() -> None:
 
 def test_api_is_throttled_and_logged(every: Synthesis) -> None:
     """The stage holds callers to the settings' rate, and logs each request as one JSON line."""
-    (stage,) = every.properties("AWS::ApiGatewayV2::Stage").values()
+    (stage,) = of_http_api(every, "Stage")
     assert stage["DefaultRouteSettings"] == {
         "ThrottlingRateLimit": every.environment.requests_per_second,
         "ThrottlingBurstLimit": every.environment.request_burst,
@@ -121,7 +127,7 @@ def test_api_is_throttled_and_logged(every: Synthesis) -> None:
 
 def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
     """One route takes every path under /v1 with every method, so that the function's own routes are the API."""
-    (integration,) = every.properties("AWS::ApiGatewayV2::Integration").values()
+    (integration,) = of_http_api(every, "Integration")
     assert MAIN in routes_of(every)
     assert every.function_named(integration["IntegrationUri"]) == "api"
     assert integration["PayloadFormatVersion"] == "2.0"

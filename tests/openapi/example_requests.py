@@ -268,6 +268,7 @@ def _service(account: Recorder) -> None:
     account.run_until(lambda: stream.is_read)
     account.run(MINUTE)
     account.ask("GET", "/v1/summary")
+    account.ask("POST", "/v1/watch-tickets")
 
 
 def _refusals(account: Recorder) -> None:

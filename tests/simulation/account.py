@@ -15,6 +15,7 @@ from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests.adapters.tables import new_table
 from tests.clocks import NOW
+from tests.fakes.connections import FakeConnections
 from tests.fakes.dynamodb import FakeDynamoDB
 from tests.fakes.errors import Exceptions
 from tests.fakes.s3 import FakeS3
@@ -45,6 +46,7 @@ TIMEOUTS = {
     "intake": 30 * SECOND,
     "bulk": 15 * MINUTE,
     "broadcast": MINUTE,
+    "watch": 29 * SECOND,
 }
 """How long an invocation of each function may take, as the settings of the deployment have it."""
 PULLED = "storm-pulled"
@@ -159,6 +161,7 @@ class Account:
         self.sqs = FakeSQS(self.time.now)
         self.sqs.pick, self.sqs.changed, self.sqs.wait = self._pick, self._changed, self._long_poll
         self.s3 = FakeS3()
+        self.connections = FakeConnections()
         self.lambdas = FakeLambda(self)
         self.states = FakeStepFunctions(self.time.now)
         self.states.forgets = self._forgets
@@ -201,6 +204,7 @@ class Account:
             Variable.INTAKE_REJECTS: rejects,
             Variable.BULK_FUNCTION: "bulk",
             Variable.SUMMARY_SPREAD: "2",
+            Variable.WATCH_URL: "wss://live.example.org/live",
             "AWS_LAMBDA_FUNCTION_NAME": "trigger",
         }
         composition.use_by_process(self._composition)

@@ -27,6 +27,7 @@ _THROTTLES = {
     "s3": "SlowDown",
     "lambda": "TooManyRequestsException",
     "states": "ThrottlingException",
+    "apigatewaymanagementapi": "LimitExceededException",
 }
 _DIES_MEANWHILE = 0.5
 """How often the sender of a call that is long under way dies before it arrives."""
@@ -53,7 +54,7 @@ class Call:
 
     Attributes:
         machine: the process; `machine.function` is the function's name.
-        service: `dynamodb`, `sqs`, `s3`, `lambda` or `states`.
+        service: `dynamodb`, `sqs`, `s3`, `lambda`, `states` or `apigatewaymanagementapi`.
         operation: boto3's name of the call.
         request: its arguments.
     """

@@ -132,6 +132,11 @@ class Clients:
         """A client of Lambda."""
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda")
 
+    def connections(self, endpoint: str) -> Any:  # noqa: ANN401 - same
+        """A client of WebSocket connections."""
+        del endpoint
+        return FaultyClient(self.machine, self.machine.account.connections, "apigatewaymanagementapi")
+
     def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
         """A client of Step Functions."""
         del region

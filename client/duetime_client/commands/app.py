@@ -18,6 +18,7 @@ from duetime_client.commands import (
     tasks,
     topologies,
     verify,
+    watch,
     why,
     worker,
 )
@@ -44,6 +45,7 @@ app.command("why")(why.why)
 app.command("logs")(logs.show_logs)
 app.command("summary")(summary.summary)
 app.command("verify")(verify.verify)
+app.command("watch")(watch.watch)
 
 
 def show_version(*, requested: bool) -> None:

@@ -43,7 +43,13 @@ def environ(session: FakeSession) -> dict[str, str]:
         variable: session.sqs.create_queue(QueueName=priority.value)["QueueUrl"]
         for priority, variable in QUEUE_VARIABLES.items()
     }
-    return {Variable.TABLE: table, Variable.BUCKET: BUCKET, Variable.AUTHENTICATION: "none", **queues}
+    return {
+        Variable.TABLE: table,
+        Variable.BUCKET: BUCKET,
+        Variable.AUTHENTICATION: "none",
+        Variable.WATCH_URL: "wss://live.example.org/live",
+        **queues,
+    }
 
 
 @pytest.fixture

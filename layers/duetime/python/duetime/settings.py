@@ -84,6 +84,8 @@ class Variable(StrEnum):
     """Owners, separated by spaces, whose tasks' failures have metrics of their own."""
     METRIC_TYPES = "DUETIME_METRIC_TYPES"
     """Types of tasks, separated by spaces, whose lateness and duration have metrics of their own."""
+    WATCH_URL = "DUETIME_WATCH_URL"
+    """URL of the WebSocket API, which clients connect to."""
     SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
     """Powertools: the service a log line belongs to."""
     METRICS_NAMESPACE = "POWERTOOLS_METRICS_NAMESPACE"
@@ -250,6 +252,16 @@ class Settings:
     def topology_machine(self) -> str:
         """ARN of the state machine that runs topologies, or the empty string."""
         return self.environ.get(Variable.TOPOLOGY_MACHINE, "")
+
+    @property
+    def watch_url(self) -> str:
+        """URL of the WebSocket API, which clients connect to."""
+        return self._required(Variable.WATCH_URL)
+
+    @property
+    def watch_endpoint(self) -> str:
+        """Where messages to the connections of the WebSocket API are posted: the same URL, over HTTP."""
+        return f"http{self.watch_url.removeprefix('ws')}"
 
     @property
     def service_name(self) -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
 
+    from duetime.adapters.web_socket import ConnectionsClient
+
 CONFIG = Config(
     connect_timeout=1,
     read_timeout=5,
@@ -40,6 +42,9 @@ CALLING_CONFIG = CONFIG.merge(
 
 ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
 """For what tasks call: only of a call that was made once does its rejection prove that nothing was done."""
+
+PUSH_CONFIG = CONFIG.merge(Config(read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}))
+"""For what nobody may wait long for: a connection that does not take a message reads again what it has missed."""
 
 _SERVER_ERROR = 500
 _THROTTLED = frozenset(
@@ -126,6 +131,13 @@ class Clients:
     def step_functions(self, region: str | None = None) -> SFNClient:
         """A client of Step Functions, in this region unless another is named."""
         return self._session.client("stepfunctions", config=_config(region), region_name=region)
+
+    def connections(self, endpoint: str) -> ConnectionsClient:
+        """A client that writes to the connections of a WebSocket API."""
+        client: ConnectionsClient = self._session.client(
+            "apigatewaymanagementapi", config=PUSH_CONFIG, endpoint_url=endpoint
+        )
+        return client
 
     def secrets(self) -> SecretsManagerClient:
         """A client of Secrets Manager."""

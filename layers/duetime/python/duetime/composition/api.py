@@ -17,6 +17,7 @@ from duetime.composition.summary import SummaryServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
+from duetime.composition.watch_tickets import WatchTicketServices
 
 if TYPE_CHECKING:
     from duetime.ports.tasks import ContentStore
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from duetime.services.tasks.update import TaskUpdater
     from duetime.services.tasks.wait import OutcomeWaiter
     from duetime.services.topologies.service import TopologyService
+    from duetime.services.watching.tickets import WatchTickets
 
 
 def composed() -> ApiServices:
@@ -172,3 +174,8 @@ class ApiServices(Part):
     def topology_service(self) -> TopologyService:
         """Accepts, shows and controls topologies."""
         return self.part(TopologyServices).service
+
+    @property
+    def watch_tickets(self) -> WatchTickets:
+        """Issues tickets for WebSocket connections."""
+        return self.part(WatchTicketServices).tickets

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.stream import changes_of
+from duetime.composition.push import PushServices
 from duetime.composition.root import Part
 from duetime.composition.summary import SummaryServices
 from duetime.services.broadcast.broadcaster import Broadcaster
@@ -36,4 +37,4 @@ class BroadcastServices(Part):
         return [SummaryCounter(self.part(SummaryServices).store, self.runtime, spread)] if spread else []
 
     def _best_effort(self) -> list[ChangeConsumer]:
-        return []
+        return [self.part(PushServices).pusher]

@@ -65,6 +65,13 @@ class TaskNotFound(RequestError):
         self.task_id = task_id
 
 
+class SubscriptionsFull(RequestError):
+    """A connection, or its owner, has as many subscriptions as may be."""
+
+    def __init__(self, whose: str, limit: int) -> None:
+        super().__init__(f"the {whose} has {limit} subscriptions already; end one first")
+
+
 class TaskDeleted(RequestError):
     """The task that a repeated request made was deleted since: it is not made again."""
 

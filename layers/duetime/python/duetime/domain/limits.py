@@ -49,6 +49,24 @@ MIN_BULK_PACE = 0.1
 MAX_BULK_PACE = 1_000
 """Fastest pace of a bulk operation, in tasks a second."""
 
+WATCH_TICKET_LIFE = 30 * SECOND
+"""How long a ticket for a WebSocket connection can be used; each opens one connection."""
+WATCH_CONNECTION_LIFE = 2 * HOUR + 10 * MINUTE
+"""How long a connection and its subscriptions are kept: longer than API Gateway keeps one open, which is two hours
+(Source: API Gateway quotas for WebSocket APIs)."""
+MAX_SUBSCRIPTIONS = 20
+"""Subscriptions of one connection."""
+MAX_OWNER_SUBSCRIPTIONS = 1_000
+"""Subscriptions of one owner, over all connections."""
+MAX_WATCH_REF_LENGTH = 64
+"""Characters of a client's own name for a subscription."""
+MAX_WATCH_MESSAGE_BYTES = 16_384
+"""Size of a message from a client, in bytes."""
+MAX_FRAME_BYTES = 32_768
+"""Size of a message to a client, in bytes: API Gateway bills each 32 KB of one (Source: API Gateway pricing)."""
+MAX_PUSHED_CHANGES = 100
+"""Changes that a connection is sent of one batch of writes; of more it is told to read again what it watches."""
+
 MAX_TYPE_LENGTH = 64
 MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128

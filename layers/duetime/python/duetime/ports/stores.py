@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore
+    from duetime.ports.watching import WatchStore
 
 
 class Stores(Protocol):
@@ -81,4 +82,9 @@ class Stores(Protocol):
     @property
     def long_polls(self) -> LongPollStore:
         """Which requests of the API wait."""
+        ...
+
+    @property
+    def watching(self) -> WatchStore:
+        """Who watches what."""
         ...

@@ -34,6 +34,7 @@ class ProblemCode(StrEnum):
     OPERATOR_REQUIRED = "operator_required"
     SWITCH_UNKNOWN = "switch_unknown"
     SWITCHES_FULL = "switches_full"
+    SUBSCRIPTIONS_FULL = "subscriptions_full"
     BULK_OPERATION_UNKNOWN = "bulk_operation_unknown"
     MOVE_REFUSED = "move_refused"
     LOCK_UNKNOWN = "lock_unknown"
@@ -111,6 +112,9 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_UNKNOWN, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
+    errors.SubscriptionsFull: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.SUBSCRIPTIONS_FULL, "There are too many subscriptions"
+    ),
     errors.BulkNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.BULK_OPERATION_UNKNOWN, "There is no such bulk operation"
     ),

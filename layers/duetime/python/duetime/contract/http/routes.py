@@ -13,11 +13,24 @@ from duetime.contract.pull import operations as leases
 from duetime.contract.schedules import operations as schedules
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.topologies import operations as topologies
+from duetime.contract.watching import operations as watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_DECLARED_IN = (tasks, explanations, bulk, locks, leases, switches, schedules, topologies, summary, health)
+_DECLARED_IN = (
+    tasks,
+    explanations,
+    bulk,
+    locks,
+    leases,
+    switches,
+    schedules,
+    topologies,
+    summary,
+    watching,
+    health,
+)
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 # Whatever a module declares is an operation of the API: none can be left out of a list of them.

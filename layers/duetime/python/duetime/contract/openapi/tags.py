@@ -20,10 +20,11 @@ TAGS: Mapping[str, str] = {
     "locks": "Named resources that only a limited number of running tasks can hold.",
     "leases": "Leases on tasks, for your own workers that pull their work.",
     "switches": "Stop or limit the dispatch of a type, of an owner or of all tasks.",
+    "live updates": "Changes of tasks and schedules as they happen, over a WebSocket.",
     "service": "The API itself: its entry point, its health and this document.",
     webhooks.TAG: "Requests that the scheduler sends to your URLs.",
 }
-_OF_ANOTHER = {"dead-letters": "tasks", "health": "service", "openapi.json": "service"}
+_OF_ANOTHER = {"dead-letters": "tasks", "watch-tickets": "live updates", "health": "service", "openapi.json": "service"}
 
 
 def tag_of(operation: Operation) -> str:

@@ -18,9 +18,8 @@ from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.contract.schedules.queries import RunListQuery
-    from duetime.domain.schedules.runs import ScheduleRun
+    from duetime.domain.schedules.runs import RunPage, ScheduleRun
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.services.schedules.runs import RunPage
 
 
 class ScheduleRunResponse(TypedDict):

@@ -74,6 +74,22 @@ class ScheduleRun:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Some of the runs, newest first.
+
+    Attributes:
+        stored: the schedule.
+        since: the first due time that was listed.
+        after: where to go on; `None` if there are no more.
+    """
+
+    stored: StoredSchedule
+    runs: Sequence[ScheduleRun]
+    since: Millis
+    after: TaskId | None
+
+
 def run_of_task(task: Task, now: Millis) -> ScheduleRun:
     """What became of an occurrence that has a task."""
     ref = task.schedule_ref

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.targets import TopologyTarget
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.changes.changes import TaskSnapshot
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.states import State
     from duetime.domain.tasks.task import Task
@@ -60,19 +59,19 @@ class TaskFilter:
     finished: Range = Range()
     is_topology: bool = False
 
-    def matches(self, task: Task) -> bool:
+    def matches(self, task: Task | TaskSnapshot) -> bool:
         """Whether a task meets every condition."""
         return (
             (not self.states or task.state in self.states)
             and self.type in (None, task.type)
             and self.name in (None, task.name)
             and all(task.tags.get(key) == value for key, value in self.tags.items())
-            and (not self.is_topology or isinstance(task.target, TopologyTarget))
+            and (not self.is_topology or task.is_topology)
             and self._matches_references(task)
             and self._matches_times(task)
         )
 
-    def _matches_references(self, task: Task) -> bool:
+    def _matches_references(self, task: Task | TaskSnapshot) -> bool:
         error_type = task.error.type if task.error is not None else None
         schedule = task.schedule_ref.schedule if task.schedule_ref is not None else None
         parent = task.node_ref.topology if task.node_ref is not None else None
@@ -82,7 +81,7 @@ class TaskFilter:
             and self.parent in (None, parent)
         )
 
-    def _matches_times(self, task: Task) -> bool:
+    def _matches_times(self, task: Task | TaskSnapshot) -> bool:
         return (
             self.due.holds(task.due_at)
             and self.created.holds(task.created_at)

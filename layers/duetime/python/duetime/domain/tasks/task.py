@@ -205,6 +205,11 @@ class Task(TaskOptions):
         return self.owner == owner and not self.erased
 
     @property
+    def is_topology(self) -> bool:
+        """Whether it runs a topology."""
+        return isinstance(self.target, TopologyTarget)
+
+    @property
     def is_terminal(self) -> bool:
         """Whether an outcome is stored."""
         return self.state in TERMINAL

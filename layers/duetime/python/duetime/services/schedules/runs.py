@@ -14,7 +14,7 @@ from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.schedules.occurrences import preceding
-from duetime.domain.schedules.runs import RunStatus, ScheduleRun, run_of_task, run_without_task, runs_remarked
+from duetime.domain.schedules.runs import RunPage, RunStatus, ScheduleRun, run_of_task, run_without_task, runs_remarked
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.times import LAST_INSTANT
 from duetime.ports.tasks import ListQuery
@@ -49,22 +49,6 @@ class RunsQuery:
     since: Millis = 0
     before: Millis | None = None
     limit: int = MAX_PAGE
-
-
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """Some of the runs, newest first.
-
-    Attributes:
-        stored: the schedule.
-        since: the first due time that was listed.
-        after: where to go on; `None` if there are no more.
-    """
-
-    stored: StoredSchedule
-    runs: Sequence[ScheduleRun]
-    since: Millis
-    after: TaskId | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,84 @@
+"""`duetime watch`: changes of tasks as they happen."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from duetime_client.commands.clock import Clock
+from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.console import console, printable
+from duetime_client.commands.formatting import STATE_STYLES
+from duetime_client.commands.task_arguments import tags_of
+from duetime_client.live_updates import MINE
+from duetime_client.watching import Change
+
+if TYPE_CHECKING:
+    from duetime_client.task_fields import TaskFilter
+
+
+def watch(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    task_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a task, until it has ended.")] = None,
+    *,
+    deployment: Deployment,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Also the nodes of the topology ID.")] = False,
+    schedule: Annotated[str | None, typer.Option(metavar="NAME", help="A schedule and its runs.")] = None,
+    mine: Annotated[bool, typer.Option("--mine", help="All of your tasks.")] = False,
+    state: Annotated[str | None, typer.Option(metavar="STATE", help="With --mine: tasks in this state.")] = None,
+    task_type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="With --mine: tasks of this type.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="With --mine: tasks with this tag.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each change as a line of JSON.")] = False,
+) -> None:
+    """Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.
+
+    With an ID, exit code 1 unless it succeeded.
+    """
+    if (task_id is not None) + (schedule is not None) + mine != 1:
+        raise typer.BadParameter("give one of: an ID, --schedule NAME, --mine")
+    filters: TaskFilter = {}
+    if state is not None:
+        filters["state"] = state
+    if task_type is not None:
+        filters["type"] = task_type
+    if tag:
+        filters["tags"] = tags_of(tag)
+    if filters and not mine:
+        raise typer.BadParameter("--state, --type and --tag go with --mine")
+    clock = context.ensure_object(Clock)
+    last: Change | None = None
+    with connected(context, deployment) as client:
+        for change in client.watch(_topic(task_id, schedule, nodes=nodes), **filters):
+            _show(change, clock, as_json=as_json)
+            last = change if task_id is not None and change.id == task_id.upper() else last
+    if last is not None and (last.item or {}).get("state") != "succeeded":
+        raise typer.Exit(1)
+
+
+def _topic(task_id: str | None, schedule: str | None, *, nodes: bool) -> str:
+    if task_id is not None:
+        # As the API writes ids.
+        return f"{'topology' if nodes else 'task'}:{task_id.upper()}"
+    return MINE if schedule is None else f"schedule:{schedule}"
+
+
+def _show(change: Change, clock: Clock, *, as_json: bool) -> None:
+    if as_json:
+        document = {"id": change.id, "version": change.version, "left": change.left, "item": change.item}
+        typer.echo(json.dumps(document))
+        return
+    item = change.item or {}
+    state = str(item.get("state", "deleted"))
+    told: list[str | Text] = [f"{clock.local(clock.now()):%H:%M:%S}", "  ", printable(change.id), "  "]
+    told += [printable(f"{state:<12}", STATE_STYLES.get(state, "")), "  ", printable(str(item.get("type", "")))]
+    progress = item.get("progress")
+    if isinstance(progress, dict):
+        told += ["  ", printable(f"{progress.get('percent')} % {progress.get('message') or ''}".rstrip(), "dim")]
+    if change.left:
+        told.append(Text("  (no longer matches)", style="dim"))
+    console().print(Text.assemble(*told), soft_wrap=True)

@@ -1,0 +1,24 @@
+"""The handler of tickets for live updates."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from duetime.composition.api import composed
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.watching import operations
+
+from .responses import Response, answer
+from .routing import route
+
+if TYPE_CHECKING:
+    from .requests import Request
+
+
+@route(operations.CREATE_TICKET)
+def create_watch_ticket(request: Request) -> Response:
+    """Issue a ticket."""
+    tickets = composed().watch_tickets
+    ticket = tickets.issue(request.owner)
+    return answer(json_text(operations.ticket_response(ticket, tickets.url)), HTTPStatus.CREATED)

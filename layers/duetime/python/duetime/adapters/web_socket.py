@@ -1,0 +1,47 @@
+"""Writing to the connections of a WebSocket API, through API Gateway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from duetime.ports.watching import Delivery
+
+if TYPE_CHECKING:
+    from duetime.ports.runtime import Telemetry
+
+_GONE = "GoneException"
+"""The connection is closed (Source: API Gateway Management API Reference, PostToConnection)."""
+
+
+class ConnectionsClient(Protocol):
+    """As much of boto3's client as is used."""
+
+    def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> object:  # noqa: N803 - boto3's names
+        """Send a message."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApiGatewaySender:
+    """`duetime.ports.watching.ConnectionSender` over API Gateway."""
+
+    client: ConnectionsClient
+    telemetry: Telemetry
+
+    def send(self, connection_id: str, text: str) -> Delivery:
+        """Send a message to a connection."""
+        try:
+            self.client.post_to_connection(ConnectionId=connection_id, Data=text.encode())
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") == _GONE:
+                return Delivery.GONE
+            self.telemetry.note("a message was refused by the gateway", connection=connection_id, error=str(error))
+            return Delivery.REFUSED
+        except BotoCoreError as error:
+            # The gateway did not answer, or not in time: others should not wait for it.
+            self.telemetry.note("a message was not taken by the gateway", connection=connection_id, error=str(error))
+            return Delivery.REFUSED
+        return Delivery.SENT

@@ -1,0 +1,1 @@
+"""Live updates: the ticket over REST, and the messages of the WebSocket."""

@@ -1,0 +1,77 @@
+"""The AsyncAPI document of the WebSocket, made of the models by which messages are read and written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import TypeAdapter
+
+from duetime.contract.http.version import CONTRACT_VERSION
+from duetime.contract.watching.frames import FRAMES
+from duetime.contract.watching.messages import MESSAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Schema = dict[str, Any]
+Mode = Literal["validation", "serialization"]
+_CHANNEL = "live"
+_SCHEMAS = "#/components/schemas/{model}"
+
+
+def document() -> Schema:
+    """The whole document, of no deployment in particular."""
+    sent = list(MESSAGES.values())
+    models: list[tuple[str, Mode, TypeAdapter[Any]]] = [
+        *((model.__name__, "validation", TypeAdapter(model)) for model in sent),
+        *((model.__name__, "serialization", TypeAdapter(model)) for model in FRAMES),
+    ]
+    _, schemas = TypeAdapter.json_schemas(models, ref_template=_SCHEMAS)
+    names = [name for name, _, _ in models]
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "duetime live updates",
+            "version": CONTRACT_VERSION,
+            "description": "Changes of tasks and schedules as they happen. `POST /v1/watch-tickets` of the REST API "
+            "returns the URL and a ticket, which opens one connection. Later versions may add kinds of messages and "
+            "fields: ignore those that you do not know.",
+            "license": {"name": "Apache-2.0"},
+        },
+        "servers": {
+            "deployment": {"host": "{host}", "pathname": "/live", "protocol": "wss", "variables": {"host": {}}},
+        },
+        "channels": {
+            _CHANNEL: {
+                "address": "/",
+                "bindings": {
+                    "ws": {
+                        "query": {
+                            "type": "object",
+                            "properties": {"ticket": {"type": "string", "description": "The ticket."}},
+                            "required": ["ticket"],
+                        }
+                    }
+                },
+                "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
+            }
+        },
+        "operations": {
+            "send": _operation("receive", "What a client may send.", [model.__name__ for model in sent]),
+            "receive": _operation("send", "What a client receives.", [model.__name__ for model in FRAMES]),
+        },
+        "components": {
+            "messages": {name: {"name": name, "payload": {"$ref": _SCHEMAS.format(model=name)}} for name in names},
+            "schemas": schemas["$defs"],
+        },
+    }
+
+
+def _operation(action: str, summary: str, names: Iterable[str]) -> Schema:
+    """What the deployment does with some messages: AsyncAPI describes its side."""
+    return {
+        "action": action,
+        "summary": summary,
+        "channel": {"$ref": f"#/channels/{_CHANNEL}"},
+        "messages": [{"$ref": f"#/channels/{_CHANNEL}/messages/{name}"} for name in names],
+    }

@@ -1,0 +1,137 @@
+"""What the WebSocket sends to a client, as text.
+
+The models of `frames` are for the type checker only: the function that pushes changes starts without pydantic.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from duetime.contract.http.problems import kind_of, problem_of
+from duetime.domain.changes.changes import ScheduleSnapshot
+from duetime.domain.limits import MAX_FRAME_BYTES
+from duetime.domain.times import to_iso
+from duetime.domain.watching.changes import version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.contract.watching import frames
+    from duetime.domain.changes.changes import TaskSnapshot
+    from duetime.domain.times import Millis
+    from duetime.domain.watching.changes import Notice, Watched
+
+_START, _END = '{"kind":"change","changes":[', "]}"
+
+
+class JsonEncoder:
+    """`duetime.ports.watching.MessageEncoder`: messages as JSON text."""
+
+    def snapshot(self, ref: str, record: Watched | None) -> str:
+        """What a subscription begins with."""
+        version = 0 if record is None else version_of(record)
+        item = None if record is None else item_of(record)
+        frame: frames.SnapshotFrame = {"kind": "snapshot", "ref": ref, "version": version, "item": item}
+        return _text(frame)
+
+    def unsubscribed(self, ref: str) -> str:
+        """That a subscription has ended."""
+        frame: frames.UnsubscribedFrame = {"kind": "unsubscribed", "ref": ref}
+        return _text(frame)
+
+    def pong(self, ref: str | None) -> str:
+        """The answer to a sign of life."""
+        frame: frames.PongFrame = {"kind": "pong", "ref": ref}
+        return _text(frame)
+
+    def stale(self, refs: Sequence[str]) -> str:
+        """That what some subscriptions are about should be read again."""
+        frame: frames.StaleFrame = {"kind": "stale", "refs": list(refs)}
+        return _text(frame)
+
+    def error(self, ref: str | None, error: Exception) -> str:
+        """Why a message was refused."""
+        problem = problem_of(error, "")
+        frame: frames.ErrorFrame = {
+            "kind": "error",
+            "ref": ref,
+            "code": kind_of(error).code,
+            "detail": problem["detail"],
+            "errors": problem["errors"],
+        }
+        return _text(frame)
+
+    def changes(self, notices: Sequence[Notice]) -> list[str]:
+        """Changes, in as few messages as hold them."""
+        room = MAX_FRAME_BYTES - len(_START) - len(_END)
+        found: list[list[str]] = []
+        free = 0
+        for entry in map(_entry, notices):
+            # With the comma before it. JSON text is ASCII here: a character is a byte.
+            if len(entry) + 1 > free:
+                found.append([])
+                free = room
+            found[-1].append(entry)
+            free -= len(entry) + 1
+        return [f"{_START}{','.join(entries)}{_END}" for entries in found]
+
+
+def item_of(record: Watched) -> frames.WatchedTask | frames.WatchedSchedule:
+    """A record as clients see it."""
+    return _schedule(record) if isinstance(record, ScheduleSnapshot) else _task(record)
+
+
+def _entry(notice: Notice) -> str:
+    change = notice.change
+    entry: frames.ChangeEntry = {
+        "id": change.subject.name,
+        "version": change.version,
+        "refs": list(notice.refs),
+        "left": list(notice.left),
+        "item": None if change.after is None else item_of(change.after),
+    }
+    return _text(entry)
+
+
+def _schedule(record: ScheduleSnapshot) -> frames.WatchedSchedule:
+    return {
+        "kind": "schedule",
+        "name": record.name,
+        "state": record.state,
+        "runs_started": record.runs_started,
+        "runs_skipped": record.runs_skipped,
+        "version": record.version,
+    }
+
+
+def _task(record: TaskSnapshot) -> frames.WatchedTask:
+    progress, error, node = record.progress, record.error, record.node_ref
+    return {
+        "kind": "task",
+        "id": record.id.text,
+        "type": record.type,
+        "name": record.name or None,
+        "state": record.state,
+        "due_at": to_iso(record.due_at),
+        "created_at": to_iso(record.created_at),
+        "started_at": _instant(record.started_at),
+        "finished_at": _instant(record.finished_at),
+        "priority": record.priority,
+        "tags": dict(record.tags),
+        "attempt": record.attempt,
+        "progress": None if progress is None else {"percent": progress.percent, "message": progress.message},
+        "error": None if error is None else {"type": error.type, "message": error.message},
+        "schedule": None if record.schedule_ref is None else record.schedule_ref.schedule,
+        "topology": None if node is None else node.topology.text,
+        "node": None if node is None else node.key,
+        "version": record.version,
+    }
+
+
+def _instant(at: Millis | None) -> str | None:
+    return None if at is None else to_iso(at)
+
+
+def _text(frame: object) -> str:
+    return json.dumps(frame, separators=(",", ":"), allow_nan=False)

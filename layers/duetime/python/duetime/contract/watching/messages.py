@@ -1,0 +1,202 @@
+"""What a client sends over the WebSocket."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field
+
+from duetime.contract.http import request_json
+from duetime.contract.http.json_parser import faults_in
+from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.validation_errors import read_body
+from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.conditions import States, TaskConditions, WantedErrorType, WantedSchedule
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, Tags
+from duetime.domain.ids import InvalidTaskId, TaskId
+from duetime.domain.limits import MAX_WATCH_MESSAGE_BYTES, MAX_WATCH_REF_LENGTH
+from duetime.domain.watching.subscriptions import Topic, TopicKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.tasks.filters import TaskFilter
+
+_NAME = SCHEDULE_NAME_PATTERN.removeprefix("^").removesuffix("$")
+TOPIC_PATTERN = rf"^(mine|(task|topology):[0-9A-Za-z]{{26}}|schedule:{_NAME})$"
+_DEPTH = 8
+Ref = Annotated[
+    str,
+    Field(
+        pattern=rf"^[!-~]{{1,{MAX_WATCH_REF_LENGTH}}}$",
+        description="The client's own name for the subscription; a second subscription of this name replaces it.",
+        examples=["1"],
+    ),
+]
+
+
+def _without_null_times(schema: dict[str, Any]) -> None:
+    """No time is written as one that is left out, not as null."""
+    for field in schema["properties"].values():
+        if field.get("format") == "date-time":
+            field.pop("default", None)
+
+
+class WatchFilter(TaskConditions):
+    """Conditions that a task meets, all of them."""
+
+    model_config = ConfigDict(json_schema_extra=_without_null_times)
+
+    state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
+    tags: Annotated[Tags, Field(description="Only tasks that have all of these tags.")] = Field(default_factory=dict)
+    error_type: WantedErrorType = None
+    schedule: WantedSchedule = None
+
+    @property
+    def task_filter(self) -> TaskFilter:
+        """The conditions by themselves."""
+        return replace(
+            self.conditions, states=self.state, tags=self.tags, error_type=self.error_type, schedule=self.schedule
+        )
+
+
+class SubscribeMessage(Body):
+    """Starts a subscription: the response is a snapshot, then come the changes."""
+
+    do: Literal["subscribe"]
+    ref: Ref
+    topic: Annotated[
+        str,
+        Field(
+            pattern=TOPIC_PATTERN,
+            description="What to watch: `task:ID`; `topology:ID`, which includes its nodes; `schedule:NAME`, which "
+            "includes its runs; or `mine`, all tasks of the caller that match the filter.",
+            examples=["mine"],
+        ),
+    ]
+    filter: Annotated[WatchFilter, Field(description="Only with the topic `mine`.")] = WatchFilter()
+
+
+class UnsubscribeMessage(Body):
+    """Ends a subscription."""
+
+    do: Literal["unsubscribe"]
+    ref: Ref
+
+
+class PingMessage(Body):
+    """Keeps the connection open, which API Gateway closes after ten minutes of silence."""
+
+    do: Literal["ping"]
+    ref: Annotated[Ref | None, Field(description="Repeated in the response.")] = None
+
+
+MESSAGES: Mapping[str, type[Body]] = {
+    "subscribe": SubscribeMessage,
+    "unsubscribe": UnsubscribeMessage,
+    "ping": PingMessage,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """A client wants to be told of changes."""
+
+    ref: str
+    topic: Topic
+    task_filter: TaskFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """A client does not want to be told any more."""
+
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """A client is there."""
+
+    ref: str | None
+
+
+Message: TypeAlias = Subscribe | Unsubscribe | Ping
+
+
+class MessageRefused(Exception):
+    """A message that cannot be accepted.
+
+    Attributes:
+        ref: what it called its subscription, if that can be read.
+        error: why.
+    """
+
+    def __init__(self, ref: str | None, error: Exception) -> None:
+        super().__init__(str(error))
+        self.ref = ref
+        self.error = error
+
+
+def read_message(text: str) -> Message:
+    """A message as it came.
+
+    Raises:
+        MessageRefused: it cannot be accepted.
+    """
+    ref = None
+    try:
+        _reject_large(text)
+        document = request_json.document_of(text, _DEPTH)
+        ref = _ref_in(document.value)
+        body = read_body(_model(document), document)
+        return _message(body)
+    except (BodyTooLarge, BodyUnreadable, FieldsInvalid) as error:
+        raise MessageRefused(ref, error) from None
+
+
+def _reject_large(text: str) -> None:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_WATCH_MESSAGE_BYTES:
+        raise BodyTooLarge(MAX_WATCH_MESSAGE_BYTES)
+
+
+def _ref_in(value: object) -> str | None:
+    """The name of the subscription that a message is about, however wrong the rest is."""
+    ref = value.get("ref") if isinstance(value, dict) else None
+    return ref if isinstance(ref, str) and len(ref) <= MAX_WATCH_REF_LENGTH and not faults_in(ref) else None
+
+
+def _model(document: request_json.Document) -> type[Body]:
+    if not isinstance(document.value, dict):
+        raise FieldsInvalid([Fault("body", "should be an object", FaultCode.WRONG_TYPE)])
+    wanted = document.value.get("do")
+    model = MESSAGES.get(wanted) if isinstance(wanted, str) else None
+    if model is None:
+        code = FaultCode.REQUIRED if "do" not in document.value else FaultCode.NOT_ALLOWED
+        raise FieldsInvalid([Fault("do", f"should be one of {', '.join(MESSAGES)}", code)])
+    return model
+
+
+def _message(body: Body) -> Message:
+    match body:
+        case SubscribeMessage():
+            return Subscribe(body.ref, _topic(body), body.filter.task_filter)
+        case UnsubscribeMessage():
+            return Unsubscribe(body.ref)
+        case PingMessage():
+            return Ping(body.ref)
+    raise AssertionError(body)
+
+
+def _topic(body: SubscribeMessage) -> Topic:
+    kind, _, name = body.topic.partition(":")
+    topic = Topic(TopicKind(kind), name)
+    if topic.kind is not TopicKind.MINE and body.filter != WatchFilter():
+        raise FieldsInvalid([Fault("filter", "goes with the topic 'mine' only", FaultCode.CONFLICT)])
+    if topic.kind not in (TopicKind.TASK, TopicKind.TOPOLOGY):
+        return topic
+    try:
+        return Topic(topic.kind, TaskId.parse(name.upper()).text)
+    except InvalidTaskId:
+        raise FieldsInvalid([Fault("topic", "should name a task id", FaultCode.PATTERN)]) from None

@@ -1,0 +1,40 @@
+"""The ticket over REST that a WebSocket connection is opened with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.tasks.report_bodies import EmptyRequest
+from duetime.domain.limits import WATCH_TICKET_LIFE
+from duetime.domain.times import SECOND
+
+
+class WatchTicketResponse(TypedDict):
+    """Opens one WebSocket connection."""
+
+    ticket: Annotated[str, Field(description="The ticket; it opens one connection, once.")]
+    url: Annotated[
+        str,
+        Field(description="Where to connect: append `?ticket=` and the ticket.", json_schema_extra={"format": "uri"}),
+    ]
+    expires_in: Annotated[int, Field(description="How long the ticket can be used, in seconds.")]
+
+
+def ticket_response(ticket: str, url: str) -> WatchTicketResponse:
+    """A ticket as answers have it."""
+    return WatchTicketResponse(ticket=ticket, url=url, expires_in=WATCH_TICKET_LIFE // SECOND)
+
+
+CREATE_TICKET = Operation(
+    "createWatchTicket",
+    "POST /v1/watch-tickets",
+    "Create a ticket for live updates",
+    Returns(WatchTicketResponse, "The ticket.", status=201),
+    description="Opens a WebSocket connection on which the changes of your tasks and schedules are sent as they "
+    "happen. The messages are described in the AsyncAPI document.",
+    body=EmptyRequest,
+)

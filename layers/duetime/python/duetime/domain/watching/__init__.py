@@ -1,0 +1,1 @@
+"""Live updates: who watches what, and what is pushed to them. Values and decisions."""

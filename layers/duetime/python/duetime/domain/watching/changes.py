@@ -1,0 +1,185 @@
+"""Changes of what is watched: which of them a connection is told of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from duetime.domain.changes.changes import ScheduleSnapshot, TaskSnapshot
+from duetime.domain.limits import MAX_PUSHED_CHANGES
+from duetime.domain.watching.subscriptions import Topic, TopicKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from duetime.domain.changes.changes import ChangeBatch, ScheduleChange, TaskChange
+    from duetime.domain.watching.subscriptions import Subscription
+
+Watched: TypeAlias = TaskSnapshot | ScheduleSnapshot
+"""What can be watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedChange:
+    """One write, or several of the same record in a row.
+
+    Attributes:
+        subject: the record's own topic.
+        version: of the record after it; of a removal, one more than before it.
+        before: `None` if it was created.
+        after: `None` if it is not there for its owner any more.
+    """
+
+    owner: str
+    subject: Topic
+    version: int
+    before: Watched | None
+    after: Watched | None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A change that a connection is told of.
+
+    Attributes:
+        refs: its subscriptions that concern what is there now.
+        left: its subscriptions that concerned what was there before, and do not any more.
+    """
+
+    change: WatchedChange
+    refs: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What one connection is told of a batch of changes.
+
+    Attributes:
+        notices: the changes; empty if they are too many.
+        stale: subscriptions whose subjects should be read again in place of that.
+    """
+
+    connection: str
+    notices: tuple[Notice, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """The subscriptions that are concerned."""
+        return self.stale or _refs_of(self.notices)
+
+
+def watched(batch: ChangeBatch) -> list[WatchedChange]:
+    """The changes that somebody may watch: those of tasks and schedules, as their owners see them."""
+    writes: list[TaskChange | ScheduleChange] = [*batch.tasks, *batch.schedules]
+    found = map(_watched, writes)
+    return [change for change in found if change is not None]
+
+
+def topic_of(record: Watched) -> Topic:
+    """A record's own topic."""
+    if isinstance(record, ScheduleSnapshot):
+        return Topic(TopicKind.SCHEDULE, record.name)
+    return Topic(TopicKind.TASK, record.id.text)
+
+
+def version_of(record: Watched) -> int:
+    """What grows with every write of a record, also if its name is used again."""
+    return record.edition if isinstance(record, ScheduleSnapshot) else record.version
+
+
+def latest(changes: Iterable[WatchedChange]) -> list[WatchedChange]:
+    """One change for each record: from the state before its first to that after its last, in whatever order they come.
+
+    A batch may hold a change twice, and records that were handled before.
+    """
+    merged: dict[Topic, WatchedChange] = {}
+    first: dict[Topic, int] = {}
+    for change in changes:
+        known = merged.get(change.subject)
+        if known is None:
+            merged[change.subject], first[change.subject] = change, change.version
+            continue
+        before = known.before
+        if change.version < first[change.subject]:
+            before, first[change.subject] = change.before, change.version
+        merged[change.subject] = replace(max(known, change, key=lambda each: each.version), before=before)
+    return list(merged.values())
+
+
+def pushes(subscriptions: Iterable[Subscription], changes: Sequence[WatchedChange]) -> list[Push]:
+    """What each connection is told.
+
+    Args:
+        subscriptions: of one owner.
+        changes: of the same owner, one for each record.
+    """
+    of_connection: dict[str, list[Subscription]] = defaultdict(list)
+    for each in subscriptions:
+        of_connection[each.connection.id].append(each)
+    found = (_push(connection, mine, changes) for connection, mine in of_connection.items())
+    return [push for push in found if push.notices or push.stale]
+
+
+def by_owner(changes: Iterable[WatchedChange]) -> Mapping[str, list[WatchedChange]]:
+    """The changes of each owner, one for each record."""
+    found: dict[str, list[WatchedChange]] = defaultdict(list)
+    for change in changes:
+        found[change.owner].append(change)
+    return {owner: latest(of_owner) for owner, of_owner in found.items()}
+
+
+def concerns(subscription: Subscription, record: Watched | None) -> bool:
+    """Whether a subscription is about a record as it is, or was, at one moment."""
+    topic = subscription.topic
+    if record is None:
+        return False
+    if isinstance(record, ScheduleSnapshot):
+        return topic == topic_of(record)
+    match topic.kind:
+        case TopicKind.TASK:
+            return record.id.text == topic.name
+        case TopicKind.TOPOLOGY:
+            is_node = record.node_ref is not None and record.node_ref.topology.text == topic.name
+            return is_node or record.id.text == topic.name
+        case TopicKind.SCHEDULE:
+            return record.schedule_ref is not None and record.schedule_ref.schedule == topic.name
+        case TopicKind.MINE:
+            return subscription.task_filter.matches(record)
+
+
+def _watched(change: TaskChange | ScheduleChange) -> WatchedChange | None:
+    record = change.after or change.before
+    if record is None:
+        return None
+    before, after = _visible(change.before), _visible(change.after)
+    version = version_of(record) + (1 if change.after is None else 0)
+    return WatchedChange(record.owner, topic_of(record), version, before, after)
+
+
+def _visible(record: Watched | None) -> Watched | None:
+    """What an owner sees: a task that was erased stays in the table for a while."""
+    return None if isinstance(record, TaskSnapshot) and record.erased else record
+
+
+def _push(connection: str, subscriptions: Sequence[Subscription], changes: Sequence[WatchedChange]) -> Push:
+    notices = [notice for change in changes if (notice := _notice(subscriptions, change)) is not None]
+    if len(notices) <= MAX_PUSHED_CHANGES:
+        return Push(connection, tuple(notices))
+    return Push(connection, stale=_refs_of(notices))
+
+
+def _refs_of(notices: Iterable[Notice]) -> tuple[str, ...]:
+    return tuple(sorted({ref for notice in notices for ref in (*notice.refs, *notice.left)}))
+
+
+def _notice(subscriptions: Sequence[Subscription], change: WatchedChange) -> Notice | None:
+    refs = _concerned(subscriptions, change.after)
+    left = tuple(ref for ref in _concerned(subscriptions, change.before) if ref not in refs)
+    return Notice(change, refs, left) if refs or left else None
+
+
+def _concerned(subscriptions: Sequence[Subscription], record: Watched | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.ref for each in subscriptions if concerns(each, record)))

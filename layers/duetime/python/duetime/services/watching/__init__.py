@@ -1,0 +1,1 @@
+"""Live updates: tickets, connections, subscriptions, and the push of changes."""

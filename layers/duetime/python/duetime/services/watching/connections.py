@@ -1,0 +1,111 @@
+"""Opening and closing connections, and what their clients subscribe to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import ScheduleNotFound, SubscriptionsFull, TaskNotFound
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_OWNER_SUBSCRIPTIONS, MAX_SUBSCRIPTIONS
+from duetime.domain.watching.snapshots import schedule_snapshot, task_snapshot
+from duetime.domain.watching.subscriptions import Connection, Subscription, TopicKind, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.tasks.filters import TaskFilter
+    from duetime.domain.watching.changes import Watched
+    from duetime.domain.watching.subscriptions import Topic
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.schedules import ScheduleStore
+    from duetime.ports.watching import WatchStore
+    from duetime.services.tasks.read import TaskReader
+
+
+@dataclass(frozen=True, slots=True)
+class WatchConnections:
+    """The connections of all clients."""
+
+    store: WatchStore
+    tasks: TaskReader
+    schedules: ScheduleStore
+    runtime: Runtime
+
+    def connect(self, ticket: str, connection_id: str) -> bool:
+        """Open a connection, if its ticket is good."""
+        now = self.runtime.now()
+        owner = self.store.redeem(digest_of(ticket), connection_id, now)
+        if owner is None:
+            return False
+        self.store.open(Connection.opened(connection_id, owner, now))
+        return True
+
+    def disconnect(self, connection_id: str) -> None:
+        """Forget a connection that was closed; one that is not known already is."""
+        connection = self.store.connection(connection_id)
+        if connection is not None:
+            self.store.close(connection)
+
+    def find(self, connection_id: str) -> Connection | None:
+        """A connection that is open; `None` if it is not known, or too old to be open."""
+        connection = self.store.connection(connection_id)
+        return None if connection is None or connection.expires_at <= self.runtime.now() else connection
+
+    def subscribe(self, connection: Connection, ref: str, topic: Topic, task_filter: TaskFilter) -> Watched | None:
+        """Have a connection told of changes.
+
+        The subscription is stored before its subject is read. A change that is written before the subscription is in
+        what is read here; whoever handles a change that is written after it finds the subscription. So none is lost.
+
+        Returns:
+            What it is about as it is now; `None` for a list, which the client reads by itself.
+
+        Raises:
+            SubscriptionsFull: the connection, or its owner, has as many as may be.
+            TaskNotFound: there is no such task or topology, or it is another owner's.
+            ScheduleNotFound: the same of a schedule.
+        """
+        wanted = self._stored(Subscription(connection, ref, topic, task_filter))
+        try:
+            return self._subject(connection.owner, topic)
+        except (ScheduleNotFound, TaskNotFound):
+            self.store.unsubscribe(wanted)
+            raise
+
+    def unsubscribe(self, connection: Connection, ref: str) -> None:
+        """End a subscription; one that is not known has ended already."""
+        for each in self._of(connection, self.store.subscriptions(connection.owner)):
+            if each.ref == ref:
+                self.store.unsubscribe(each)
+
+    def _stored(self, wanted: Subscription) -> Subscription:
+        """Store a subscription in the slot of the one that it replaces, or in the first that is free."""
+        known = self.store.subscriptions(wanted.connection.owner)
+        mine = self._of(wanted.connection, known)
+        replaced = [each.slot for each in mine if each.ref == wanted.ref]
+        if len(known) >= MAX_OWNER_SUBSCRIPTIONS and not replaced:
+            raise SubscriptionsFull("owner", MAX_OWNER_SUBSCRIPTIONS)
+        taken = {each.slot for each in mine}
+        # Messages of one connection are handled side by side: another one may take the slot first.
+        for slot in replaced or sorted(set(range(MAX_SUBSCRIPTIONS)) - taken):
+            placed = replace(wanted, slot=slot)
+            if self.store.subscribe(placed):
+                return placed
+        raise SubscriptionsFull("connection", MAX_SUBSCRIPTIONS)
+
+    def _subject(self, owner: str, topic: Topic) -> Watched | None:
+        match topic.kind:
+            case TopicKind.MINE:
+                return None
+            case TopicKind.SCHEDULE:
+                stored, _ = self.schedules.read(owner, topic.name)
+                if stored is None:
+                    raise ScheduleNotFound(topic.name)
+                return schedule_snapshot(stored)
+            case TopicKind.TASK | TopicKind.TOPOLOGY:
+                return task_snapshot(self.tasks.record(owner, TaskId.parse(topic.name)))
+
+    @staticmethod
+    def _of(connection: Connection, subscriptions: Sequence[Subscription]) -> list[Subscription]:
+        return [each for each in subscriptions if each.connection.id == connection.id]

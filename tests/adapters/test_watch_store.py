@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.filters import Range, TaskFilter
+from duetime.domain.tasks.states import State
+from duetime.domain.watching.subscriptions import Connection, Subscription, Ticket, Topic, TopicKind
+from tests.adapters.examples import HOME
+from tests.domain.factories import ID
+
+if TYPE_CHECKING:
+    from duetime.ports.watching import WatchStore
+
+OWNER = "123456789012:role/a#b"
+CONNECTION = Connection("L0SM9cOFvHcCIhw=", OWNER, HOME + 1)
+WANTED = Subscription(CONNECTION, "1", Topic(TopicKind.TASK, ID.text))
+EVERYTHING = TaskFilter(
+    states=(State.FAILED, State.RUNNING),
+    type="report",
+    name="n",
+    tags={"a": "é"},
+    error_type="Boom",
+    schedule="nightly",
+    parent=ID,
+    due=Range(1, None),
+    created=Range(None, 2),
+    finished=Range(3, 4),
+)
+
+
+def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
+    """The connection that has used it may do so again, as a resend does; no other may, and none once it expired."""
+    watch_store.put_ticket(Ticket("digest", OWNER, HOME + 30))
+    assert watch_store.redeem("other", "c1", HOME) is None
+    assert watch_store.redeem("digest", "c1", HOME + 29) == OWNER
+    assert watch_store.redeem("digest", "c1", HOME + 29) == OWNER
+    assert watch_store.redeem("digest", "c2", HOME + 29) is None
+    watch_store.put_ticket(Ticket("late", OWNER, HOME + 30))
+    assert watch_store.redeem("late", "c3", HOME + 30) is None
+
+
+def test_a_connection_is_found_until_it_is_closed(watch_store: WatchStore) -> None:
+    """Its subscriptions go with it, and those of other connections stay."""
+    other = replace(WANTED, connection=replace(CONNECTION, id="L0SM9cOFvHcCIhw=2"))
+    watch_store.open(CONNECTION)
+    assert watch_store.connection(CONNECTION.id) == CONNECTION
+    assert watch_store.subscribe(WANTED)
+    assert watch_store.subscribe(other)
+    for _ in range(2):
+        watch_store.close(CONNECTION)
+    assert watch_store.connection(CONNECTION.id) is None
+    assert watch_store.subscriptions(OWNER) == [other]
+
+
+def test_a_slot_holds_one_subscription(watch_store: WatchStore) -> None:
+    """One of the same name replaces it, and may be stored twice; one of another name does not."""
+    changed = replace(WANTED, topic=Topic(TopicKind.MINE), task_filter=EVERYTHING)
+    assert watch_store.subscribe(WANTED)
+    assert watch_store.subscribe(changed)
+    assert watch_store.subscribe(changed)
+    assert not watch_store.subscribe(replace(WANTED, ref="2"))
+    watch_store.unsubscribe(replace(WANTED, ref="2"))
+    assert watch_store.subscriptions(OWNER) == [changed]
+    watch_store.unsubscribe(WANTED)
+    watch_store.unsubscribe(WANTED)
+    assert watch_store.subscriptions(OWNER) == []
+
+
+def test_owners_have_subscriptions_of_their_own(watch_store: WatchStore) -> None:
+    """Whatever characters their names have."""
+    assert watch_store.subscribe(WANTED)
+    for owner in ("123456789012:role/a", "123456789012:role/a#", "me"):
+        assert watch_store.subscriptions(owner) == []

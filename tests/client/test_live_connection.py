@@ -1,0 +1,69 @@
+"""The connection through the package `websockets`, to a server on the loopback."""
+
+from __future__ import annotations
+
+import json
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+from websockets.sync.server import serve
+
+from duetime_client.errors import Unreachable
+from duetime_client.live_connection import WebSocketConnection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from websockets.sync.server import ServerConnection
+
+
+def _answer(connection: ServerConnection) -> None:
+    """Repeat each message; `bye` ends the connection, and what is no JSON is answered by the like."""
+    for text in connection:
+        message = json.loads(text)
+        if message.get("do") == "bye":
+            return
+        connection.send("[1]" if message.get("do") == "list" else "no JSON" if message.get("do") == "x" else text)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Where the server is."""
+    with serve(_answer, "127.0.0.1", 0) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_messages_are_json(url: str) -> None:
+    """What is sent arrives; silence is none, and a message that is no object is passed over."""
+    with WebSocketConnection(f"{url}/live?ticket=t") as connection:
+        connection.send({"do": "ping", "ref": "é"})
+        assert connection.receive(10) == {"do": "ping", "ref": "é"}
+        assert connection.receive(0.01) is None
+        connection.send({"do": "list"})
+        assert connection.receive(10) == {}
+        connection.send({"do": "x"})
+        with pytest.raises(Unreachable):
+            connection.receive(10)
+
+
+def test_the_end_of_a_connection_is_an_error_of_this_package(url: str) -> None:
+    """Neither the library's own errors, nor the ticket in the address, are handed on."""
+    connection = WebSocketConnection(f"{url}/live?ticket=secret")
+    connection.send({"do": "bye"})
+    with pytest.raises(Unreachable) as lost:
+        connection.receive(10)
+    assert "secret" not in str(lost.value)
+    with pytest.raises(Unreachable):
+        connection.send({"do": "ping"})
+    connection.close()
+
+
+def test_an_address_where_nobody_is_is_unreachable() -> None:
+    """A refused connection is one of this package's errors."""
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1/live"):
+        WebSocketConnection("ws://127.0.0.1:1/live?ticket=t")

@@ -1,0 +1,283 @@
+"""What a client is told agrees with REST in the end, whatever becomes of its connections and messages."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime_client.errors import ApiError, Problem, Unreachable
+from duetime_client.live_connection import WebSocketMissing
+from duetime_client.watching import PING_AFTER, RENEW_AFTER, Change, SubscriptionRejected, Watch
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Mapping
+
+    from typer.testing import Result
+
+    from tests.client.deployment import Deployment
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+Frame = dict[str, Any]
+
+
+def item(id_: str, version: int, state: str = "running") -> Frame:
+    """A task as messages show it."""
+    return {"kind": "task", "id": id_, "version": version, "state": state, "finished_at": None}
+
+
+def changed(id_: str, version: int, state: str = "running", *, left: bool = False) -> Frame:
+    """A message that tells of one change."""
+    entry = {
+        "id": id_,
+        "version": version,
+        "refs": [] if left else ["1"],
+        "left": ["1"] if left else [],
+        "item": item(id_, version, state),
+    }
+    return {"kind": "change", "changes": [entry]}
+
+
+ENDED = changed("A", 9, "succeeded")
+ENDED["changes"][0]["item"]["finished_at"] = "2026-11-21T12:00:00Z"
+
+
+@dataclass
+class Remote:
+    """A deployment with one WebSocket API, in a time of its own.
+
+    Attributes:
+        connections: the messages of each connection that can be opened; after the last one it is lost.
+        records: what REST says, by id.
+        sent: what clients have sent.
+        slept: how long they have waited before they connected again.
+    """
+
+    connections: deque[list[Frame]] = field(default_factory=deque)
+    records: dict[str, tuple[int, Frame]] = field(default_factory=dict)
+    sent: list[Mapping[str, Any]] = field(default_factory=list)
+    slept: list[float] = field(default_factory=list)
+    closed: int = 0
+    now: datetime = START
+    fails: Callable[[], Exception] = lambda: Unreachable("ws", "refused", sent=False)
+
+    def open(self) -> Connection:
+        """Open the next connection."""
+        if not self.connections:
+            raise self.fails()
+        return Connection(self, deque(self.connections.popleft()))
+
+    def read(self) -> list[Change]:
+        """Read over REST."""
+        return [Change(id_, version, found) for id_, (version, found) in self.records.items()]
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.slept.append(seconds)
+        self.now += timedelta(seconds=seconds)
+
+    def watch(self, topic: str = "mine", **subscription: Any) -> Watch:  # noqa: ANN401 - any JSON
+        """Watch something of it."""
+        return Watch(
+            topic=topic,
+            subscription=subscription,
+            open=self.open,
+            read=self.read,
+            sleep=self.sleep,
+            now=lambda: self.now,
+            jitter=lambda: 1.0,
+        )
+
+
+@dataclass
+class Connection:
+    """A connection that ends when it has no more messages."""
+
+    remote: Remote
+    frames: deque[Frame]
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Keep what was sent."""
+        self.remote.sent.append(message)
+
+    def receive(self, timeout: float) -> Mapping[str, Any] | None:
+        """The next message; `{"wait": seconds}` stands for silence."""
+        if not self.frames:
+            raise Unreachable("ws", "lost", sent=True)
+        if (seconds := self.frames[0].get("wait")) is not None:
+            self.remote.now += timedelta(seconds=timeout)
+            self.frames[0]["wait"] = seconds - timeout
+            if seconds <= timeout:
+                self.frames.popleft()
+            return None
+        return self.frames.popleft()
+
+    def close(self) -> None:
+        """Note that it was closed."""
+        self.remote.closed += 1
+
+
+def test_changes_come_as_they_are_sent_and_end_with_the_task() -> None:
+    """The task as it is comes first; doubled and older messages are passed over; after its end there is nothing."""
+    remote = Remote(deque([[changed("A", 3), changed("A", 3), changed("A", 2), changed("A", 5), ENDED]]))
+    remote.records["A"] = (1, item("A", 1))
+    assert [change.version for change in remote.watch("task:A").changes()] == [1, 3, 5, 9]
+    assert remote.sent == [{"do": "subscribe", "ref": "1", "topic": "task:A"}]
+    assert remote.closed == 1
+
+
+def test_a_list_tells_of_what_changes_from_now_on() -> None:
+    """What is in the list already is no change; what leaves the filter is told as such."""
+    remote = Remote(deque([[changed("A", 1), changed("A", 2), changed("B", 1), changed("B", 2, left=True)]]))
+    remote.records["A"] = (1, item("A", 1))
+    told = list(islice(remote.watch(filter={"state": "running"}).changes(), 3))
+    assert [(change.id, change.version, change.left) for change in told] == [
+        ("A", 2, False),
+        ("B", 1, False),
+        ("B", 2, True),
+    ]
+    assert remote.sent[0]["filter"] == {"state": "running"}
+
+
+@given(st.lists(st.tuples(st.sampled_from("ABC"), st.integers(1, 30)), max_size=40), st.randoms(use_true_random=False))
+def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
+    writes: list[tuple[str, int]], chance: random.Random
+) -> None:
+    """Messages are dropped, doubled and reordered, and connections lost: the next reading makes it right."""
+    remote = Remote()
+    for id_, version in writes:
+        if version > remote.records.get(id_, (0, {}))[0]:
+            remote.records[id_] = (version, item(id_, version))
+    frames = [changed(*write) for write in writes if chance.random() < 0.7]
+    frames += [changed(*write) for write in writes if chance.random() < 0.3]
+    chance.shuffle(frames)
+    for _ in range(3):
+        remote.connections.append([frames.pop() for _ in range(len(frames) // 3)])
+    last = Change("end", 1, item("end", 1))
+    view: dict[str, int] = {}
+    watch = remote.watch()
+    watch.topic = "schedule:all"  # unlike those of a list, its first reading is told, too
+    remote.connections.append([{"kind": "stale", "refs": ["1"]}, changed("end", 1)])
+    for change in watch.changes():
+        if change.id == last.id:
+            break
+        assert change.version > view.get(change.id, 0)
+        view[change.id] = change.version
+    assert view == {id_: version for id_, (version, _) in remote.records.items()}
+
+
+def test_a_lost_message_goes_unnoticed_for_half_a_minute_at_most() -> None:
+    """While nothing comes, what is watched is read again now and then."""
+    remote = Remote(deque([[{"wait": 200.0}]]))
+    remote.records["A"] = (1, item("A", 1))
+    changes = remote.watch("task:A").changes()
+    assert next(changes).version == 1
+    remote.records["A"] = (2, item("A", 2))
+    assert next(changes).version == 2
+    remote.records["A"] = (3, item("A", 3))
+    assert next(changes).version == 3
+    assert remote.now - START <= timedelta(seconds=40)
+
+
+def test_lost_connections_are_opened_again_more_and_more_slowly() -> None:
+    """With pauses from one second to thirty, and reading over REST each time: that is the polling, too."""
+    remote = Remote()
+    remote.records["A"] = (1, item("A", 1))
+    changes = remote.watch("task:A").changes()
+    for version in range(1, 9):
+        remote.records["A"] = (version, item("A", version))
+        assert next(changes).version == version
+    assert remote.slept == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_without_the_package_the_api_is_polled() -> None:
+    """The same changes come, later."""
+    remote = Remote(fails=WebSocketMissing)
+    remote.records["A"] = (1, item("A", 1))
+    changes = remote.watch("task:A").changes()
+    assert next(changes).version == 1
+    remote.records["A"] = (9, ENDED["changes"][0]["item"])
+    assert [change.version for change in changes] == [9]
+
+
+def test_a_silent_connection_is_kept_open_and_renewed_in_time() -> None:
+    """A sign of life every five minutes; after an hour and 55 minutes the next connection, without a pause."""
+    remote = Remote(deque([[{"wait": 7_200.0}], [changed("A", 1)]]))
+    changes = remote.watch().changes()
+    change = next(changes)
+    assert (change.id, remote.slept, remote.closed) == ("A", [], 1)
+    pings = [message for message in remote.sent if message["do"] == "ping"]
+    assert len(pings) == RENEW_AFTER // PING_AFTER
+    assert RENEW_AFTER <= remote.now - START < timedelta(hours=2)
+
+
+def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
+    """If its message was lost, the next reading finds nothing there."""
+    remote = Remote(deque([[{"wait": 60.0}]]))
+    remote.records["A"] = (4, item("A", 4))
+    watch = remote.watch("task:A")
+
+    def gone() -> list[Change]:
+        raise ApiError(Problem(404, "task_unknown", "", "there is no task A"))
+
+    changes = watch.changes()
+    assert next(changes).version == 4
+    watch.read = gone
+    assert list(changes) == [Change("A", 5, None)]
+
+
+def test_what_never_was_there_is_an_error() -> None:
+    """The API's answer is handed on."""
+    remote = Remote()
+    watch = remote.watch("task:A")
+
+    def gone() -> list[Change]:
+        raise ApiError(Problem(404, "task_unknown", "", "there is no task A"))
+
+    watch.read = gone
+    with pytest.raises(ApiError):
+        next(watch.changes())
+
+
+def test_a_rejected_subscription_is_an_error_and_is_not_tried_again() -> None:
+    """A filter that is not valid would be rejected on every connection."""
+    refusal = {"kind": "error", "ref": "1", "code": "fields_invalid", "detail": "filter.x: is not a known field"}
+    remote = Remote(deque([[refusal], []]))
+    with pytest.raises(SubscriptionRejected, match=r"filter\.x"):
+        next(remote.watch(filter={"x": 1}).changes())
+    assert (remote.closed, len(remote.connections)) == (1, 1)
+
+
+def test_a_connection_that_is_not_known_any_more_is_opened_again() -> None:
+    """The error of one message is no error of the watch."""
+    lost = {"kind": "error", "ref": "1", "code": "caller_unknown", "detail": "the request carries no identity"}
+    remote = Remote(deque([[lost], [{"message": "Internal server error"}, {"kind": "new"}, changed("A", 1)]]))
+    assert next(remote.watch().changes()).id == "A"
+
+
+def test_the_command_follows_a_task_to_its_end(duetime: Callable[..., Result], deployment: Deployment) -> None:
+    """An API without a WebSocket is polled; a line for each change, and exit code 1 unless the task succeeded."""
+    duetime("tasks", "create", "report")
+    (task_id,) = deployment.tasks
+    deployment.tasks[task_id] |= {"state": "succeeded", "version": 7, "finished_at": "2026-11-21T12:00:00Z"}
+    result = duetime("watch", task_id.lower(), "--json")
+    (line,) = result.stdout.splitlines()
+    assert (result.exit_code, json.loads(line)["version"], json.loads(line)["item"]["state"]) == (0, 7, "succeeded")
+    assert "payload" not in json.loads(line)["item"]
+    deployment.tasks[task_id] |= {"state": "failed"}
+    result = duetime("watch", task_id)
+    assert (result.exit_code, task_id in result.stdout, "failed" in result.stdout) == (1, True, True)
+
+
+@pytest.mark.parametrize("arguments", [(), ("A", "--mine"), ("--schedule=a", "--mine"), ("A", "--state=failed")])
+def test_the_command_watches_one_thing(duetime: Callable[..., Result], arguments: tuple[str, ...]) -> None:
+    """An id, a schedule, or all tasks, which alone can be filtered."""
+    assert duetime("watch", *arguments).exit_code == 2

@@ -1,0 +1,61 @@
+"""Live updates on the deployed stack: from a request over the table's stream to a WebSocket."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime_client.errors import Unreachable
+from duetime_client.live_connection import WebSocketConnection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime_client import Client
+
+PATIENCE = 60.0
+
+
+def received(connection: WebSocketConnection, kind: str) -> Mapping[str, Any]:
+    """The next message of a kind."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        frame = connection.receive(timeout=1.0) or {}
+        if frame.get("kind") == kind:
+            return frame
+    raise AssertionError(f"no {kind} in {PATIENCE} s")
+
+
+def test_a_change_reaches_a_connection_that_a_ticket_has_opened(client: Client) -> None:
+    """Ticket, connection, subscription, change: all of them by the deployed functions; the ticket is good once."""
+    task = client.create_task("duetime.probe", delay_seconds=7_200, tags={"a": "b"})
+    ticket = client.create_watch_ticket()
+    with WebSocketConnection(ticket.address) as connection:
+        connection.send({"do": "subscribe", "ref": "one", "topic": f"task:{task.id}"})
+        snapshot = received(connection, "snapshot")
+        assert (snapshot["ref"], snapshot["item"]["id"], snapshot["item"]["tags"]) == ("one", task.id, {"a": "b"})
+        client.pause_task(task.id)
+        (change,) = received(connection, "change")["changes"]
+        assert (change["id"], change["refs"], change["item"]["state"]) == (task.id, ["one"], "paused")
+        assert change["version"] == client.get_task(task.id).version
+        connection.send({"do": "ping", "ref": "p"})
+        assert received(connection, "pong")["ref"] == "p"
+        connection.send({"do": "dance"})
+        assert received(connection, "error")["code"] == "fields_invalid"
+    for address in (ticket.address, ticket.url, f"{ticket.url}?ticket=made-up"):
+        with pytest.raises(Unreachable):
+            WebSocketConnection(address)
+
+
+def test_the_client_follows_a_task_to_its_end(client: Client) -> None:
+    """Each change that it hands out is newer than the one before, and the last is the end."""
+    task = client.create_task("duetime.probe", delay_seconds=3)
+    versions = []
+    for change in client.watch(f"task:{task.id}"):
+        versions.append(change.version)
+        last = change
+    assert last.item is not None
+    assert last.item["state"] == "succeeded"
+    assert versions == sorted(set(versions))

@@ -1,0 +1,42 @@
+"""Changes and subscriptions for tests to start from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
+from duetime.domain.ids import TaskId
+from duetime.domain.watching.changes import WatchedChange, watched
+from duetime.domain.watching.snapshots import task_snapshot
+from duetime.domain.watching.subscriptions import Connection, Subscription, Topic, TopicKind
+from tests.domain.factories import NOW, task
+
+CONNECTION = Connection("c1", "me", NOW + 1)
+MINE = Topic(TopicKind.MINE)
+
+
+def task_id(number: int) -> TaskId:
+    """The id of one of several tasks."""
+    return TaskId.of(NOW, 7, number)
+
+
+def snapshot(number: int, version: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any field of Task
+    """One of several tasks at a version."""
+    return task_snapshot(task(id=task_id(number), version=version, **changes))
+
+
+def change(before: TaskSnapshot | None, after: TaskSnapshot | None) -> WatchedChange:
+    """A write of a task."""
+    (found,) = watched(ChangeBatch((Change("event", NOW, before, after),)))
+    return found
+
+
+def write(number: int, version: int, **changes: Any) -> WatchedChange:  # noqa: ANN401 - same
+    """A write of one of several tasks that made this version."""
+    before = snapshot(number, version - 1, **changes) if version > 1 else None
+    return change(before, snapshot(number, version, **changes))
+
+
+def subscription(topic: Topic = MINE, ref: str = "1", **more: Any) -> Subscription:  # noqa: ANN401 - any other field
+    """A subscription."""
+    return Subscription(more.pop("connection", CONNECTION), ref, topic, **more)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from duetime.settings import Variable
+from infra.websocket_api import ROUTES, STAGE
+
+if TYPE_CHECKING:
+    from tests.infra.synthesis import Properties, Synthesis
+
+
+def of_websocket_api(synthesis: Synthesis, kind: str) -> list[Properties]:
+    """The properties of the WebSocket API's resources of a kind."""
+    found = synthesis.properties(f"AWS::ApiGatewayV2::{kind}").items()
+    return [properties for id_, properties in found if id_.startswith("Live")]
+
+
+def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
+    """Connections that open and close, and every message whatever it says, are taken by `watch`."""
+    (api,) = of_websocket_api(every, "Api")
+    assert api["ProtocolType"] == "WEBSOCKET"
+    assert {route["RouteKey"] for route in of_websocket_api(every, "Route")} == set(ROUTES)
+    # The address of a Lambda integration is joined of texts and the function's ARN.
+    parts = [part for each in of_websocket_api(every, "Integration") for part in each["IntegrationUri"]["Fn::Join"][1]]
+    assert {every.function_named(part) for part in parts if "Fn::GetAtt" in part} == {"watch"}
+
+
+def test_connections_are_kept_to_a_rate(every: Synthesis) -> None:
+    """The stage has the throttle of the HTTP API, and its own name in the URL that functions are told."""
+    (stage,) = of_websocket_api(every, "Stage")
+    assert stage["StageName"] == STAGE
+    assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] == every.environment.requests_per_second
+    for name in ("api", "watch", "broadcast"):
+        url = every.functions()[name]["Environment"]["Variables"][Variable.WATCH_URL.value]
+        assert json.dumps(url).count("wss://") == 1
+        assert json.dumps(url).count(f"/{STAGE}") == 1
+
+
+def test_only_those_who_send_may_write_to_connections(every: Synthesis) -> None:
+    """The API issues tickets, and cannot write to the connections that are opened with them."""
+    action = "execute-api:ManageConnections"
+    may = {name for name in every.functions() if action in json.dumps(every.statements_of(name))}
+    assert may == {"watch", "broadcast"}

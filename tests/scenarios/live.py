@@ -1,0 +1,164 @@
+"""An account in which clients watch: WebSocket connections, and a table's stream that is read by its function."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tests.fakes.stream import FakeStream
+from tests.scenarios.scenario import SECOND, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass
+class Watcher:
+    """A client with an open connection.
+
+    Attributes:
+        id: of the connection.
+        view: the newest state of each record that it was told of, by id; `None` for what is deleted.
+        versions: the version of each.
+        stale: it was told to read again.
+    """
+
+    live: Live
+    id: str
+    view: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    stale: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        """The messages that have arrived."""
+        return self.live.connections.received.get(self.id, [])
+
+    @property
+    def frames(self) -> list[dict[str, Any]]:
+        """The same, parsed."""
+        return [json.loads(text) for text in self.texts]
+
+    def say(self, **message: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+        """Send a message, and wait for the response to it."""
+        seen = len(self.texts)
+        self.send(json.dumps(message))
+        kinds = {"snapshot", "unsubscribed", "pong", "error"}
+        answers = [frame for frame in self.frames[seen:] if frame["kind"] in kinds]
+        assert len(answers) == 1, answers
+        return answers[0]
+
+    def send(self, text: str) -> int:
+        """Send a text, and wait until it was handled; the status that the gateway is told."""
+        return self.live.event(self.id, "MESSAGE", body=text)
+
+    def subscribe(self, topic: str = "mine", ref: str = "1", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+        """Start a subscription."""
+        return self.say(do="subscribe", ref=ref, topic=topic, **more)
+
+    def take(self, frames: Sequence[Mapping[str, Any]]) -> None:
+        """Do what a client does with messages: of each record, the highest version counts."""
+        for frame in frames:
+            if frame["kind"] == "change":
+                for change in frame["changes"]:
+                    self.learn(change["id"], change["version"], change["item"])
+            elif frame["kind"] == "snapshot" and frame["item"] is not None:
+                self.learn(frame["item"]["id"], frame["version"], frame["item"])
+            elif frame["kind"] == "stale":
+                self.stale = True
+
+    def learn(self, id_: str, version: int, item: Mapping[str, Any] | None) -> None:
+        """Take a state of a record, unless a newer one is known."""
+        if version > self.versions.get(id_, 0):
+            self.versions[id_] = version
+            self.view[id_] = item
+
+    def read_again(self) -> None:
+        """Read the list over REST, as a client does when it is told to, and now and then."""
+        token = ""
+        while True:
+            page = self.live.ask("GET", "/v1/tasks", query=f"limit=100{token}").body
+            for task in page["tasks"]:
+                self.learn(task["id"], task["version"], task)
+            if page["next_token"] is None:
+                return
+            token = f"&next_token={page['next_token']}"
+
+
+class Live(Scenario):
+    """An account with clients that watch.
+
+    Attributes:
+        stream: every write that the function is told of.
+        handled: how many of them it was given.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        super().__init__(seed)
+        self.stream = FakeStream(self.time.now)
+        self.stream.watch(self.table)
+        self.handled = 0
+        self._connected = 0
+
+    def ticket(self, owner: str = "local") -> str:
+        """A ticket of an owner."""
+        answer = self.ask("POST", "/v1/watch-tickets", headers={"x-duetime-owner": owner})
+        assert answer.status == 201
+        return str(answer.body["ticket"])
+
+    def connect(self, ticket: str | None = None, owner: str = "local") -> Watcher:
+        """Open a connection."""
+        self._connected += 1
+        watcher = Watcher(self, f"connection{self._connected}=")
+        status = self.event(watcher.id, "CONNECT", ticket=self.ticket(owner) if ticket is None else ticket)
+        assert status == 200, status
+        return watcher
+
+    def event(self, connection_id: str, kind: str, body: str | None = None, ticket: str | None = None) -> int:
+        """Hand an event of a connection to its function; the status that it answers."""
+        event: dict[str, Any] = {
+            "requestContext": {"connectionId": connection_id, "eventType": kind, "requestId": "request"}
+        }
+        if body is not None:
+            event["body"] = body
+        if ticket is not None:
+            event["queryStringParameters"] = {"ticket": ticket}
+        invocation = self.invoke("watch", event)
+        assert self.run_until(lambda: invocation.strand is not None and invocation.strand.done, step=1)
+        status = 500 if invocation.failed else int(invocation.answer["statusCode"])
+        if kind == "CONNECT" and status == 200:
+            self.connections.received[connection_id] = []
+        return status
+
+    def hang_up(self, watcher: Watcher, *, told: bool = True) -> None:
+        """Close a connection; `told`: its function is told so, which the gateway does not promise."""
+        del self.connections.received[watcher.id]
+        if told:
+            assert self.event(watcher.id, "DISCONNECT") == 200
+
+    def broadcast(self, size: int = 500) -> None:
+        """Have the function read the stream to its end."""
+        while self.handled < len(self.stream.records):
+            event = self.stream.event(self.handled, self.handled + size)
+            self.handled += len(event["Records"])
+            self.deliver(event)
+
+    def deliver(self, event: Mapping[str, Any]) -> None:
+        """Hand records of the stream to their function."""
+        invocation = self.invoke("broadcast", event)
+        assert self.run_until(lambda: invocation.strand is not None and invocation.strand.done, step=1)
+        assert not invocation.failed
+
+    def read_stream(self, every: int = SECOND) -> None:
+        """From now on, have the function read the stream again and again."""
+        self.time.start_process(partial(self._read_on, every))
+
+    def _read_on(self, every: int) -> None:
+        while True:
+            self.take(every)
+            if self.handled < len(self.stream.records):
+                event = self.stream.event(self.handled, self.handled + 500)
+                self.handled += len(event["Records"])
+                self.invoke("broadcast", event)

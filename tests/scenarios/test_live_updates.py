@@ -1,0 +1,413 @@
+"""Live updates: who watches is told of every change, or that something was missed; what is read agrees in the end."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import (
+    MAX_FRAME_BYTES,
+    MAX_SUBSCRIPTIONS,
+    WATCH_CONNECTION_LIFE,
+    WATCH_TICKET_LIFE,
+)
+from duetime.domain.times import HOUR
+from tests.scenarios.live import Live, Watcher
+from tests.scenarios.scenario import PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.simulation.faults import Call
+
+LATER = 7_200
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    """An account with clients that watch."""
+    with Live() as live:
+        yield live
+
+
+def create(live: Live, owner: str = "local", **body: Any) -> str:  # noqa: ANN401 - any JSON
+    """Create a task that is not due for long; its id."""
+    wanted = {"type": PLAIN, "delay_seconds": LATER, **body}
+    answer = live.ask("POST", "/v1/tasks", wanted, headers={"x-duetime-owner": owner})
+    assert answer.status == 201, answer
+    return str(answer.body["id"])
+
+
+def agrees(live: Live, watcher: Watcher) -> bool:
+    """Whether what a client knows of each task is what REST says."""
+    known = {id_: item for id_, item in watcher.view.items() if item is not None}
+    for id_, item in known.items():
+        task = live.ask("GET", f"/v1/tasks/{id_}").body
+        if (item["state"], item["version"]) != (task["state"], task["version"]):
+            return False
+    return True
+
+
+def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
+    """From its creation to its end, by versions that grow; a subscription begins with the task as it is."""
+    everything, one = live.connect(), live.connect()
+    assert everything.subscribe() == {"kind": "snapshot", "ref": "1", "version": 0, "item": None}
+    task_id = create(live, delay_seconds=0, tags={"a": "b"}, payload={"secret": "x"})
+    snapshot = one.subscribe(f"task:{task_id}")
+    assert (snapshot["item"]["id"], snapshot["item"]["tags"]) == (task_id, {"a": "b"})
+    assert live.run_until(lambda: live.record(task_id).finished_at is not None)
+    live.broadcast(size=1)
+    for watcher in (everything, one):
+        changes = [change for frame in watcher.frames if frame["kind"] == "change" for change in frame["changes"]]
+        versions = [change["version"] for change in changes]
+        assert versions == sorted(versions)
+        assert changes[-1]["item"]["state"] == "succeeded"
+        assert "secret" not in "".join(watcher.texts)
+        watcher.take(watcher.frames)
+        assert agrees(live, watcher)
+
+
+def test_a_subscription_that_races_with_a_thousand_changes_misses_none(live: Live) -> None:
+    """Wherever between the writes, and their reading from the stream, a subscription begins: the client ends right."""
+    ids = [create(live) for _ in range(12)]
+    for start in range(0, 24, 6):
+        watcher = live.connect()
+        writes: list[Any] = []
+        for number in range(24):
+            if number == start:
+                for id_ in ids:
+                    begin(live, watcher, f"task:{id_}", id_)
+            writes += [live.send("PATCH", f"/v1/tasks/{id_}", {"tags": {"n": f"{start} {number}"}}) for id_ in ids]
+            live.run(3)
+            if number % 5 == 0:
+                live.broadcast()
+        assert live.run_until(partial(all, writes))
+        live.broadcast()
+        live.run(SECOND)
+        watcher.take(watcher.frames)
+        assert watcher.view.keys() == set(ids)
+        assert agrees(live, watcher)
+    assert len(live.stream.records) > 1_000
+
+
+def begin(live: Live, watcher: Watcher, topic: str, ref: str) -> None:
+    """Subscribe beside whatever else goes on."""
+    body = json.dumps({"do": "subscribe", "ref": ref, "topic": topic})
+    live.invoke("watch", {"requestContext": {"connectionId": watcher.id, "eventType": "MESSAGE"}, "body": body})
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_the_only_change_is_not_missed_wherever_it_falls_into_a_subscription(live: Live, at: int) -> None:
+    """It is written, and its record of the stream handled, between any two calls of the function that subscribes."""
+    task_id, watcher = create(live), live.connect()
+    live.broadcast()
+    calls: list[Call] = []
+    changed: list[list[Any]] = []
+
+    def change(call: Call) -> None:
+        if call.machine.function != "watch":
+            return
+        calls.append(call)
+        if len(calls) == at + 1:
+            changed.append(live.send("POST", f"/v1/tasks/{task_id}/pause"))
+            live.take(2 * SECOND)
+            live.invoke("broadcast", live.stream.event(live.handled))
+            live.handled = len(live.stream.records)
+            live.take(2 * SECOND)
+
+    live.before_call = change
+    watcher.subscribe(f"task:{task_id}")
+    live.before_call = None
+    assert len(calls) == 5
+    assert changed[0][0].status == 200
+    watcher.take(watcher.frames)
+    item = watcher.view[task_id]
+    assert item is not None
+    assert item["state"] == "paused"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: Live, seed: int) -> None:
+    """Frames are dropped, doubled and reordered: two clients that read again now and then know the same as REST."""
+    chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
+    watchers = [live.connect(), live.connect()]
+    for watcher in watchers:
+        watcher.subscribe()
+    ids = [create(live) for _ in range(10)]
+    for _ in range(30):
+        id_ = chance.choice(ids)
+        live.ask("POST", f"/v1/tasks/{id_}/{chance.choice(['pause', 'resume', 'cancel'])}")
+        if chance.random() < 0.5:
+            live.broadcast(size=chance.choice([1, 3, 500]))
+    live.broadcast()
+    for watcher in watchers:
+        frames = [frame for frame in watcher.frames if chance.random() > 0.4]
+        frames += chance.choices(frames, k=10)
+        chance.shuffle(frames)
+        watcher.take(frames)
+        watcher.read_again()
+        assert watcher.view.keys() == set(ids)
+        assert agrees(live, watcher)
+
+
+def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) -> None:
+    """A batch with more changes than a client is sent makes one short message; reading again makes the view right."""
+    watcher = live.connect()
+    watcher.subscribe()
+    batch = {"tasks": [{"type": PLAIN, "delay_seconds": LATER, "tags": {"a": "é" * 64}} for _ in range(60)]}
+    for _ in range(2):
+        assert live.ask("POST", "/v1/tasks/batch", batch).status == 200
+    seen = len(watcher.texts)
+    live.broadcast()
+    (told,) = watcher.frames[seen:]
+    assert told == {"kind": "stale", "refs": ["1"]}
+    live.ask("POST", "/v1/tasks/batch", batch)
+    seen = len(watcher.texts)
+    live.broadcast()
+    assert len(watcher.texts) > seen
+    assert all(len(text.encode()) <= MAX_FRAME_BYTES for text in watcher.texts)
+    assert sum(len(frame["changes"]) for frame in watcher.frames[seen:]) == 60
+    watcher.take(watcher.frames)
+    assert watcher.stale
+    watcher.read_again()
+    assert len(watcher.view) == 180
+
+
+def test_one_owner_sees_nothing_of_another(live: Live) -> None:
+    """Neither by id, nor in a list, nor of a schedule or topology; the subscription is not kept."""
+    task_id = create(live)
+    live.ask("POST", "/v1/schedules", {"name": "nightly", "cron": "0 1 * * *", "task": {"type": PLAIN}})
+    stranger = live.connect(owner="stranger")
+    for topic, code in (
+        (f"task:{task_id}", "task_unknown"),
+        (f"topology:{task_id}", "task_unknown"),
+        ("schedule:nightly", "schedule_unknown"),
+    ):
+        assert stranger.subscribe(topic)["code"] == code
+    assert live.items(schema.WATCH_SUBSCRIPTION_PREFIX) == []
+    stranger.subscribe("mine")
+    seen = len(stranger.texts)
+    live.ask("POST", f"/v1/tasks/{task_id}/pause")
+    live.ask("POST", "/v1/schedules/nightly/pause")
+    live.broadcast()
+    assert len(stranger.texts) == seen
+
+
+def test_a_ticket_is_good_once_and_for_half_a_minute(live: Live) -> None:
+    """Neither a second connection nor a late one is opened, nor one with a ticket that was never issued."""
+    ticket = live.ticket()
+    live.connect(ticket)
+    assert live.event("second", "CONNECT", ticket=ticket) == 401
+    late = live.ticket()
+    live.run(WATCH_TICKET_LIFE + 6 * SECOND)
+    assert live.event("late", "CONNECT", ticket=late) == 401
+    for made_up in ("", "x", "0" * 64, "\ud800"):
+        assert live.event("made-up", "CONNECT", ticket=made_up) == 401
+    assert live.event("none", "CONNECT") == 401
+    assert {item["p"]["S"] for item in live.items(schema.WATCH_CONNECTION_PREFIX)} == {"wc#connection1="}
+
+
+def test_who_reads_the_table_finds_no_ticket(live: Live) -> None:
+    """What is stored of a ticket does not open a connection."""
+    ticket = live.ticket()
+    assert ticket not in json.dumps(live.items())
+
+
+def test_a_ticket_is_kept_for_as_long_as_it_can_be_used(live: Live) -> None:
+    """TTL strikes no earlier."""
+    live.ticket()
+    issued = live.now
+    (item,) = live.items(schema.WATCH_TICKET_PREFIX)
+    assert int(item[schema.TTL]["N"]) * SECOND >= issued + WATCH_TICKET_LIFE - 10 * SECOND
+    assert int(item[schema.TTL]["N"]) * SECOND >= int(item["e"]["N"])
+
+
+def test_a_connection_is_kept_for_longer_than_it_can_be_open(live: Live) -> None:
+    """The gateway closes it after two hours; then TTL removes it with its subscriptions."""
+    watcher = live.connect()
+    watcher.subscribe()
+    kept = [*live.items(schema.WATCH_CONNECTION_PREFIX), *live.items(schema.WATCH_SUBSCRIPTION_PREFIX)]
+    assert len(kept) == 2
+    assert all(int(item[schema.TTL]["N"]) * SECOND > live.now + 2 * HOUR for item in kept)
+    live.run(WATCH_CONNECTION_LIFE + SECOND)
+    live.expire()
+    assert live.items(schema.WATCH_CONNECTION_PREFIX) == live.items(schema.WATCH_SUBSCRIPTION_PREFIX) == []
+
+
+def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) -> None:
+    """Nobody is told of its end: the gateway says so when it is written to, and nobody writes to it again."""
+    watcher, other = live.connect(), live.connect()
+    watcher.subscribe()
+    other.subscribe()
+    live.hang_up(watcher, told=False)
+    create(live)
+    live.broadcast()
+    assert [item["s"]["S"] for item in live.items(schema.WATCH_SUBSCRIPTION_PREFIX)] == ["connection2=#0"]
+    assert len(live.items(schema.WATCH_CONNECTION_PREFIX)) == 1
+    assert other.frames[-1]["kind"] == "change"
+
+
+def test_a_closed_connection_leaves_nothing(live: Live) -> None:
+    """When the gateway tells of the end, at once; told twice, nothing happens."""
+    watcher = live.connect()
+    for ref in "ab":
+        watcher.subscribe(ref=ref)
+    live.hang_up(watcher)
+    assert live.event(watcher.id, "DISCONNECT") == 200
+    assert live.items("wc#") == live.items("ws#") == []
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_a_process_that_dies_anywhere_leaves_a_client_that_can_begin_again(live: Live, at: int) -> None:
+    """Killed before any of its calls, while it opens, subscribes, pushes or closes: a new connection works."""
+    live.faulty = True
+    calls: list[Call] = []
+
+    def die(call: Call) -> None:
+        if call.machine.function in {"watch", "broadcast"}:
+            calls.append(call)
+            if len(calls) == at + 1:
+                call.machine.die()
+
+    task_id = create(live)
+    ticket = live.ticket()
+    live.before_call = die
+    connection = "dying="
+    try:
+        status = live.event(connection, "CONNECT", ticket=ticket)
+    except AssertionError:
+        status = 500
+    if status == 200:
+        body = json.dumps({"do": "subscribe", "ref": "1", "topic": "mine"})
+        live.event(connection, "MESSAGE", body=body)
+        live.ask("POST", f"/v1/tasks/{task_id}/pause")
+        invocation = live.invoke("broadcast", live.stream.event())
+        live.run_until(lambda: invocation.strand is not None and invocation.strand.done, step=1)
+        live.connections.received.pop(connection)
+        live.event(connection, "DISCONNECT")
+    live.before_call = None
+    watcher = live.connect()
+    watcher.subscribe()
+    live.ask("POST", f"/v1/tasks/{task_id}/resume")
+    live.broadcast()
+    watcher.take(watcher.frames)
+    assert agrees(live, watcher)
+    assert [item["s"]["S"] for item in live.items("ws#")] == [f"{watcher.id}#0"]
+
+
+def test_a_connection_has_so_many_subscriptions_and_no_more(live: Live) -> None:
+    """One more is refused by name; one that is replaced, or follows one that ended, is not."""
+    watcher = live.connect()
+    for number in range(MAX_SUBSCRIPTIONS):
+        assert watcher.subscribe(ref=str(number))["kind"] == "snapshot"
+    assert watcher.subscribe(ref="more")["code"] == "subscriptions_full"
+    assert watcher.subscribe(ref="3", filter={"state": "failed"})["kind"] == "snapshot"
+    assert watcher.say(do="unsubscribe", ref="7") == {"kind": "unsubscribed", "ref": "7"}
+    assert watcher.say(do="unsubscribe", ref="never") == {"kind": "unsubscribed", "ref": "never"}
+    assert watcher.subscribe(ref="more")["kind"] == "snapshot"
+    assert len(live.items(schema.WATCH_SUBSCRIPTION_PREFIX)) == MAX_SUBSCRIPTIONS
+
+
+def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
+    """Messages of one connection are handled side by side: each takes a slot that no other has."""
+    watcher = live.connect()
+    for number in range(3 * MAX_SUBSCRIPTIONS):
+        begin(live, watcher, "mine", f"r{number}")
+    live.run(10 * SECOND)
+    assert len(live.items(schema.WATCH_SUBSCRIPTION_PREFIX)) == MAX_SUBSCRIPTIONS
+    kinds = [frame["kind"] for frame in watcher.frames]
+    assert (kinds.count("snapshot"), kinds.count("error")) == (MAX_SUBSCRIPTIONS, 2 * MAX_SUBSCRIPTIONS)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[" * 50_000, "9" * 9_999, "null", '{"do":"subscribe"}', '{"do":{"$ne":1}}', "x" * 200_000, "\ud800"]
+)
+def test_a_hostile_message_is_answered_and_hurts_nobody(live: Live, text: str) -> None:
+    """The answer says what is wrong; the connection and its subscriptions go on."""
+    watcher = live.connect()
+    watcher.subscribe()
+    assert watcher.send(text) == 200
+    assert watcher.frames[-1]["kind"] == "error"
+    assert len(watcher.texts[-1]) < 2_000
+    create(live)
+    live.broadcast()
+    assert watcher.frames[-1]["kind"] == "change"
+
+
+def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> None:
+    """One that has been forgotten can subscribe to nothing."""
+    watcher = live.connect()
+    for item in live.items(schema.WATCH_CONNECTION_PREFIX):
+        live.table.write(live.now, (item["p"]["S"], item["s"]["S"]), None)
+    assert watcher.subscribe()["code"] == "caller_unknown"
+    assert live.items(schema.WATCH_SUBSCRIPTION_PREFIX) == []
+    assert watcher.say(do="ping", ref="p") == {"kind": "pong", "ref": "p"}
+
+
+def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: Live) -> None:
+    """What one client misses is counted; the others are told, and it reads again."""
+    slow, other = live.connect(), live.connect()
+    slow.subscribe()
+    other.subscribe()
+    live.connections.refused.add(slow.id)
+    create(live)
+    live.broadcast()
+    assert other.frames[-1]["kind"] == "change"
+    live.connections.refused.clear()
+    create(live)
+    live.broadcast()
+    slow.take(slow.frames)
+    slow.read_again()
+    assert len(slow.view) == 2
+
+
+def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) -> None:
+    """The function reads who watches, once for each owner of the batch; it writes and sends nothing."""
+    for owner in ("ann", "bob"):
+        for _ in range(5):
+            create(live, owner)
+    calls: list[Call] = []
+    live.before_call = lambda call: calls.append(call) if call.machine.function == "broadcast" else None
+    live.broadcast()
+    live.before_call = None
+    reads = [call for call in calls if str(call.partition).startswith(schema.WATCH_SUBSCRIPTION_PREFIX)]
+    assert [(call.operation, call.request["ConsistentRead"]) for call in reads] == [("query", True)] * 2
+    assert calls == reads
+
+
+def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> None:
+    """A task that stops matching is told once more, as one that has left."""
+    watcher = live.connect()
+    watcher.subscribe(filter={"state": "scheduled", "tags": {"team": "dba"}})
+    mine, _ = create(live, tags={"team": "dba"}), create(live)
+    live.broadcast()
+    live.ask("POST", f"/v1/tasks/{mine}/pause")
+    live.broadcast()
+    live.ask("POST", f"/v1/tasks/{mine}/cancel")
+    live.broadcast()
+    changes = [change for frame in watcher.frames if frame["kind"] == "change" for change in frame["changes"]]
+    assert [(each["id"], each["refs"], each["left"]) for each in changes] == [(mine, ["1"], []), (mine, [], ["1"])]
+
+
+def test_a_schedule_and_its_runs_are_told(live: Live) -> None:
+    """A pause of the schedule is, and so is each task that it makes; a deletion is told as one."""
+    live.ask("POST", "/v1/schedules", {"name": "often", "rate": "1 minute", "task": {"type": PLAIN}})
+    watcher = live.connect()
+    snapshot = watcher.subscribe("schedule:often")
+    assert (snapshot["item"]["kind"], snapshot["item"]["state"]) == ("schedule", "active")
+    live.run(150 * SECOND)
+    live.ask("POST", "/v1/schedules/often/pause")
+    live.broadcast()
+    live.ask("DELETE", "/v1/schedules/often")
+    live.broadcast()
+    changes = [change for frame in watcher.frames if frame["kind"] == "change" for change in frame["changes"]]
+    assert {each["item"]["schedule"] for each in changes if each["id"] != "often"} == {"often"}
+    states = [each["item"] and each["item"]["state"] for each in changes if each["id"] == "often"]
+    assert states[-2:] == ["paused", None]
+    versions = [snapshot["version"], *(each["version"] for each in changes if each["id"] == "often")]
+    assert versions == sorted(set(versions))
