@@ -15,8 +15,9 @@ from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.run_history import Remark
     from duetime.domain.schedules.schedule_record import StoredSchedule
