@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, limits, settings, states
+from docs.sections import api, events, limits, settings, states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +25,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "moves": states.move_table,
     "picture": states.picture,
     "changeable": states.changeable,
+    "events": events.event_schemas,
     "limits": limits.limit_table,
     "settings": settings.setting_table,
     "differences": settings.difference_table,

@@ -228,11 +228,15 @@ class Functions(Construct):
         """What reads the table's stream: it can place no task, and no task waits for it."""
         settings, tasks = self._environment, self._stores.tables.tasks
         variables = {Variable.TABLE: tasks.table_name, Variable.SUMMARY_SPREAD: str(settings.summary_spread)}
+        variables[Variable.EVENT_BUS] = settings.event_bus
         function = LambdaFunction(
             self, FunctionName.BROADCAST, environment=settings, layers=self._layers, variables=variables
         )
         if settings.summary_spread:
             function.allow(WRITE, [tasks.table_arn])
+        if settings.event_bus:
+            bus = Stack.of(self).format_arn(service="events", resource="event-bus", resource_name=settings.event_bus)
+            function.allow(["events:PutEvents"], [bus])
         return function
 
     def _egress(self) -> LambdaFunction:

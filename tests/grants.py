@@ -32,6 +32,7 @@ TABLE: str = f"arn:aws:dynamodb:{PLACE}:table/tasks"
 BUCKET: str = "arn:aws:s3:::contents"
 MACHINE: str = f"arn:aws:states:{PLACE}:stateMachine:topologies"
 SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
+BUSES = f"arn:aws:events:{PLACE}:event-bus"
 POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does with a function's role to the queues that invoke it (Source: AWS Lambda Developer Guide, SQS)."""
 POLLED = ("worker", "deadletter", "intake")
@@ -174,6 +175,8 @@ def needed(
             yield "lambda:InvokeFunction", _function_arn(environ, request["FunctionName"])
         case "states" | "stepfunctions":
             yield f"states:{action}", _states_arn(environ, request)
+        case "events":
+            yield from (("events:PutEvents", f"{BUSES}/{entry['EventBusName']}") for entry in request["Entries"])
         case "secretsmanager":
             yield f"secretsmanager:{action}", SECRET
 

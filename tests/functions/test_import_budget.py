@@ -15,7 +15,7 @@ BUDGET = {
     "topology": (179, 206),
     "bulk": (186, 206),
     "deadletter": (134, 206),
-    "broadcast": (84, 206),
+    "broadcast": (88, 206),
     "egress": (39, 208),
     "intake": (176, 254),
 }

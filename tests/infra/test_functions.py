@@ -55,7 +55,7 @@ USED = {
     "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL}
-    | {Variable.TABLE, Variable.SUMMARY_SPREAD},
+    | {Variable.TABLE, Variable.SUMMARY_SPREAD, Variable.EVENT_BUS},
     "egress": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,

@@ -334,6 +334,8 @@ SHARDS_SETTLE = HOUR
 it by then."""
 SHARDS_KNOWN = 10 * MINUTE
 """How long a process goes by what it has read of the number of shards, where the same id must come out again."""
+LATE_EVENT_AFTER = MINUTE
+"""How long after its due time a task's first attempt starts, at least, for an event to tell of it."""
 SUMMARY_STEPS_KEPT = 3 * DAY
 """How long after a write its step in the summary's counts is remembered: the table's stream tells of it again for a day
 at most."""
