@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, limits, metrics, settings, states
+from docs.sections import api, events, limits, metrics, settings, states
 from duetime.contract.watching import asyncapi
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "moves": states.move_table,
     "picture": states.picture,
     "changeable": states.changeable,
+    "events": events.event_schemas,
     "limits": limits.limit_table,
     "metrics": metrics.metric_table,
     "settings": settings.setting_table,

@@ -193,6 +193,9 @@ class Environment:
     intake_concurrency: int = 20
     """Most intake invocations at once (2 to 1000)."""
 
+    event_bus: str = ""
+    """Name of the event bus on which ends of tasks, lateness and skipped occurrences are told, such as `default`; each
+    event costs. Empty: none are."""
     summary_spread: int = 1
     """Into how many parts each owner's counts of tasks are split, so that none is written too often: one for each 1 000
     tasks a second. It may be raised, not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
@@ -346,6 +349,7 @@ _LOCAL = replace(
     long_polls=20,
     # The owner of requests that name none.
     intake_owner="local",
+    event_bus="default",
     pulled_types={"pulled": ("*",)},
     # Where a console that is being worked on is served.
     cors_origins=("http://localhost:5173", "http://127.0.0.1:5173"),

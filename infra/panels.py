@@ -206,6 +206,7 @@ def _attempts(environment: Environment) -> list[Panel]:
                 "stream_records_unreadable",
             ),
         ),
+        Panel("Events", "put on the event bus", Unit.COUNT, _sums("events_published", "events_lost")),
     ]
 
 

@@ -34,6 +34,7 @@ MACHINE: str = f"arn:aws:states:{PLACE}:stateMachine:topologies"
 SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
 LIVE_API: str = "live-updates"
 CONNECTIONS: str = f"arn:aws:execute-api:{PLACE}:{LIVE_API}/live/POST/@connections"
+BUSES = f"arn:aws:events:{PLACE}:event-bus"
 POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does with a function's role to the queues that invoke it (Source: AWS Lambda Developer Guide, SQS)."""
 POLLED = ("worker", "deadletter", "intake")
@@ -178,6 +179,8 @@ def needed(
             yield f"states:{action}", _states_arn(environ, request)
         case "apigatewaymanagementapi":
             yield "execute-api:ManageConnections", f"{CONNECTIONS}/{request['ConnectionId']}"
+        case "events":
+            yield from (("events:PutEvents", f"{BUSES}/{entry['EventBusName']}") for entry in request["Entries"])
         case "secretsmanager":
             yield f"secretsmanager:{action}", SECRET
 

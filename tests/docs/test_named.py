@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.canary_task import TYPE
+from duetime.domain.changes.events import EventKind
 from tests.docs.pages import PAGES, ROOT, all_tests, name_of
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _TEST = re.compile(r"\btest_[a-z0-9_]+\b(?!\.py)")
 _PATH = re.compile(r"`((?:tests|infra|functions|layers|local|examples|client|docs|bench)/[\w./-]+\.\w+)`")
 _MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
+NOT_PYTHON = {TYPE, *EventKind}
+"""Names of a type of tasks and of kinds of events, which look like those of modules."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
 
 
@@ -38,7 +41,7 @@ def test_every_named_file_exists(page: Path) -> None:
 def test_every_named_part_of_the_package_exists(page: Path) -> None:
     """A module, class or function that a page names by its full name can be imported."""
     named = _MODULE.findall(page.read_text(encoding="utf-8"))
-    assert [name for name in named if name != TYPE and not _exists(name)] == []
+    assert [name for name in named if name not in NOT_PYTHON and not _exists(name)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -65,12 +65,14 @@ class FakeSession:
         self.dynamodb, self.sqs, self.s3 = FakeDynamoDB(now), FakeSQS(now), FakeS3()
         self.secrets = FakeSecrets()
         self.connections = FakeConnections()
+        self.events = FakeEvents()
         self._services: dict[str, Any] = {
             "dynamodb": self.dynamodb,
             "sqs": self.sqs,
             "s3": self.s3,
             "secretsmanager": self.secrets,
             "apigatewaymanagementapi": self.connections,
+            "events": self.events,
         }
         self.heard: Callable[[str, dict[str, Any]], None] = lambda _operation, _request: None
         self.lock = RLock()
@@ -94,6 +96,41 @@ class FakeSecrets:
         if SecretId not in self.values or VersionStage != "AWSCURRENT":
             raise self.exceptions.make("ResourceNotFoundException", "GetSecretValue", SecretId)
         return {"SecretString": self.values[SecretId]}
+
+
+class FakeEvents:
+    """A client of EventBridge.
+
+    Attributes:
+        taken: the entries that were put, in their order.
+        requests: the entries of each request.
+        refuses: how many entries it does not take before it takes all.
+        error: what it raises at the first request.
+    """
+
+    def __init__(self) -> None:
+        self.exceptions = Exceptions()
+        self.taken: list[dict[str, Any]] = []
+        self.requests: list[list[dict[str, Any]]] = []
+        self.refuses = 0
+        self.error: Exception | None = None
+
+    def put_events(self, *, Entries: list[dict[str, Any]]) -> dict[str, Any]:
+        """Take events (Source: EventBridge API Reference, PutEvents)."""
+        assert 1 <= len(Entries) <= 10
+        self.requests.append(Entries)
+        if self.error is not None and len(self.requests) == 1:
+            raise self.error
+        answers: list[dict[str, str]] = []
+        for entry in Entries:
+            if self.refuses:
+                self.refuses -= 1
+                answers.append({"ErrorCode": "ThrottlingException", "ErrorMessage": "too many"})
+                continue
+            self.taken.append(entry)
+            answers.append({"EventId": f"event-{len(self.taken)}"})
+        failed = sum("ErrorCode" in answer for answer in answers)
+        return {"FailedEntryCount": failed, "Entries": answers}
 
 
 class Missing:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import Any
 
+from duetime import composition
 from duetime.composition import composed
 from duetime.composition.broadcast import BroadcastServices
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.settings import Variable
 from tests.fakes.stream import FakeStream
-
-if TYPE_CHECKING:
-    from tests.functions.stack import Stack
+from tests.functions.stack import Stack
 
 
 def stream_of(stack: Stack) -> FakeStream:
@@ -42,3 +43,17 @@ def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None
     stack.create(TaskSpec(type="canary.noop"))
     stream.records.append({"eventID": "poison"})
     assert stack.call("broadcast", stream.event()) is None
+
+
+def test_the_end_of_a_task_is_told_on_the_bus_that_the_settings_name() -> None:
+    """An event for the end, and one more for a failure for good; nothing for its creation and its claim."""
+    stack = Stack.faked({Variable.EVENT_BUS: "default"})
+    stream = stream_of(stack)
+    task = stack.create(TaskSpec(type="nobody-handles"))
+    stack.work(Priority.NORMAL)
+    stack.call("broadcast", stream.event())
+    fakes: Any = stack.cloud.dynamodb
+    taken = fakes._session.events.taken
+    assert [entry["DetailType"] for entry in taken] == ["duetime.task.ended.v1", "duetime.task.failed.v1"]
+    assert {json.loads(entry["Detail"])["task_id"] for entry in taken} == {task.id.text}
+    composition.use(None)

@@ -58,7 +58,7 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
-    "broadcast": LIVE | {Variable.SUMMARY_SPREAD},
+    "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.EVENT_BUS},
     "watch": LIVE,
     "egress": {
         Variable.SERVICE_NAME,

@@ -154,6 +154,10 @@ METRICS: Mapping[str, Metric] = {
     "broadcast_failures": _count(
         "broadcast", "batches of changes that live updates, events or the summary could not take; should be zero"
     ),
+    "events_published": _count("broadcast", "events that were put on the event bus"),
+    "events_lost": _count(
+        "broadcast", "events that the bus refused four times; their tasks and schedules are not affected"
+    ),
     "stream_records_unreadable": _count("broadcast", "changes of the table that this version cannot read; skipped"),
     "long_polls_refused": _count(
         "api", "requests that got an immediate response instead of waiting, because of the limit `long_polls`"

@@ -78,6 +78,8 @@ class Variable(StrEnum):
     """Steady rate that the gateway keeps all callers together to, which answers tell; 0 if it is not known."""
     SUMMARY_SPREAD = "DUETIME_SUMMARY_SPREAD"
     """Into how many parts each owner's counts of tasks are split; 0 if nothing is counted."""
+    EVENT_BUS = "DUETIME_EVENT_BUS"
+    """Name of the event bus on which changes are told; empty for none."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
     """ARN of the state machine that runs topologies; empty in functions that start none."""
     METRIC_OWNERS = "DUETIME_METRIC_OWNERS"
@@ -247,6 +249,11 @@ class Settings:
     def summary_spread(self) -> int:
         """Into how many parts each owner's counts of tasks are split; 0 if nothing is counted."""
         return int(self.environ.get(Variable.SUMMARY_SPREAD, "0"))
+
+    @property
+    def event_bus(self) -> str:
+        """Name of the event bus on which changes are told, or the empty string."""
+        return self.environ.get(Variable.EVENT_BUS, "")
 
     @property
     def topology_machine(self) -> str:

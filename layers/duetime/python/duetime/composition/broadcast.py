@@ -6,10 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.stream import changes_of
+from duetime.adapters.event_bus import EventBridgeBus
 from duetime.composition.push import PushServices
 from duetime.composition.root import Part
 from duetime.composition.summary import SummaryServices
 from duetime.services.broadcast.broadcaster import Broadcaster
+from duetime.services.events.publisher import EventPublisher
 from duetime.services.summary.counter import SummaryCounter
 
 if TYPE_CHECKING:
@@ -37,4 +39,10 @@ class BroadcastServices(Part):
         return [SummaryCounter(self.part(SummaryServices).store, self.runtime, spread)] if spread else []
 
     def _best_effort(self) -> list[ChangeConsumer]:
-        return [self.part(PushServices).pusher]
+        bus = self.settings.event_bus
+        return [self.part(PushServices).pusher, *([self._event_publisher(bus)] if bus else [])]
+
+    def _event_publisher(self, name: str) -> EventPublisher:
+        telemetry = self.runtime.telemetry
+        bus = EventBridgeBus(self.platform.clients.events(), name, self.runtime.executor, telemetry)
+        return EventPublisher(bus, telemetry)

@@ -390,6 +390,8 @@ MAX_METRIC_VALUES = 20
 ON_TIME = SECOND
 """An attempt that starts at most this long after its planned start is counted as on time. For a later one, the record
 also has the times at which its message was sent and received."""
+LATE_EVENT_AFTER = MINUTE
+"""How long after its due time a task's first attempt starts, at least, for an event to tell of it."""
 SUMMARY_STEPS_KEPT = 3 * DAY
 """How long after a write its step in the summary's counts is remembered: the table's stream tells of it again for a day
 at most."""

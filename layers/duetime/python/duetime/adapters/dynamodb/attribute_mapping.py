@@ -77,7 +77,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
         Attribute("attempt_history", "L", attempt_codecs.attempt_history, attempt_codecs.read_attempt_history),
         Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
-        Attribute("traceparent", "X", field_codecs.traceparent, field_codecs.read_traceparent),
+        Attribute("traceparent", "V", field_codecs.traceparent, field_codecs.read_traceparent),
         Attribute("erased", "Z", attribute_values.flag, attribute_values.truth),
         Attribute("actions", "Q", action_codecs.actions, action_codecs.read_actions),
         Attribute("cancellation", "X", action_codecs.action, action_codecs.read_action),

@@ -1,0 +1,93 @@
+"""An event bus of EventBridge."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from duetime.domain.tasks.arns import EVENT_SOURCE
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mypy_boto3_events import EventBridgeClient
+
+    from duetime.domain.changes.events import Event
+    from duetime.ports.runtime import Executor, Telemetry
+
+MOST_ENTRIES, MOST_BYTES = 10, 256_000
+"""Of one request (Source: EventBridge User Guide, PutEvents: 256 KB, the names and 14 bytes of the time included)."""
+_TIME_BYTES = 14
+_TRIES = 4
+
+Entry = dict[str, Any]
+
+
+class EventBridgeBus:
+    """`duetime.ports.event_bus.EventBus` over EventBridge.
+
+    Args:
+        client: of EventBridge.
+        bus: name or ARN.
+        executor: makes several requests at once.
+        telemetry: is told what was not taken.
+    """
+
+    def __init__(self, client: EventBridgeClient, bus: str, executor: Executor, telemetry: Telemetry) -> None:
+        self._client = client
+        self._bus = bus
+        self._executor = executor
+        self._telemetry = telemetry
+
+    def publish(self, events: Sequence[Event]) -> int:
+        """Put events on the bus; what it does not take is tried again a few times."""
+        return sum(self._executor.map(self._put, chunks([self._entry(event) for event in events])))
+
+    def _put(self, entries: list[Entry]) -> int:
+        """One request, and what it left again. Whatever goes wrong with it, the other requests are made."""
+        codes: list[str] = []
+        for _ in range(_TRIES):
+            try:
+                answer = self._client.put_events(Entries=entries)  # type: ignore[arg-type]  # plain dictionaries
+            except (ClientError, BotoCoreError) as error:
+                codes = [repr(error)]
+                break
+            told = list(zip(entries, answer["Entries"], strict=True))
+            entries = [entry for entry, result in told if "EventId" not in result]
+            if not entries:
+                return 0
+            codes = sorted({result.get("ErrorCode", "unknown") for _, result in told if "EventId" not in result})
+        self._telemetry.note("the event bus did not take events", number=len(entries), reasons=codes)
+        return len(entries)
+
+    def _entry(self, event: Event) -> Entry:
+        return {
+            "EventBusName": self._bus,
+            "Source": EVENT_SOURCE,
+            "DetailType": event.kind.value,
+            "Time": event.at / SECOND,
+            "Detail": json.dumps(event.detail, ensure_ascii=False, separators=(",", ":")),
+        }
+
+
+def chunks(entries: list[Entry]) -> Iterator[list[Entry]]:
+    """Entries by requests: no more than a request takes, neither in number nor in bytes."""
+    chunk: list[Entry] = []
+    size = 0
+    for entry in entries:
+        more = _size(entry)
+        if chunk and (len(chunk) == MOST_ENTRIES or size + more > MOST_BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(entry)
+        size += more
+    if chunk:
+        yield chunk
+
+
+def _size(entry: Entry) -> int:
+    texts = (entry["Source"], entry["DetailType"], entry["Detail"])
+    return _TIME_BYTES + sum(len(text.encode()) for text in texts)

@@ -1,0 +1,177 @@
+"""What other systems are told of the changes of records: events, each of a documented kind.
+
+The documents below are the contract: `docs/reference/events.md` is generated from them. A field may be added to a kind;
+whatever else would change makes a new kind, of the next version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - the documentation reads the annotations
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, TypedDict
+
+from duetime.domain.limits import LATE_EVENT_AFTER
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.changes.changes import ChangeBatch, ScheduleChange, TaskChange, TaskSnapshot
+    from duetime.domain.times import Millis
+
+
+class EventKind(StrEnum):
+    """The kinds of events: each is the detail type of its events on the bus."""
+
+    TASK_ENDED = "duetime.task.ended.v1"
+    TASK_FAILED = "duetime.task.failed.v1"
+    TASK_LATE = "duetime.task.late.v1"
+    TOPOLOGY_ENDED = "duetime.topology.ended.v1"
+    SCHEDULE_SKIPPED = "duetime.schedule.skipped.v1"
+
+
+class EventDetail(TypedDict):
+    """What every event tells."""
+
+    id: Annotated[str, "The same for each copy of an event: an event may be delivered more than once."]
+    owner: Annotated[str, "Whose task or schedule it is."]
+
+
+class TaskDetail(EventDetail):
+    """What every event of a task tells."""
+
+    task_id: Annotated[str, "Id of the task."]
+    type: Annotated[str, "Type of the task."]
+    name: Annotated[str, "Name of the task; empty for none."]
+    state: Annotated[str, "State after the change."]
+    version: Annotated[int, "Version after the change: of two events of a task, the greater is the later."]
+    priority: Annotated[str, "`high`, `normal` or `low`."]
+    due_at: Annotated[str, "When it was due, in UTC."]
+    started_at: Annotated[str | None, "When its first attempt started; null if none has."]
+    lateness_ms: Annotated[int | None, "How long after its due time that was; null if none has started."]
+    attempt: Annotated[int, "Number of attempts so far."]
+    tags: Annotated[Mapping[str, str], "Its tags."]
+    schedule: Annotated[str | None, "Name of the schedule that created it; null for none."]
+    topology_id: Annotated[str | None, "Id of the topology whose node it is; null for none."]
+    node: Annotated[str | None, "Name of that node; null for none."]
+
+
+class TaskEnded(TaskDetail):
+    """A task has ended: succeeded, failed after its last attempt, was rolled back or cancelled."""
+
+    error_type: Annotated[str | None, "Type of the error of its last failed attempt; null for none."]
+
+
+class TaskFailed(TaskEnded):
+    """A task has failed for good: no attempt is left. It follows `duetime.task.ended.v1` of the same task."""
+
+
+class TaskLate(TaskDetail):
+    """The first attempt of a task has started a minute or more after its due time."""
+
+
+class TopologyEnded(TaskEnded):
+    """A topology has ended; `task_id` is its id. Its nodes have ended before, each as a task."""
+
+
+class ScheduleSkipped(EventDetail):
+    """A schedule has let one occurrence or several pass without a run."""
+
+    schedule: Annotated[str, "Name of the schedule."]
+    occurrence: Annotated[str, "The occurrence, or the first of several, as the list of skipped runs names it."]
+    reason: Annotated[str, "Why, in words."]
+    skipped_at: Annotated[str, "When that was found, in UTC."]
+    runs_skipped: Annotated[int, "How many occurrences the schedule has skipped so far."]
+
+
+DOCUMENTS: Mapping[EventKind, type] = {
+    EventKind.TASK_ENDED: TaskEnded,
+    EventKind.TASK_FAILED: TaskFailed,
+    EventKind.TASK_LATE: TaskLate,
+    EventKind.TOPOLOGY_ENDED: TopologyEnded,
+    EventKind.SCHEDULE_SKIPPED: ScheduleSkipped,
+}
+"""The detail of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that other systems are told.
+
+    Attributes:
+        at: when it happened, in whole seconds.
+        detail: a document of its kind.
+    """
+
+    kind: EventKind
+    at: Millis
+    detail: EventDetail
+
+
+def events_of(changes: ChangeBatch) -> list[Event]:
+    """What a batch of changes has to be told of; most changes have nothing."""
+    of_tasks = [event for change in changes.tasks for event in _of_task(change)]
+    return [*of_tasks, *(event for change in changes.schedules for event in _of_schedule(change))]
+
+
+def _of_task(change: TaskChange) -> Iterator[Event]:
+    before, task = change.before, change.after
+    if task is None:
+        return
+    has_started = task.started_at is not None and (before is None or before.started_at is None)
+    if has_started and (task.lateness or 0) >= LATE_EVENT_AFTER:
+        yield Event(EventKind.TASK_LATE, change.at, TaskLate(**_task(change.id, "late", task)))
+    if task.state not in TERMINAL or (before is not None and before.state == task.state):
+        return
+    error_type = task.error.type if task.error else None
+    if task.is_topology:
+        ended = TopologyEnded(**_task(change.id, "ended", task), error_type=error_type)
+        yield Event(EventKind.TOPOLOGY_ENDED, change.at, ended)
+    else:
+        yield Event(
+            EventKind.TASK_ENDED, change.at, TaskEnded(**_task(change.id, "ended", task), error_type=error_type)
+        )
+    if task.state is State.FAILED and not task.is_topology:
+        failed = TaskFailed(**_task(change.id, "failed", task), error_type=error_type)
+        yield Event(EventKind.TASK_FAILED, change.at, failed)
+
+
+def _task(change_id: str, what: str, task: TaskSnapshot) -> TaskDetail:
+    return TaskDetail(
+        id=f"{change_id}-{what}",
+        owner=task.owner,
+        task_id=task.id.text,
+        type=task.type,
+        name=task.name,
+        state=task.state.value,
+        version=task.version,
+        priority=task.priority.value,
+        due_at=to_iso(task.due_at),
+        started_at=None if task.started_at is None else to_iso(task.started_at),
+        lateness_ms=task.lateness,
+        attempt=task.attempt,
+        tags=task.tags,
+        schedule=task.schedule_ref.schedule if task.schedule_ref else None,
+        topology_id=task.node_ref.topology.text if task.node_ref else None,
+        node=task.node_ref.key if task.node_ref else None,
+    )
+
+
+def _of_schedule(change: ScheduleChange) -> Iterator[Event]:
+    before, schedule = change.before, change.after
+    # A new schedule of the same name has skipped nothing.
+    if before is None or schedule is None or before.uid != schedule.uid or schedule.runs_skipped <= before.runs_skipped:
+        return
+    for number, remark in enumerate(remark for remark in schedule.log if remark.key and remark not in before.log):
+        detail = ScheduleSkipped(
+            id=f"{change.id}-skipped-{number}",
+            owner=schedule.owner,
+            schedule=schedule.name,
+            occurrence=remark.key,
+            reason=remark.note,
+            skipped_at=to_iso(remark.at),
+            runs_skipped=schedule.runs_skipped,
+        )
+        yield Event(EventKind.SCHEDULE_SKIPPED, change.at, detail)

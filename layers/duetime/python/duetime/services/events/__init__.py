@@ -1,0 +1,1 @@
+"""Telling other systems of changes, by events."""

@@ -1,0 +1,31 @@
+"""Puts on the event bus what other systems are to be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.changes.events import events_of
+
+if TYPE_CHECKING:
+    from duetime.domain.changes.changes import ChangeBatch
+    from duetime.ports.event_bus import EventBus
+    from duetime.ports.runtime import Telemetry
+
+
+class EventPublisher:
+    """`duetime.ports.changes.ChangeConsumer` that publishes events; those that the bus does not take are lost."""
+
+    name = "events"
+
+    def __init__(self, bus: EventBus, telemetry: Telemetry) -> None:
+        self._bus = bus
+        self._telemetry = telemetry
+
+    def consume(self, changes: ChangeBatch) -> None:
+        """Publish what a batch has to be told of."""
+        events = events_of(changes)
+        if not events:
+            return
+        lost = self._bus.publish(events)
+        self._telemetry.count("events_published", len(events) - lost)
+        self._telemetry.count("events_lost", lost)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ConnectTimeoutError
+
+from duetime.adapters.event_bus import MOST_BYTES, MOST_ENTRIES, EventBridgeBus
+from duetime.domain.changes.events import Event, EventKind, ScheduleSkipped
+from tests.clocks import NOW
+from tests.fakes.session import FakeEvents
+from tests.fakes.telemetry import FakeTelemetry
+from tests.simulation.virtual_time import VirtualTime
+
+
+def event(number: int, reason: str = "why") -> Event:
+    """An event that says its number."""
+    detail = ScheduleSkipped(
+        id=str(number),
+        owner="ann",
+        schedule="nightly",
+        occurrence="",
+        reason=reason,
+        skipped_at="",
+        runs_skipped=number,
+    )
+    return Event(EventKind.SCHEDULE_SKIPPED, NOW, detail)
+
+
+def bus_of(client: Any, telemetry: FakeTelemetry | None = None) -> EventBridgeBus:  # noqa: ANN401 - any client
+    """A bus over a client."""
+    return EventBridgeBus(client, "events", VirtualTime(NOW), telemetry or FakeTelemetry())
+
+
+def numbers(fake: FakeEvents) -> list[int]:
+    """The numbers of the events that the bus has taken."""
+    return sorted(json.loads(entry["Detail"])["runs_skipped"] for entry in fake.taken)
+
+
+def test_events_are_put_in_requests_of_ten() -> None:
+    """Each with its kind as the detail type, and with duetime as its source: so that none becomes a task."""
+    fake = FakeEvents()
+    assert bus_of(fake).publish([event(n) for n in range(23)]) == 0
+    assert numbers(fake) == list(range(23))
+    first = fake.taken[0]
+    assert (first["EventBusName"], first["Source"], first["DetailType"]) == (
+        "events",
+        "duetime",
+        "duetime.schedule.skipped.v1",
+    )
+    assert first["Time"] == NOW / 1000
+
+
+def test_large_events_go_in_requests_of_their_own() -> None:
+    """No request is larger than EventBridge takes, in bytes of UTF-8."""
+    fake = FakeEvents()
+    assert bus_of(fake).publish([event(n, "ü" * 30_000) for n in range(9)]) == 0
+    assert numbers(fake) == list(range(9))
+    sizes = [sum(len(entry["Detail"].encode()) for entry in request) for request in fake.requests]
+    assert len(sizes) == 3
+    assert max(sizes) <= MOST_BYTES
+
+
+def test_what_the_bus_does_not_take_is_tried_again() -> None:
+    """Only that: the others are not published twice."""
+    fake = FakeEvents()
+    fake.refuses = 12
+    assert bus_of(fake).publish([event(n) for n in range(10)]) == 0
+    assert numbers(fake) == list(range(10))
+
+
+def test_what_the_bus_never_takes_is_told_of() -> None:
+    """After a few tries it is given up, and logged without what is in it."""
+    fake, telemetry = FakeEvents(), FakeTelemetry()
+    fake.refuses = 1_000
+    assert bus_of(fake, telemetry).publish([event(n, "secret") for n in range(3)]) == 3
+    ((text, facts),) = telemetry.notes
+    assert (text, facts["number"]) == ("the event bus did not take events", 3)
+    assert "secret" not in repr(facts)
+
+
+@pytest.mark.parametrize(
+    "error", [ClientError({"Error": {"Code": "AccessDenied"}}, "PutEvents"), ConnectTimeoutError(endpoint_url="events")]
+)
+def test_a_request_that_fails_does_not_keep_the_others(error: Exception) -> None:
+    """Each request is made, whatever becomes of the one before it."""
+    fake = FakeEvents()
+    fake.error = error
+    assert bus_of(fake).publish([event(n) for n in range(25)]) == MOST_ENTRIES
+    assert numbers(fake) == list(range(10, 25))

@@ -1,0 +1,74 @@
+"""The summary: what the client and the command send, and how they show the numbers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.client.deployment import Answer, Deployment, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from duetime_client import Client
+
+    Run = Callable[..., Result]
+
+SUMMARY = {
+    "total": 7,
+    "states": {"failed": 2, "succeeded": 5},
+    "priorities": {"normal": 7},
+    "types": [
+        {"type": "report", "total": 5, "states": {"succeeded": 5}},
+        {"type": "mail", "total": 2, "states": {"failed": 2}},
+    ],
+    "other_types": 0,
+    "is_complete": True,
+    "as_of": "2026-11-21T11:00:00Z",
+}
+
+
+def test_the_numbers_are_those_that_the_api_tells(client: Client, deployment: Deployment) -> None:
+    """By state, priority and type, as of a moment."""
+    deployment.scripted.append(Answer(200, SUMMARY))
+    found = client.get_summary()
+    assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/summary")
+    assert (found.total, found.states["failed"], found.priorities["normal"]) == (7, 2, 7)
+    assert [(each.type, each.total) for each in found.types] == [("report", 5), ("mail", 2)]
+    assert found.as_of is not None
+
+
+def test_the_command_shows_a_table_of_types_and_states(duetime: Run, deployment: Deployment) -> None:
+    """A row a type, a column a state, and the sums; with --json, what the API said."""
+    deployment.scripted += [Answer(200, SUMMARY)] * 2
+    shown = duetime("summary").stdout
+    lines = [line.split() for line in shown.splitlines()]
+    assert lines[:4] == [
+        ["type", "failed", "succeeded", "all"],
+        ["report", "5", "5"],
+        ["mail", "2", "2"],
+        ["all", "types", "2", "5", "7"],
+    ]
+    assert lines[4][:3] == ["counted", "up", "to"]
+    assert json.loads(duetime("summary", "--json").stdout) == SUMMARY
+
+
+def test_the_command_says_what_is_not_in_the_table(duetime: Run, deployment: Deployment) -> None:
+    """Types beyond the list, types that are not counted in, and no tasks at all."""
+    deployment.scripted.append(Answer(200, {**SUMMARY, "other_types": 3, "is_complete": False}))
+    shown = duetime("summary").stdout
+    assert "3 more types: in the last row only" in shown
+    assert "more types than the API counts in" in shown
+    empty = {"total": 0, "states": {}, "priorities": {}, "types": [], "other_types": 0, "is_complete": True}
+    deployment.scripted.append(Answer(200, {**empty, "as_of": None}))
+    assert "no tasks" in duetime("summary").stdout
+
+
+def test_a_deployment_that_counts_nothing_says_so(duetime: Run, deployment: Deployment) -> None:
+    """As any other problem."""
+    deployment.scripted.append(problem(409, "summary_off", "this deployment does not count tasks"))
+    result = duetime("summary")
+    assert result.exit_code != 0
+    assert "does not count tasks" in result.stderr

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, get_type_hints
+
+import pytest
+
+from duetime.domain.changes.changes import Change, ChangeBatch, ScheduleSnapshot, TaskSnapshot
+from duetime.domain.changes.events import DOCUMENTS, Event, EventKind, events_of
+from duetime.domain.limits import LATE_EVENT_AFTER
+from duetime.domain.schedules.run_history import Remark
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.parents import NodeRef, ScheduleRef
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.tasks.task import Priority
+from tests.domain.factories import ID, NOW
+
+RUNNING = TaskSnapshot(
+    id=ID,
+    owner="ann",
+    type="report",
+    state=State.RUNNING,
+    version=2,
+    due_at=NOW,
+    created_at=NOW,
+    priority=Priority.HIGH,
+    name="monthly",
+    tags={"team": "dba"},
+    attempt=1,
+    started_at=NOW + 20,
+    schedule_ref=ScheduleRef("nightly", 1, NOW),
+)
+SCHEDULE = ScheduleSnapshot(
+    owner="ann", name="nightly", uid=ID, state=ScheduleState.ACTIVE, version=1, edition=4, runs_skipped=1
+)
+
+
+def told(before: Any, after: Any) -> list[Event]:  # noqa: ANN401 - snapshots of one kind
+    """The events of one change."""
+    change = Change("c1", NOW, before, after)
+    is_schedule = isinstance(before or after, ScheduleSnapshot)
+    return events_of(ChangeBatch((), (change,)) if is_schedule else ChangeBatch((change,)))
+
+
+def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - same
+    """Their kinds."""
+    return [event.kind for event in told(before, after)]
+
+
+@pytest.mark.parametrize("state", State)
+def test_each_end_is_told_once(state: State) -> None:
+    """A task that comes into a final state has ended; in one it stays in, or outside of them, nothing is told."""
+    before = replace(RUNNING, state=State.WAITING if state is State.RUNNING else State.RUNNING)
+    after = replace(RUNNING, state=state, version=3)
+    ended = [EventKind.TASK_ENDED] if state in TERMINAL else []
+    failed = [EventKind.TASK_FAILED] if state is State.FAILED else []
+    assert kinds(before, after) == ended + failed
+    assert kinds(after, replace(after, version=4, finished_at=NOW)) == []
+    assert kinds(after, None) == []
+
+
+def test_an_event_says_what_a_rule_needs() -> None:
+    """Whose, which, of what, how it ended; neither payload nor result, and of the error its type only."""
+    after = replace(RUNNING, state=State.FAILED, version=3, error=TaskError("Boom", "password=hunter2"))
+    ended, failed = told(RUNNING, after)
+    assert ended.detail == {
+        "id": "c1-ended",
+        "owner": "ann",
+        "task_id": ID.text,
+        "type": "report",
+        "name": "monthly",
+        "state": "failed",
+        "version": 3,
+        "priority": "high",
+        "due_at": "2026-11-21T02:33:07.250Z",
+        "started_at": "2026-11-21T02:33:07.270Z",
+        "lateness_ms": 20,
+        "attempt": 1,
+        "tags": {"team": "dba"},
+        "schedule": "nightly",
+        "topology_id": None,
+        "node": None,
+        "error_type": "Boom",
+    }
+    assert failed.detail == {**ended.detail, "id": "c1-failed"}
+
+
+def test_a_topology_and_its_nodes_are_told_apart() -> None:
+    """The whole has a kind of its own; a node is a task that names it."""
+    whole = replace(RUNNING, is_topology=True)
+    assert kinds(whole, replace(whole, state=State.FAILED)) == [EventKind.TOPOLOGY_ENDED]
+    node = replace(RUNNING, node_ref=NodeRef(ID, 1, "extract"))
+    (event,) = told(node, replace(node, state=State.SUCCEEDED))
+    assert dict(event.detail)["topology_id"] == ID.text
+    assert dict(event.detail)["node"] == "extract"
+
+
+@pytest.mark.parametrize(("late", "is_told"), [(LATE_EVENT_AFTER - 1, False), (LATE_EVENT_AFTER, True)])
+def test_a_late_start_is_told_once(late: int, is_told: bool) -> None:  # noqa: FBT001 - a parameter
+    """When the first attempt starts, not at the later ones."""
+    waiting = replace(RUNNING, state=State.SCHEDULED, started_at=None, attempt=0)
+    started = replace(RUNNING, started_at=NOW + late)
+    assert kinds(waiting, started) == [EventKind.TASK_LATE] * is_told
+    assert kinds(started, replace(started, attempt=2, version=5)) == []
+
+
+def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
+    """Only of this schedule, and only what was not told before."""
+    first, second = Remark(NOW, "2026-11-21T01:30+00:00", "the last run goes on"), Remark(NOW, "", "edited")
+    before = replace(SCHEDULE, log=(Remark(1, "old", "calendar"),))
+    after = replace(SCHEDULE, runs_skipped=2, edition=5, log=(*before.log, first, second))
+    (event,) = told(before, after)
+    assert event.kind is EventKind.SCHEDULE_SKIPPED
+    assert event.detail == {
+        "id": "c1-skipped-0",
+        "owner": "ann",
+        "schedule": "nightly",
+        "occurrence": first.key,
+        "reason": first.note,
+        "skipped_at": "2026-11-21T02:33:07.250Z",
+        "runs_skipped": 2,
+    }
+    assert told(None, after) == told(after, None) == told(after, replace(after, edition=6)) == []
+
+
+def test_every_event_is_of_its_document() -> None:
+    """The fields of an event are those that its kind documents, no more and no fewer."""
+    failed = replace(RUNNING, state=State.FAILED)
+    late = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER)
+    whole = replace(RUNNING, is_topology=True)
+    skipped = replace(SCHEDULE, runs_skipped=2, log=(Remark(NOW, "key", "why"),))
+    found = [
+        *told(RUNNING, failed),
+        *told(None, late),
+        *told(whole, replace(whole, state=State.SUCCEEDED)),
+        *told(SCHEDULE, skipped),
+    ]
+    assert {event.kind for event in found} == set(EventKind) == set(DOCUMENTS)
+    for event in found:
+        assert event.detail.keys() == get_type_hints(DOCUMENTS[event.kind]).keys()
