@@ -163,12 +163,8 @@ def needed(
     """The actions that a call needs, and on which resources (Source: Service Authorization Reference)."""
     action = "".join(word.capitalize() for word in operation.removesuffix("_batch").split("_"))
     match service:
-        case "dynamodb" if operation == "transact_write_items":
-            for write in request["TransactItems"]:
-                ((kind, one),) = write.items()
-                yield from ((f"dynamodb:{kind}Item", arn) for arn in _tables(environ, one))
         case "dynamodb":
-            yield from ((f"dynamodb:{action}", arn) for arn in _tables(environ, request))
+            yield from _of_items(environ, action, request)
         case "s3":
             yield from _of_objects(action, request)
         case "sqs":
@@ -183,6 +179,14 @@ def needed(
             yield from (("events:PutEvents", f"{BUSES}/{entry['EventBusName']}") for entry in request["Entries"])
         case "secretsmanager":
             yield f"secretsmanager:{action}", SECRET
+
+
+def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """A transaction needs what each of its writes needs."""
+    writes = [one for each in request["TransactItems"] for one in each.items()] if "TransactItems" in request else None
+    for kind, each in writes or [(action, request)]:
+        name = action if writes is None else f"{kind}Item"
+        yield from ((f"dynamodb:{name}", arn) for arn in _tables(environ, each))
 
 
 def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[str]:

@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         "a resumed task is not placed",
         "services/tasks/control.py",
-        "return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)",
-        "return self._moved(task, Move.RESUME, _no_pause, version)",
+        "return self._placed(task, Move.RESUME, _goes_on_at, self._resuming, version)",
+        "return self._moved(task, Move.RESUME, self._resuming, version)",
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
