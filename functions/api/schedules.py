@@ -176,7 +176,9 @@ def list_schedule_runs(request: Request[RunListQuery]) -> Response:
     owner, name, query = request.owner, _name(request), request.query
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, query.scope(owner, name))
     wanted = RunsQuery(after, query.due_after or 0, query.due_before, query.limit)
-    return answer(json_text(run_page(composed().schedule_runs.list(owner, name, wanted), query, owner)))
+    page = composed().schedule_runs.list(owner, name, wanted)
+    token = None if page.after is None else page_tokens.token_of(page.after, query.scope(owner, name))
+    return answer(json_text(run_page(page.stored, page.runs, page.since, query, token)))
 
 
 def _name(request: Request) -> str:

@@ -39,8 +39,8 @@ MUTANTS = (
     Mutant(
         "a pause takes the place of a cancel that was asked for",
         "services/tasks/control.py",
-        "RequestedAction.CANCEL if task.requested_action is RequestedAction.CANCEL else action}",
-        "action}",
+        "partial(stronger, requested_action))",
+        'lambda _task: {"requested_action": requested_action})',
         also=(
             (
                 "if task.requested_action in (requested_action, RequestedAction.CANCEL):",
@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         "a resumed task is not placed",
         "services/tasks/control.py",
-        "return self._placed(task, Move.RESUME, _goes_on_at, self._resuming, version)",
-        "return self._moved(task, Move.RESUME, self._resuming, version)",
+        "return self._placed(task, Move.RESUME, goes_on_at, sets_of, version)",
+        "return self._moved(task, Move.RESUME, sets_of, version)",
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
@@ -64,8 +64,8 @@ MUTANTS = (
         "a reopened task keeps the expiry of its record",
         "services/tasks/control.py",
         '            "expires_at": None,\n            "requested_action": None,\n'
-        '            "lease_expires_at": None,\n        }\n        reopened',
-        '            "requested_action": None,\n            "lease_expires_at": None,\n        }\n        reopened',
+        '            "lease_expires_at": None,\n        }\n        sets_of',
+        '            "requested_action": None,\n            "lease_expires_at": None,\n        }\n        sets_of',
     ),
     Mutant(
         "a notification is taken whatever its fence",

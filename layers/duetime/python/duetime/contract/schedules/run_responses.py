@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.http import page_tokens
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.schedules.runs import RunStatus  # noqa: TC001 - same
@@ -18,8 +17,9 @@ from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.contract.schedules.queries import RunListQuery
-    from duetime.domain.schedules.runs import RunPage, ScheduleRun
+    from duetime.domain.schedules.runs import ScheduleRun
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.times import Millis
 
 
 class ScheduleRunResponse(TypedDict):
@@ -62,17 +62,18 @@ class ScheduleRunPage(TypedDict):
     ]
 
 
-def run_page(page: RunPage, query: RunListQuery, owner: str) -> ScheduleRunPage:
-    """A page of runs."""
-    scope = query.scope(owner, page.stored.name)
+def run_page(
+    stored: StoredSchedule, runs: Sequence[ScheduleRun], since: Millis, query: RunListQuery, next_token: str | None
+) -> ScheduleRunPage:
+    """A page of runs of a schedule that were due since an instant."""
     return ScheduleRunPage(
-        runs=[_run(each, page.stored) for each in page.runs],
+        runs=[_run(each, stored) for each in runs],
         applied=AppliedRunsWindow(
-            due_after=to_iso(page.since),
+            due_after=to_iso(since),
             due_before=instant(query.due_before),
-            complete_since=to_iso(max(page.since, page.stored.updated_at)),
+            complete_since=to_iso(max(since, stored.updated_at)),
         ),
-        next_token=None if page.after is None else page_tokens.token_of(page.after, scope),
+        next_token=next_token,
     )
 
 
