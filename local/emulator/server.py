@@ -86,6 +86,8 @@ class Emulator:
     @overload
     def client(self, service: Literal["lambda"]) -> LambdaClient: ...
     @overload
+    def client(self, service: Literal["logs"]) -> Any: ...  # noqa: ANN401 - likewise
+    @overload
     def client(self, service: Literal["s3"]) -> S3Client: ...
     @overload
     def client(self, service: Literal["secretsmanager"]) -> SecretsManagerClient: ...
@@ -101,6 +103,7 @@ class Emulator:
             "dynamodb",
             "events",
             "lambda",
+            "logs",
             "s3",
             "secretsmanager",
             "sqs",
