@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_client import Client, ClientError
+from duetime_client.commands import logs as attempt_logs
+from duetime_client.commands.clock import Clock
+from duetime_client.logs import LogFilter
 from local import demo_workflow, stack
 from local import ready_file as ready
 from local.demo import Demo, TasksRejected
 from local.deployment import ToolFailed, ToolNotInstalled
 from local.emulator import EmulatorFailed, EmulatorNotInstalled
+from local.logs import reader_at
 from local.terminal import Display
 
 if TYPE_CHECKING:
@@ -56,6 +60,7 @@ def up(
     port: Port = None,
     data_dir: DataDir = None,
     demo: Annotated[bool, typer.Option(help="Run the demo before staying up.")] = True,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show what handlers log and print, as it comes.")] = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
     """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
@@ -67,7 +72,27 @@ def up(
         context.enter_context(ready.announced(running.ready, ready_file))
         if demo:
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
-        _stay(running.ready, display)
+        _stay(running.ready, display, verbose=verbose)
+
+
+@app.command("logs")
+def logs(
+    context: typer.Context,
+    task_id: attempt_logs.TaskId = "",
+    *,
+    task_type: attempt_logs.TaskType = "",
+    schedule: attempt_logs.Schedule = "",
+    since: attempt_logs.Since = "1h",
+    follow: attempt_logs.Follow = False,
+    as_json: attempt_logs.AsJson = False,
+) -> None:
+    """Print what handlers have logged and printed on the running stack of this machine."""
+    running = ready.find()
+    if running is None:
+        Display().error("no stack is up: duetime local up")
+        raise typer.Exit(1)
+    reader = reader_at(running.aws_endpoint_url, LogFilter(task_id.upper(), task_type, schedule))
+    attempt_logs.print_logs(reader, context.ensure_object(Clock), since, follow=follow, as_json=as_json)
 
 
 @app.command("demo")
@@ -108,10 +133,14 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
     return figures
 
 
-def _stay(running: Ready, display: Display) -> None:
-    """Show the addresses of the stack and wait; an interrupt is the normal end."""
+def _stay(running: Ready, display: Display, *, verbose: bool = False) -> None:
+    """Show the addresses of the stack and wait, or show what handlers log; an interrupt is the normal end."""
     with suppress(KeyboardInterrupt):
         display.addresses(running)
+        if verbose:
+            reader = reader_at(running.aws_endpoint_url, LogFilter())
+            attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
+            return
         while True:
             signal.pause()
 

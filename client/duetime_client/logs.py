@@ -17,7 +17,10 @@ _LATEST_INGESTION_MS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which lines are wanted: those of one task, of a type or of a schedule's tasks; all that is named must hold."""
+    """Which lines are wanted: those of one task, of a type or of a schedule's tasks; all that is named must hold.
+
+    If nothing is named, those of all attempts.
+    """
 
     task_id: str = ""
     task_type: str = ""
@@ -32,12 +35,14 @@ class LogFilter:
     @property
     def pattern(self) -> str:
         """The filter pattern of CloudWatch Logs, which may let more through: an asterisk stands for any text there."""
+        if not self.wanted:
+            return "{ $.task_id = * }"
         terms = [f"($.{key} = {json.dumps(value, ensure_ascii=False)})" for key, value in self.wanted.items()]
         return "{ " + " && ".join(terms) + " }"
 
     def matches(self, fields: Mapping[str, object]) -> bool:
         """Whether a line is wanted."""
-        return all(fields.get(key) == value for key, value in self.wanted.items())
+        return "task_id" in fields and all(fields.get(key) == value for key, value in self.wanted.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,9 @@ def test_a_pattern_holds_whatever_a_name_has_in_it() -> None:
     """Quotation marks end no text, and an asterisk matches nothing but itself in the end."""
     wanted = LogFilter(task_type='a"b*', schedule="nightly")
     assert wanted.pattern == r'{ ($.type = "a\"b*") && ($.schedule = "nightly") }'
-    assert wanted.matches({"type": 'a"b*', "schedule": "nightly"})
-    assert not wanted.matches({"type": 'a"bcd', "schedule": "nightly"})
+    assert wanted.matches({"task_id": ID, "type": 'a"b*', "schedule": "nightly"})
+    assert not wanted.matches({"task_id": ID, "type": 'a"bcd', "schedule": "nightly"})
+    assert not wanted.matches({"type": 'a"b*', "schedule": "nightly"})
 
 
 def test_following_shows_each_line_once_also_if_it_comes_late() -> None:

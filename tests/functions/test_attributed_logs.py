@@ -120,6 +120,22 @@ def test_a_logger_that_is_there_before_is_given_the_facts(
     assert record.__dict__["replaced"] == {"type": "mine"}
 
 
+def test_a_line_is_written_once_where_nobody_has_configured_logging(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in the embedded AWS: what Powertools' loggers write does not come a second time by way of the root logger."""
+    logging.getLogger().handlers[:] = []
+
+    def body(_context: Context) -> None:
+        logging.getLogger("users").info("by the standard logger")
+        Logger(service="of-users").warning("by Powertools")
+        raise LookupError
+
+    lines = run(stack, monkeypatch, capsys, body)
+    assert [line["message"] for line in lines] == ["by the standard logger", "by Powertools", "an attempt failed"]
+    assert len({line["task_id"] for line in lines}) == 1
+
+
 def test_a_structured_line_keeps_what_it_says(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

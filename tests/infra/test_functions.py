@@ -53,7 +53,13 @@ USED = {
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
-    | {Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.TOPOLOGY_MACHINE, Variable.BULK_FUNCTION},
+    | {
+        Variable.AWS_TARGETS,
+        Variable.HTTP_ALLOW,
+        Variable.TOPOLOGY_MACHINE,
+        Variable.BULK_FUNCTION,
+        Variable.TRACEBACKS,
+    },
     "topology": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
@@ -202,6 +208,7 @@ def test_settings_reach_the_functions(every: Synthesis) -> None:
     assert told[Variable.SHARDS.value] == str(environment.shards)
     assert told[Variable.PRECISION.value] == environment.precision.value
     assert told[Variable.LEASE_SECONDS.value] == str(environment.lease_seconds)
+    assert told[Variable.TRACEBACKS.value] == ("keep" if environment.keep_tracebacks else "log")
     assert told[Variable.HANDLERS.value] == environment.handlers_package
     told = every.functions()["egress"]["Environment"]["Variables"]
     assert told[Variable.HTTP_ALLOW.value].split(",") == list(environment.http_allow or [""])

@@ -16,8 +16,6 @@ from duetime_client.log_groups import NEEDS_BOTOCORE, log_group_of
 from duetime_client.logs import LogFilter, LogReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from duetime_client.logs import LogLine
 
 _STYLES = {"ERROR": "bold red", "CRITICAL": "bold red", "WARNING": "yellow", "WARN": "yellow", "DEBUG": "dim"}
@@ -57,11 +55,12 @@ def show_logs(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("name a task, a --type or a --schedule")
     if not stack:
         raise typer.BadParameter("name the stack with --stack or DUETIME_STACK")
-    clock = context.ensure_object(Clock)
-    since_ms = round((clock.now().timestamp() - _seconds(since)) * _MILLISECONDS)
-    reader = LogReader(*_found(stack), wanted)
-    lines = reader.follow(since_ms, clock.sleep) if follow else reader.read(since_ms)
-    _show(lines, clock, as_json=as_json)
+    print_logs(reader_of(stack, wanted), context.ensure_object(Clock), since, follow=follow, as_json=as_json)
+
+
+def reader_of(stack: str, wanted: LogFilter) -> LogReader:
+    """What reads the lines of a stack's worker."""
+    return LogReader(*_found(stack), wanted)
 
 
 def _seconds(since: str) -> float:
@@ -95,7 +94,10 @@ def _ended(why: str, code: int) -> typer.Exit:
     return typer.Exit(code)
 
 
-def _show(lines: Iterator[LogLine], clock: Clock, *, as_json: bool) -> None:
+def print_logs(reader: LogReader, clock: Clock, since: str, *, follow: bool, as_json: bool = False) -> None:
+    """Print the lines of the last while, and with `follow` those that come, until Ctrl-C."""
+    since_ms = round((clock.now().timestamp() - _seconds(since)) * _MILLISECONDS)
+    lines = reader.follow(since_ms, clock.sleep) if follow else reader.read(since_ms)
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before
 
     try:

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from aws_lambda_powertools.logging.filters import SuppressFilter
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
 from duetime.domain.tasks.trace_context import trace_id_of
@@ -215,4 +216,6 @@ def _root_handler(service: str, output: TextIO) -> logging.Handler:
     """What Lambda's own handler of the root logger does, where there is no Lambda."""
     handler = logging.StreamHandler(output)
     handler.setFormatter(LambdaPowertoolsFormatter(service=service, use_rfc3339=True, utc=True))
+    # Powertools' own logger has a handler of its own, which writes the same; so it does with the handlers it finds.
+    handler.addFilter(SuppressFilter(service))
     return handler

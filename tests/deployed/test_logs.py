@@ -1,0 +1,35 @@
+"""What attempts log and print, through the deployed stack, as `duetime logs` reads it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from duetime_client.logs import LogFilter
+from local.logs import reader_at
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    import pytest
+
+    from duetime_client import Client
+    from local.stack import Stack
+
+
+def test_the_lines_of_an_attempt_are_found_by_its_task(
+    deployed: Stack, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler that fails leaves a traceback: in the log of the worker, attributed, and with the attempt."""
+    payload = {"job": "probe", "work_ms": 0, "fail_times": 9}
+    task = client.create_task("ci.job", payload=payload, retry={"max_attempts": 1}, wait_seconds=20)
+    assert until(lambda: client.get_task(task.id).state == "failed")
+    (attempt,) = client.list_task_attempts(task.id)
+    assert attempt.error is not None
+    assert attempt.error.traceback is not None
+    for name in deployed.emulator.environ:
+        # Restored after the test, whatever the reader sets.
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    reader = reader_at(deployed.ready.aws_endpoint_url, LogFilter(task_id=task.id))
+    lines = until(lambda: [line for line in reader.read(0) if line.traceback])
+    assert [(line.fields["attempt"], line.fields["type"]) for line in lines] == [(1, "ci.job")]
+    assert lines[0].traceback.splitlines()[-1] == attempt.error.traceback.splitlines()[-1]
