@@ -10,7 +10,7 @@ from infra.environments import FunctionName
 
 BUDGET = {
     "api": (308, 256),
-    "trigger": (147, 206),
+    "trigger": (148, 206),
     "worker": (224, 208),
     "topology": (181, 206),
     "bulk": (188, 206),
