@@ -216,6 +216,8 @@ class Environment:
     """Owners whose tasks' final failures have metrics of their own. CloudWatch bills each one."""
     metric_types: tuple[str, ...] = ()
     """Types of tasks whose lateness and duration have metrics of their own. CloudWatch bills each one."""
+    heartbeat_url: str = ""
+    """URL of a monitor outside (a dead man's switch), which is fetched after each good tick; empty for none."""
     failures_alarm: int = 10
     """Final failures of tasks within five minutes that are an alarm."""
     accepted_objective: float = 99.9
@@ -257,6 +259,8 @@ class Environment:
             )
         self._check_identities()
         self._check_targets()
+        if self.heartbeat_url and not self.heartbeat_url.startswith("https://"):
+            raise UnsafeEnvironment(f"environment {self.name!r}: the URL of a monitor begins with https://")
         for values in (self.metric_owners, self.metric_types):
             if len(values) > MAX_METRIC_VALUES or any(not value or set(value) & set(" \t\n") for value in values):
                 raise UnsafeEnvironment(

@@ -125,6 +125,10 @@ class Functions(Construct):
                 **self._callable,
             },
         )
+        if url := self._environment.heartbeat_url:
+            function.function.add_environment(Variable.HEARTBEAT_URL, url)
+            function.function.add_environment(Variable.EGRESS_FUNCTION, self.egress.function.function_name)
+            self._grant_egress(function)
         function.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
         # Schedules hand their payloads on to the tasks that the trigger makes for them.
         self._stores.content.grant_access(function)

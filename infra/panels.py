@@ -221,9 +221,15 @@ def _trigger() -> list[Panel]:
         Panel("Sent", "messages of due tasks", Unit.COUNT, _sums("dispatched", "timers_recovered", "messages_unsent")),
         Panel(
             "Ticks",
-            "that met another one, or skipped a queue",
+            "that were good and told the monitor outside, that met another one, or that skipped a queue",
             Unit.COUNT,
-            _sums("shard_groups_held", "shard_groups_taken_over", "recovery_scans_waiting"),
+            _sums(
+                "heartbeats",
+                "heartbeats_unsent",
+                "shard_groups_held",
+                "shard_groups_taken_over",
+                "recovery_scans_waiting",
+            ),
         ),
         Panel(
             "Clock",

@@ -79,7 +79,9 @@ def _given() -> Mapping[str, frozenset[str]]:
         (folder / "python").mkdir(parents=True)
         flags: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
         layers = Layers(*(Layer(folder, digit * 64) for digit in "abc"))
-        environment = replace(environment_named("dev"), intake_owner="events")
+        environment = replace(
+            environment_named("dev"), intake_owner="events", heartbeat_url="https://monitor.example.org"
+        )
         stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)
         functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()
     # Not the CDK's own, which has no environment: it empties a bucket that is to be deleted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.settings import QUEUE_VARIABLES, Variable
@@ -24,9 +25,10 @@ _FIXED = {
 
 
 def synthesised(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """What each function of the environment `local` may do, which has everything."""
+    """What each function of the environment `local` may do, which has everything but a monitor outside."""
     (layers := folder / "layers").mkdir()
-    return policies(Synthesis(environment_named("local"), empty_layers(layers), folder / "out"))
+    environment = replace(environment_named("local"), heartbeat_url="https://monitor.example.org/ping")
+    return policies(Synthesis(environment, empty_layers(layers), folder / "out"))
 
 
 def policies(synthesis: Synthesis) -> dict[str, dict[str, list[str]]]:

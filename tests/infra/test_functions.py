@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,16 +20,17 @@ from duetime.composition.trigger import TriggerServices
 from duetime.composition.watching import WatchServices
 from duetime.composition.worker import WorkerServices
 from duetime.settings import Variable
-from infra.environments import FunctionName
+from infra.environments import FunctionName, UnsafeEnvironment, environment_named
 from layers.build import ROOT
 from layers.handler_import import MODULE
-from tests.infra.synthesis import referred
+from tests.infra.synthesis import Synthesis, as_list, referred
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.infra.synthesis import Synthesis
+    from layers.build import Layers
 
+MONITOR = "https://monitor.example.org/ping"
 EVERYWHERE = {
     Variable.SERVICE_NAME,
     Variable.METRICS_NAMESPACE,
@@ -192,6 +194,23 @@ def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> 
     assert len(set(used)) == len(used)
     assert set(used) < set(groups)
     assert all(group["RetentionInDays"] > 0 for group in groups.values())
+
+
+def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layers, tmp_path: Path) -> None:
+    """Only where the settings name one is it told of it, and may it invoke the function that may reach the outside."""
+    synthesis = Synthesis(replace(environment_named("dev"), heartbeat_url=MONITOR), layers, tmp_path)
+    told = synthesis.functions()["trigger"]["Environment"]["Variables"]
+    assert told[Variable.HEARTBEAT_URL.value] == MONITOR
+    assert synthesis.function_named(told[Variable.EGRESS_FUNCTION.value]) == "egress"
+    invoked = [
+        synthesis.function_named(resource)
+        for statement in synthesis.statements_of("trigger")
+        if statement["Action"] == "lambda:InvokeFunction"
+        for resource in as_list(statement["Resource"])
+    ]
+    assert "egress" in invoked
+    with pytest.raises(UnsafeEnvironment, match="https://"):
+        replace(environment_named("dev"), heartbeat_url="http://monitor.example.org")
 
 
 @pytest.mark.parametrize("function", USED)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.settings import Variable
 from infra.environments import environment_named
 from tests import grants
-from tests.infra.policies import policies, polled
+from tests.infra.policies import policies, polled, synthesised
 from tests.infra.synthesis import Synthesis, as_list, referred
 
 if TYPE_CHECKING:
@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     from layers.build import Layers
 
 
+MONITORING = ("trigger", "lambda:InvokeFunction", grants.function("egress"))
+"""What the trigger may do only where a monitor outside is named."""
+
+
 def actions_of(synthesis: Synthesis, function: str) -> set[str]:
     """All actions that a function's role is allowed."""
     return {action for statement in synthesis.statements_of(function) for action in as_list(statement["Action"])}
 
 
-def test_the_kept_policies_are_the_synthesised_ones(local: Synthesis) -> None:
+def test_the_kept_policies_are_the_synthesised_ones(tmp_path: Path) -> None:
     """The tests' functions are under the deployed policies: `python -m tests.grants` writes them anew."""
-    assert json.loads(grants.KEPT.read_text()) == policies(local)
+    assert json.loads(grants.KEPT.read_text()) == synthesised(tmp_path)
 
 
 def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Synthesis) -> None:
-    """What an environment lacks is granted to none of its functions: no intake, and no pulled types."""
+    """What an environment lacks is granted to none of its functions: no intake, no pulled types, no monitor outside."""
     kept = {
         (name, action, each) for name, of in grants.granted().items() for action, all_ in of.items() for each in all_
     }
@@ -40,8 +44,9 @@ def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Syn
     lacking = {"intake"} if "intake" not in every.functions() else set()
     pulled = set() if every.environment.pulled_types else {grants.queue("pulled")}
     buses = set() if every.environment.event_bus else {"events:PutEvents"}
-    left = {use for use in kept - found if use[0] not in lacking and use[2] not in pulled and use[1] not in buses}
-    assert left == set()
+    unmonitored = set() if every.environment.heartbeat_url else {MONITORING}
+    left = kept - found - unmonitored
+    assert {use for use in left if use[0] not in lacking and use[2] not in pulled and use[1] not in buses} == set()
 
 
 def test_queues_are_polled_with_what_lambda_needs(every: Synthesis) -> None:

@@ -91,6 +91,9 @@ class Invocation:
     failed: bool = True
 
 
+EGRESS = "egress"
+
+
 @dataclass
 class FakeLambda:
     """Lambda, as far as functions call it."""
@@ -101,6 +104,9 @@ class FakeLambda:
     def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> dict[str, Any]:
         """Invoke a function without waiting for it."""
         assert InvocationType == "Event"
+        if FunctionName == EGRESS:
+            self.account.fetched += [str(call["url"]) for call in json.loads(Payload)["calls"]]
+            return {"StatusCode": 202}
         self.account.invoke_later(FunctionName, json.loads(Payload))
         return {"StatusCode": 202}
 
@@ -109,6 +115,7 @@ class Account:
     """Everything that is deployed, and the time it lives in.
 
     Attributes:
+        fetched: the URLs that the egress function was to fetch while nobody waited.
         rate: the chance of a fault at each call.
         is_mild: the only faults are some that must not even make anything late.
         calls: how many calls of AWS were made.
@@ -187,6 +194,7 @@ class Account:
         visibility = {"VisibilityTimeout": str(TIMEOUTS["intake"] // SECOND + 6)}
         self.intake = self.sqs.create_queue(QueueName="intake", Attributes=visibility)["QueueUrl"]
         pulled = self.sqs.create_queue(QueueName="pulled", Attributes=attributes)["QueueUrl"]
+        self.fetched: list[str] = []
         self.environ: dict[str, str] = {
             Variable.TABLE: "tasks",
             Variable.BUCKET: bucket,

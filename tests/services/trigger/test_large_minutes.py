@@ -38,6 +38,13 @@ SMALL = 10
 """Tasks of each shard in each minute after it."""
 
 
+class Unmonitored:
+    """`duetime.ports.runtime.Heartbeat` of nobody."""
+
+    def send(self, beat_id: str) -> None:
+        """Send nothing."""
+
+
 class Deployment:
     """The trigger over a table whose pages are made when they are read, and over queues that take their time.
 
@@ -69,7 +76,7 @@ class Deployment:
         stores: Any = SimpleNamespace(tasks=ports, cursors=cursors)
         runtime = Runtime(ports, ports, ports, self.facts)
         due_messages = DueMessages(ports, ports, ports, runtime, LOOK_AHEAD, Precision.NORMAL)
-        return Dispatcher(stores, ports, ports, runtime, shards, LOOK_AHEAD, due_messages)
+        return Dispatcher(stores, ports, ports, runtime, shards, LOOK_AHEAD, due_messages, Unmonitored())
 
     def now(self) -> Millis:
         """The time, which passes while messages are sent."""

@@ -38,7 +38,7 @@ MUTANTS = (
     Mutant(
         "a worker that cannot renew its lease goes on",
         "services/worker/batch.py",
-        '                self._doom(now, "a lease could not be renewed", delivery_state)',
+        '                self._lose("a lease could not be renewed", delivery_state)',
         "                pass",
     ),
     Mutant(

@@ -8,8 +8,8 @@ MUTANTS = (
     Mutant(
         "an occurrence does not look at the revision of its schedule",
         "domain/schedules/overlap.py",
-        "    if stored.state is ScheduleState.PAUSED:\n        return f",
-        "    return None\n    if stored.state is ScheduleState.PAUSED:\n        return f",
+        "    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
+        "    return None\n    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
     ),
     Mutant(
         "the ids of occurrences are drawn from how often their schedule was looked at",

@@ -122,6 +122,8 @@ METRICS: Mapping[str, Metric] = {
     "oldest_due": _time(
         "trigger", "how long the oldest task that a recovery scan found open has been due; zero if it found none"
     ),
+    "heartbeats": _count("trigger", "signs of life that were handed on for the monitor at `heartbeat_url`"),
+    "heartbeats_unsent": _count("trigger", "signs of life that the egress function did not take"),
     "timers_recovered": _count("trigger", "messages that a recovery scan sent again: one was lost or is late"),
     "recovery_scans_waiting": _count("trigger", "queues that a recovery scan skipped because of their backlog"),
     "messages_unsent": _count("trigger", "messages that SQS did not acknowledge; the next tick sends them"),

@@ -82,6 +82,8 @@ class Variable(StrEnum):
     """Name of the event bus on which changes are told; empty for none."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
     """ARN of the state machine that runs topologies; empty in functions that start none."""
+    HEARTBEAT_URL = "DUETIME_HEARTBEAT_URL"
+    """URL of a monitor outside that is fetched after each good tick; empty for none."""
     METRIC_OWNERS = "DUETIME_METRIC_OWNERS"
     """Owners, separated by spaces, whose tasks' failures have metrics of their own."""
     METRIC_TYPES = "DUETIME_METRIC_TYPES"
@@ -279,6 +281,11 @@ class Settings:
     def metrics_namespace(self) -> str:
         """The CloudWatch namespace of the metrics."""
         return self.environ.get(Variable.METRICS_NAMESPACE, "") or "duetime"
+
+    @property
+    def heartbeat_url(self) -> str:
+        """URL of a monitor outside, or the empty string."""
+        return self.environ.get(Variable.HEARTBEAT_URL, "")
 
     @property
     def metric_values(self) -> dict[str, frozenset[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from duetime.adapters.heartbeat import EgressHeartbeat
 from duetime.adapters.trigger_fan_out import LambdaFanOut
 from duetime.composition.bulk import BulkServices
 from duetime.composition.core import CoreServices
@@ -37,4 +38,10 @@ class TriggerServices(Part):
             shards=core.shards,
             look_ahead=look_ahead,
             due_messages=due_messages,
+            heartbeat=EgressHeartbeat(
+                self.platform.clients.lambdas(),
+                self.settings.egress_function,
+                self.settings.heartbeat_url,
+                self.runtime.telemetry,
+            ),
         )

@@ -126,6 +126,14 @@ class Runtime:
         return self.random_source.nonce()
 
 
+class Heartbeat(Protocol):
+    """A sign of life for a monitor outside."""
+
+    def send(self, beat_id: str) -> None:
+        """Send one, without waiting for an answer. Never raises."""
+        ...
+
+
 class FanOut(Protocol):
     """Further invocations of the trigger."""
 

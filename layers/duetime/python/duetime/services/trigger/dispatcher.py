@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.shard_history import ShardHistory
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import FanOut, Runtime, Telemetry
+    from duetime.ports.runtime import FanOut, Heartbeat, Runtime, Telemetry
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import MinuteItem
     from duetime.services.shards import Shards
@@ -66,6 +66,7 @@ class Dispatcher:
         shards: how many shards a minute is split into, as announced by those who use them.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         due_messages: sends what is due.
+        heartbeat: tells a monitor outside of each tick in which the first group was read without a failure.
     """
 
     stores: Stores
@@ -75,6 +76,7 @@ class Dispatcher:
     shards: Shards
     look_ahead: Millis
     due_messages: DueMessages
+    heartbeat: Heartbeat
 
     def tick(self, holder: str) -> None:
         """Have every group read: here if there is only one, else each by an invocation of its own.
@@ -132,6 +134,9 @@ class Dispatcher:
             self.runtime.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
         if reader.failures:
             raise MinutesUnread(group, len(reader.failures), reader.failures[0])
+        if group == 0:
+            # Last of all: what was due is on its queue, and what was read is stored.
+            self.heartbeat.send(holder)
 
     def _readings(self) -> list[FirstReading | RecoveryScan]:
         messages = self.due_messages

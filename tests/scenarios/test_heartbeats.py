@@ -1,0 +1,111 @@
+"""Signs of life for a monitor outside: after good ticks only, and never in the way of a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.settings import Variable
+from tests.scenarios.scenario import MINUTE, SECOND
+from tests.scenarios.tasks import Tasks
+from tests.simulation.account import EGRESS
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+MONITOR = "https://monitor.example.org/ping/1234"
+
+
+@pytest.fixture
+def tasks() -> Tasks:
+    """An account with a monitor outside."""
+    made = Tasks()
+    made.faulty = True
+    made.environ |= {Variable.HEARTBEAT_URL: MONITOR, Variable.EGRESS_FUNCTION: EGRESS}
+    return made
+
+
+def _beats(call: Call) -> bool:
+    return call.operation == "invoke"
+
+
+def test_each_good_tick_tells_the_monitor_once(tasks: Tasks) -> None:
+    """Ten minutes are ten ticks, and as many fetches of its URL by the egress function."""
+    with tasks:
+        tasks.run(10 * MINUTE)
+        assert set(tasks.fetched) == {MONITOR}
+        assert 9 <= len(tasks.fetched) <= 11
+        assert tasks.counts()["heartbeats"] == len(tasks.fetched)
+
+
+def test_nothing_is_told_where_no_monitor_is_named() -> None:
+    """Without the setting the trigger invokes nothing."""
+    with Tasks() as tasks:
+        tasks.run(5 * MINUTE)
+        assert not [line for line in tasks.lines if line[2] == "invoke"]
+
+
+def test_ticks_that_cannot_read_tell_nothing(tasks: Tasks) -> None:
+    """While the table does not answer queries the monitor hears nothing, and again once it does."""
+    with tasks:
+        tasks.run(2 * MINUTE)
+        before = len(tasks.fetched)
+        tasks.refuse(lambda call: call.operation == "query" and call.machine.function == "trigger")
+        tasks.run(5 * MINUTE)
+        assert len(tasks.fetched) <= before + 1
+        tasks.before_call = None
+        tasks.run(5 * MINUTE)
+        assert len(tasks.fetched) >= before + 4
+
+
+def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
+    """That is what the monitor is for."""
+    with tasks:
+        tasks.run(2 * MINUTE)
+        tasks.ticking = False
+        tasks.run(MINUTE)
+        before = len(tasks.fetched)
+        tasks.run(10 * MINUTE)
+        assert len(tasks.fetched) == before
+
+
+def test_a_trigger_with_a_wrong_clock_tells_nothing(tasks: Tasks) -> None:
+    """It reads nothing, so nothing is well."""
+    with tasks:
+        tasks.run(2 * MINUTE)
+
+        def off(call: Call) -> None:
+            if call.machine.function == "trigger":
+                call.machine.clock.skew = 45 * SECOND
+
+        tasks.before_call = off
+        tasks.run(MINUTE)
+        before = len(tasks.fetched)
+        tasks.run(5 * MINUTE)
+        assert len(tasks.fetched) == before
+
+
+def test_a_heartbeat_that_is_refused_fails_no_tick_and_delays_no_task(tasks: Tasks) -> None:
+    """The egress function is throttled for good: tasks run on time, ticks are good, and the misses are counted."""
+    with tasks:
+        tasks.refuse(_beats)
+        made = [tasks.create(minutes * MINUTE) for minutes in range(1, 9)]
+        tasks.run(10 * MINUTE)
+        assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)
+        assert tasks.counts()["heartbeats"] == 0
+        assert tasks.counts()["heartbeats_unsent"] >= 9
+
+
+def test_a_slow_heartbeat_delays_no_task(tasks: Tasks) -> None:
+    """Each takes forty seconds to be handed on: what is due was sent before it, and the next tick comes."""
+    with tasks:
+
+        def slow(call: Call) -> None:
+            if _beats(call):
+                tasks.take(40 * SECOND)
+
+        tasks.before_call = slow
+        made = [tasks.create(seconds * SECOND) for seconds in range(30, 600, 7)]
+        tasks.run(12 * MINUTE)
+        assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)
