@@ -190,6 +190,9 @@ class Environment:
     intake_concurrency: int = 20
     """Most intake invocations at once (2 to 1000)."""
 
+    summary_spread: int = 1
+    """Into how many parts each owner's counts of tasks are split, so that none is written too often: one for each 1 000
+    tasks a second. It may be raised, not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
     broadcast_batch_size: int = 500
     """Most changes of the table that an invocation of `broadcast` is given (1 to 1000; 6 MB must hold them)."""
     broadcast_batch_seconds: int = 1

@@ -100,6 +100,7 @@ class Functions(Construct):
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.LONG_POLLS: str(settings.long_polls),
+                Variable.SUMMARY_SPREAD: str(settings.summary_spread),
                 Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 Variable.HANDLER_TYPES: self._layers.types_module,
@@ -236,22 +237,27 @@ class Functions(Construct):
 
     def _broadcast(self) -> LambdaFunction:
         """What reads the table's stream: it can place no task, and no task waits for it."""
-        function = self._live_function(FunctionName.BROADCAST)
-        function.allow(["dynamodb:Query", *DELETE], [self._stores.tables.tasks.table_arn])
+        settings, tasks = self._environment, self._stores.tables.tasks
+        variables = {Variable.SUMMARY_SPREAD: str(settings.summary_spread)}
+        function = self._live_function(FunctionName.BROADCAST, variables)
+        function.allow(["dynamodb:Query", *DELETE], [tasks.table_arn])
+        if settings.summary_spread:
+            function.allow(WRITE, [tasks.table_arn])
         return function
 
     def _watch(self) -> LambdaFunction:
         """What clients that watch speak with."""
-        function = self._live_function(FunctionName.WATCH)
+        function = self._live_function(FunctionName.WATCH, {})
         function.allow([*WRITE, "dynamodb:Query", *DELETE], [self._stores.tables.tasks.table_arn])
         self._live.serve(function)
         return function
 
-    def _live_function(self, name: FunctionName) -> LambdaFunction:
+    def _live_function(self, name: FunctionName, more: Mapping[Variable, str]) -> LambdaFunction:
         """A function that places no tasks, and writes to the connections of clients."""
         variables = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             Variable.WATCH_URL: self._live.url,
+            **more,
         }
         function = LambdaFunction(self, name, environment=self._environment, layers=self._layers, variables=variables)
         self._live.grant_sending(function)

@@ -162,6 +162,10 @@ def needed(
     """The actions that a call needs, and on which resources (Source: Service Authorization Reference)."""
     action = "".join(word.capitalize() for word in operation.removesuffix("_batch").split("_"))
     match service:
+        case "dynamodb" if operation == "transact_write_items":
+            for write in request["TransactItems"]:
+                ((kind, one),) = write.items()
+                yield from ((f"dynamodb:{kind}Item", arn) for arn in _tables(environ, one))
         case "dynamodb":
             yield from ((f"dynamodb:{action}", arn) for arn in _tables(environ, request))
         case "s3":

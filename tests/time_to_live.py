@@ -69,6 +69,10 @@ WATCH_CONNECTION = Rule(
     "the longest time for which the gateway keeps a connection open",
     "test_a_connection_is_kept_for_longer_than_it_can_be_open",
 )
+SUMMARY_STEPS = Rule(
+    "the last moment at which the stream may tell of the write again: it forgets after a day",
+    "test_a_counted_step_is_remembered_for_longer_than_the_stream",
+)
 
 WRITERS: dict[str, Rule] = {
     "adapters/content_store.py:SplitContentStore._expire_item": CONTENT,
@@ -87,6 +91,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/dispatch_items.py:schedule_timer_item_of": TIMER,
     "adapters/dynamodb/dispatch_items.py:timer_item_of": TIMER,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
+    "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.add_edge": TOPOLOGY,
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.add_report": TOPOLOGY,
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.put_token": TOPOLOGY,

@@ -40,6 +40,7 @@ from duetime_client.schedule_models import (
     SkippedRun,
     TimingFields,
 )
+from duetime_client.summary import Summary, TypeSummary
 from duetime_client.switches import Circuit, StopSwitches, Switch
 from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
 from duetime_client.task_fields import (
@@ -102,6 +103,7 @@ __all__ = [
     "ScheduleFields",
     "SkippedRun",
     "StopSwitches",
+    "Summary",
     "Switch",
     "TargetReply",
     "Task",
@@ -112,6 +114,7 @@ __all__ = [
     "TimeWithoutZone",
     "TimingFields",
     "TopologyInvalid",
+    "TypeSummary",
     "UnexpectedResponse",
     "Unreachable",
     "read_topology",

@@ -18,6 +18,7 @@ from duetime_client.lock_admin import Locks
 from duetime_client.polling import pause_after, utc_now
 from duetime_client.responses import batch_results, page_of, task_of
 from duetime_client.schedules import Schedules
+from duetime_client.summary import Summaries
 from duetime_client.switches import Switches
 from duetime_client.task_control import TASKS, TaskControl, path_of
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
@@ -42,7 +43,9 @@ MAX_BATCH = 100
 """The API takes this many tasks in one request."""
 
 
-class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies, LiveUpdates):
+class Client(
+    TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies, LiveUpdates, Summaries
+):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange

@@ -19,6 +19,7 @@ from . import (  # noqa: F401 - importing them binds their handlers
     locks,
     requests,
     schedules,
+    summary,
     switches,
     task_control,
     tasks,

@@ -82,7 +82,11 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         (_ANYTHING, {}),
     ),
     **dict.fromkeys(
-        ("create_watch_ticket", "list_bulk_operations", "list_calendars", "list_locks", "list_switches"), ((), {})
+        (
+            *("create_watch_ticket", "get_summary", "list_bulk_operations", "list_calendars", "list_locks"),
+            "list_switches",
+        ),
+        ((), {}),
     ),
 }
 """Each method that sends a request, with arguments that use all that it can send."""

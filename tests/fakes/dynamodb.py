@@ -21,6 +21,8 @@ _MOST_KEYS = 100
 """In one BatchGetItem (Source: DynamoDB API Reference)."""
 _MOST_PARTITION_BYTES, _MOST_SORT_BYTES = 2_048, 1_024
 """Of keys (Source: DynamoDB quotas)."""
+_MOST_WRITES = 100
+"""In one transaction (Source: DynamoDB API Reference)."""
 _META = {"ResponseMetadata": {"HTTPStatusCode": 200}}
 
 
@@ -134,6 +136,39 @@ class FakeDynamoDB:
                 return dict(_META)
             case _:
                 raise NotImplementedError(ReturnValues)
+
+    def transact_write_items(
+        self,
+        *,
+        TransactItems: list[dict[str, Any]],
+        ClientRequestToken: str = "",  # it is not remembered: a repeat is refused by its conditions
+    ) -> dict[str, Any]:
+        """Put and update items, all of them or none."""
+        del ClientRequestToken
+        if not 1 <= len(TransactItems) <= _MOST_WRITES:
+            raise self._invalid("TransactWriteItems", "a transaction has 1 to 100 items")
+        reasons = []
+        for write in TransactItems:
+            ((kind, request),) = write.items()
+            table, item = self._table(request["TableName"], "TransactWriteItems"), request.get("Item")
+            key = self._key(table, _keys_in(table, item) if item else request["Key"], "TransactWriteItems")
+            names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
+            used = update(request["UpdateExpression"]) if kind == "Update" else None
+            try:
+                asked = (request.get("ConditionExpression"), names, values)
+                placeholders = (used.names, used.values) if used else (frozenset[str](), frozenset[str]())
+                self._check(table, key, asked, "NONE", "TransactWriteItems", placeholders)
+                reasons.append({"Code": "None"})
+            except self.exceptions.ConditionalCheckFailedException:
+                reasons.append({"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"})
+        if any(reason["Code"] != "None" for reason in reasons):
+            raise self.exceptions.make(
+                "TransactionCanceledException", "TransactWriteItems", "cancelled", CancellationReasons=reasons
+            )
+        for write in TransactItems:
+            ((kind, request),) = write.items()
+            (self.put_item if kind == "Put" else self.update_item)(**request)
+        return dict(_META)
 
     def _metadata(self) -> dict[str, Any]:
         """What an answer says of itself: by the service's own clock, among other things."""

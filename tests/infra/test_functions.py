@@ -47,7 +47,7 @@ USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES}
-    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.WATCH_URL},
+    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL},
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
@@ -56,7 +56,7 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
-    "broadcast": LIVE,
+    "broadcast": LIVE | {Variable.SUMMARY_SPREAD},
     "watch": LIVE,
     "egress": {
         Variable.SERVICE_NAME,
@@ -91,7 +91,15 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
                 "schedule_preview",
             ),
             "calendar_manager",
-            *("bulk_requests", "bulk_operations", "topology_service", "lock_admin", "switch_admin", "contents"),
+            *(
+                "bulk_requests",
+                "bulk_operations",
+                "topology_service",
+                "lock_admin",
+                "switch_admin",
+                "contents",
+                "summary_reader",
+            ),
         ),
     },
     "trigger": {TriggerServices: ("dispatcher",)},

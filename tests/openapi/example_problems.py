@@ -24,6 +24,7 @@ RARE: Sequence[Exception] = (
     errors.LockLost(task()),
     errors.OperatorRequired(),
     errors.SubscriptionsFull("connection", MAX_SUBSCRIPTIONS),
+    errors.SummaryOff(),
     errors.SwitchesFull(100),
     errors.TaskDeleted(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX")),
     errors.TargetSilent("the endpoint did not answer within 5 s"),

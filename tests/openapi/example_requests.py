@@ -9,6 +9,7 @@ from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.simulation.account import PULLED
 from tests.simulation.endpoints import CALLBACK_URL, URL
+from tests.simulation.table_stream import SimulatedTableStream
 
 if TYPE_CHECKING:
     from typing import Any
@@ -255,6 +256,12 @@ def _service(account: Recorder) -> None:
     account.ask("GET", "/v1")
     account.ask("GET", "/v1/health")
     account.ask("POST", "/v1/watch-tickets")
+    stream = SimulatedTableStream(account)
+    for priority in ("high", "normal", "normal"):
+        account.create(priority=priority, delay_seconds=3 if priority == "normal" else 3600)
+    account.run_until(lambda: stream.is_read)
+    account.run(MINUTE)
+    account.ask("GET", "/v1/summary")
 
 
 def _refusals(account: Recorder) -> None:

@@ -46,6 +46,7 @@ TIMEOUTS = {
     "intake": 30 * SECOND,
     "bulk": 15 * MINUTE,
     "watch": 29 * SECOND,
+    "broadcast": MINUTE,
 }
 """How long an invocation of each function may take, as the settings of the deployment have it."""
 PULLED = "storm-pulled"
@@ -203,6 +204,7 @@ class Account:
             Variable.INTAKE_REJECTS: rejects,
             Variable.BULK_FUNCTION: "bulk",
             Variable.WATCH_URL: "wss://live.example.org/live",
+            Variable.SUMMARY_SPREAD: "2",
             "AWS_LAMBDA_FUNCTION_NAME": "trigger",
         }
         composition.use_by_process(self._composition)

@@ -11,6 +11,7 @@ from duetime_client.commands import (
     dead_letters,
     locks,
     schedules,
+    summary,
     switches,
     task_control,
     tasks,
@@ -38,6 +39,7 @@ app.add_typer(calendars.app, name="calendars")
 app.add_typer(switches.app, name="switches")
 app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
+app.command("summary")(summary.summary)
 app.command("verify")(verify.verify)
 app.command("watch")(watch.watch)
 

@@ -74,6 +74,8 @@ class Variable(StrEnum):
     """How many requests of the API may wait for something at once; 0 for any number."""
     REQUESTS_PER_SECOND = "DUETIME_REQUESTS_PER_SECOND"
     """Steady rate that the gateway keeps all callers together to, which answers tell; 0 if it is not known."""
+    SUMMARY_SPREAD = "DUETIME_SUMMARY_SPREAD"
+    """Into how many parts each owner's counts of tasks are split; 0 if nothing is counted."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
     """ARN of the state machine that runs topologies; empty in functions that start none."""
     WATCH_URL = "DUETIME_WATCH_URL"
@@ -229,6 +231,11 @@ class Settings:
     def requests_per_second(self) -> int:
         """Steady rate that the gateway keeps all callers together to; 0 if it is not known."""
         return int(self.environ.get(Variable.REQUESTS_PER_SECOND, "0"))
+
+    @property
+    def summary_spread(self) -> int:
+        """Into how many parts each owner's counts of tasks are split; 0 if nothing is counted."""
+        return int(self.environ.get(Variable.SUMMARY_SPREAD, "0"))
 
     @property
     def topology_machine(self) -> str:

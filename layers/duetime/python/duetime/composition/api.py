@@ -13,6 +13,7 @@ from duetime.composition.locks import LockServices
 from duetime.composition.pull import PullServices
 from duetime.composition.root import Part
 from duetime.composition.schedule_requests import ScheduleRequestServices
+from duetime.composition.summary import SummaryServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from duetime.services.schedules.manage import ScheduleManager
     from duetime.services.schedules.manual_runs import ManualRuns
     from duetime.services.schedules.preview import SchedulePreview
+    from duetime.services.summary.reader import SummaryReader
     from duetime.services.switches.admin import SwitchAdmin
     from duetime.services.tasks.attempt_reports import AttemptReports
     from duetime.services.tasks.control import TaskControl
@@ -125,6 +127,11 @@ class ApiServices(Part):
     def switch_admin(self) -> SwitchAdmin:
         """Sets switches, and shows what is postponed."""
         return self.part(SwitchServices).admin
+
+    @property
+    def summary_reader(self) -> SummaryReader:
+        """Tells how many tasks there are."""
+        return self.part(SummaryServices).reader
 
     @property
     def manual_runs(self) -> ManualRuns:

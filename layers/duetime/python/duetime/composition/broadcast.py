@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb.stream import changes_of
 from duetime.composition.push import PushServices
 from duetime.composition.root import Part
+from duetime.composition.summary import SummaryServices
 from duetime.services.broadcast.broadcaster import Broadcaster
+from duetime.services.summary.counter import SummaryCounter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +33,8 @@ class BroadcastServices(Part):
         return changes_of(event, self.runtime.telemetry)
 
     def _exact(self) -> list[ChangeConsumer]:
-        return []
+        spread = self.settings.summary_spread
+        return [SummaryCounter(self.part(SummaryServices).store, self.runtime, spread)] if spread else []
 
     def _best_effort(self) -> list[ChangeConsumer]:
         return [self.part(PushServices).pusher]

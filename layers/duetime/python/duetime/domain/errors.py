@@ -173,6 +173,13 @@ class SwitchesFull(RequestError):
         super().__init__(f"there are {most} switches already; remove one first")
 
 
+class SummaryOff(RequestError):
+    """The settings have no tasks counted."""
+
+    def __init__(self) -> None:
+        super().__init__("this deployment does not count tasks: its setting `summary_spread` is 0")
+
+
 class QueryNotOffered(RequestError):
     """The task's target does not say that it answers what was requested."""
 

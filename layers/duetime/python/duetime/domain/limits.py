@@ -352,5 +352,14 @@ SHARDS_SETTLE = HOUR
 it by then."""
 SHARDS_KNOWN = 10 * MINUTE
 """How long a process goes by what it has read of the number of shards, where the same id must come out again."""
+SUMMARY_STEPS_KEPT = 3 * DAY
+"""How long after a write its step in the summary's counts is remembered: the table's stream tells of it again for a day
+at most."""
+SUMMARY_TYPES_AT_ONCE = 90
+"""Types of tasks whose counts are written at once: a transaction takes 100 items (Source: DynamoDB API Reference)."""
+MAX_SUMMARY_TYPES = 100
+"""Types in one response of `GET /v1/summary`: those with the most tasks."""
+SUMMARY_PAGES = 10
+"""Pages of a megabyte that are read of one part of an owner's counts: some 40 000 types of tasks."""
 OWNER_SPREAD = 16
 """Partitions of one owner's list. A constant: changing it needs the index written again."""

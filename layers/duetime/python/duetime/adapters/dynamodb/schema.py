@@ -104,6 +104,8 @@ WATCH_CONNECTION_PREFIX = "wc#"
 """Partition of one WebSocket connection."""
 WATCH_SUBSCRIPTION_PREFIX = "ws#"
 """Partition of the subscriptions of one owner, sorted by connection."""
+SUMMARY_PREFIX = "n#"
+"""Partition of one part of an owner's counts of tasks."""
 CURSOR_PREFIX = "c#"
 """Partition of one shard group's cursors."""
 

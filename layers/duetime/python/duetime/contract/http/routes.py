@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract import health, locks, switches
+from duetime.contract import health, locks, summary, switches
 from duetime.contract.bulk import operations as bulk
 from duetime.contract.http.operation import Operation
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
@@ -17,7 +17,7 @@ from duetime.contract.watching import operations as watching
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_DECLARED_IN = (tasks, bulk, locks, leases, switches, schedules, topologies, watching, health)
+_DECLARED_IN = (tasks, bulk, locks, leases, switches, schedules, topologies, watching, summary, health)
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 # Whatever a module declares is an operation of the API: none can be left out of a list of them.

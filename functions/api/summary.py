@@ -1,0 +1,21 @@
+"""The handler of the summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.composition.api import composed
+from duetime.contract import summary
+from duetime.contract.tasks.encoding import json_text
+
+from .responses import Response, answer
+from .routing import route
+
+if TYPE_CHECKING:
+    from .requests import Request
+
+
+@route(summary.GET)
+def get_summary(request: Request) -> Response:
+    """Tell how many tasks there are."""
+    return answer(json_text(summary.summary_response(composed().summary_reader.read(request.owner))))

@@ -1,0 +1,159 @@
+"""The counts of tasks, in DynamoDB: for each part of an owner's, an item a type, and one a second of what is counted.
+
+A transaction writes both: so a step is in the counts if, and only if, it is known to be.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb.versioned_items import VERSION, version_of
+from duetime.domain.limits import SUMMARY_PAGES, SUMMARY_STEPS_KEPT
+from duetime.domain.summary.counts import MARK_BYTES, CountedSteps, Group, Summary, sums
+from duetime.domain.tasks.task import Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.summary.counts import Step, StepSet
+    from duetime.domain.times import Millis
+
+_COUNT_MARK, _STEPS_MARK = "c#", "s#"
+"""Before the type in the sort key of its counts, and before the second in that of the steps that are counted."""
+_MARKS, _COUNTED_AT = "h", "u"
+_OTHERS_CAME_FIRST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
+"""Reasons for which a transaction is cancelled, and nothing of it done."""
+
+
+class DynamoSummaryStore:
+    """`duetime.ports.summary.SummaryStore` over the tasks table."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def counted(self, of: StepSet) -> CountedSteps:
+        """Read which steps of a set are counted, consistently."""
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=_steps_key(of), ConsistentRead=True)
+        if "Item" not in answer:
+            return CountedSteps()
+        marks = bytes(answer["Item"][_MARKS]["B"])
+        parts = (marks[start : start + MARK_BYTES] for start in range(0, len(marks), MARK_BYTES))
+        return CountedSteps(frozenset(parts), version_of(answer["Item"]))
+
+    def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
+        """Add steps to the counts and remember them, both or neither, if the set is still as it was read."""
+        writes: list[Any] = [{"Put": self._remembering(of, counted, steps)}]
+        changed: dict[str, dict[Group, int]] = {}
+        for group, number in sums(steps).items():
+            changed.setdefault(group.type, {})[group] = number
+        writes += [{"Update": self._adding(of, type_, numbers)} for type_, numbers in changed.items()]
+        with translated():
+            try:
+                self._client.transact_write_items(TransactItems=writes, ClientRequestToken=nonce)
+            except self._client.exceptions.TransactionCanceledException as refusal:
+                if not _came_late(refusal.response):
+                    raise
+                return False
+        return True
+
+    def read(self, owner: str, part: int) -> Summary:
+        """Read one part of an owner's counts, eventually consistently."""
+        counts: dict[Group, int] = {}
+        as_of: Millis | None = None
+        start: dict[str, Any] = {}
+        for _ in range(SUMMARY_PAGES):
+            with translated():
+                answer = self._client.query(
+                    TableName=self._table,
+                    KeyConditionExpression="#p = :p AND begins_with(#s, :s)",
+                    ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY},
+                    ExpressionAttributeValues={
+                        ":p": attribute_values.text(_partition(owner, part)),
+                        ":s": attribute_values.text(_COUNT_MARK),
+                    },
+                    **start,
+                )
+            for item in answer["Items"]:
+                counts |= _counts(item)
+                as_of = max(as_of or 0, attribute_values.integer(item[_COUNTED_AT]))
+            if "LastEvaluatedKey" not in answer:
+                return Summary(counts, as_of)
+            start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+        return Summary(counts, as_of, is_complete=False)
+
+    def _remembering(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step]) -> dict[str, Any]:
+        marks = b"".join(sorted({*counted.marks, *(step.mark for step in steps)}))
+        item = {
+            **_steps_key(of),
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+            schema.TTL: attribute_values.expiry(of.second + SUMMARY_STEPS_KEPT),
+            VERSION: attribute_values.number(counted.version + 1),
+            _MARKS: {"B": marks},
+        }
+        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(#e)"}
+        if counted.version:
+            condition = {
+                "ConditionExpression": "#e = :e",
+                "ExpressionAttributeValues": {":e": attribute_values.number(counted.version)},
+            }
+        return {"TableName": self._table, "Item": item, "ExpressionAttributeNames": {"#e": VERSION}, **condition}
+
+    def _adding(self, of: StepSet, type_: str, numbers: dict[Group, int]) -> dict[str, Any]:
+        names = {f"#c{place}": _attribute(group) for place, group in enumerate(numbers)}
+        values = {f":c{place}": attribute_values.number(number) for place, number in enumerate(numbers.values())}
+        additions = ", ".join(f"#c{place} :c{place}" for place in range(len(numbers)))
+        return {
+            "TableName": self._table,
+            "Key": _key(of, f"{_COUNT_MARK}{type_}"),
+            "UpdateExpression": f"SET #u = :u, #v = :v ADD {additions}",
+            "ExpressionAttributeNames": {"#u": _COUNTED_AT, "#v": schema.VERSION_OF_SCHEMA, **names},
+            "ExpressionAttributeValues": {
+                ":u": attribute_values.number(of.second),
+                ":v": attribute_values.number(schema.SCHEMA_VERSION),
+                **values,
+            },
+        }
+
+
+def _partition(owner: str, part: int) -> str:
+    # An owner may hold the separator itself: only the last one is ours.
+    return f"{schema.SUMMARY_PREFIX}{owner}#{part}"
+
+
+def _key(of: StepSet, sort: str) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(_partition(of.owner, of.part)),
+        schema.SORT_KEY: attribute_values.text(sort),
+    }
+
+
+def _steps_key(of: StepSet) -> Item:
+    return _key(of, f"{_STEPS_MARK}{of.second}")
+
+
+def _attribute(group: Group) -> str:
+    """Where a group's number stands among its type's; a state has the name that records have it under."""
+    return f"{field_codecs.state(group.state)['S']}#{group.priority.value}"
+
+
+def _counts(item: StoredItem) -> dict[Group, int]:
+    type_ = str(item[schema.SORT_KEY]["S"]).removeprefix(_COUNT_MARK)
+    found = {}
+    for name, value in item.items():
+        state, mark, priority = name.partition("#")
+        if mark:
+            group = Group(type_, field_codecs.read_state({"S": state}), Priority(priority))
+            found[group] = attribute_values.integer(value)
+    return found
+
+
+def _came_late(response: Any) -> bool:  # noqa: ANN401 - the published types do not know its members
+    reasons = {reason.get("Code", "None") for reason in response.get("CancellationReasons", [])} - {"None"}
+    return bool(reasons) and reasons <= _OTHERS_CAME_FIRST

@@ -1,0 +1,1 @@
+"""How many tasks there are: of each type, state and priority."""

@@ -1,0 +1,162 @@
+"""What the writes of tasks mean for the counts of tasks.
+
+A write takes a task out of one group and puts it into another. Counts are sums of such steps, so they may be added in
+any order; each step must be added once, though the stream may tell of it again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from duetime.domain.changes.changes import TaskChange, TaskSnapshot
+    from duetime.domain.tasks.states import State
+    from duetime.domain.tasks.task import Priority
+    from duetime.domain.times import Millis
+
+MARK_BYTES = 8
+"""Of what a step is known again by: few enough to keep, enough that no two of one second are alike."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Group:
+    """Tasks that are counted together."""
+
+    type: str
+    state: State
+    priority: Priority
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one write means for the counts.
+
+    Attributes:
+        mark: the same each time the stream tells of the write.
+        left: the group that the task was in; `None` if it was in none.
+        entered: the group that it is in now; `None` if it is in none.
+    """
+
+    mark: bytes
+    left: Group | None
+    entered: Group | None
+
+    @property
+    def types(self) -> set[str]:
+        """The types whose counts it is about."""
+        return {group.type for group in (self.left, self.entered) if group is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class StepSet:
+    """Steps that are counted, and remembered, together: those of one owner's part, written in one second.
+
+    The second is that of the writes, not of the count: whenever a step is told again, it belongs to the same set.
+
+    Attributes:
+        part: of the owner's counts; see `part_of`.
+        second: when the writes were made, in milliseconds.
+    """
+
+    owner: str
+    part: int
+    second: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSteps:
+    """Which steps of a set are in the counts.
+
+    Attributes:
+        marks: of the steps.
+        version: of this value; 0 if none is stored.
+    """
+
+    marks: frozenset[bytes] = frozenset()
+    version: int = 0
+
+    def missing(self, steps: Iterable[Step]) -> list[Step]:
+        """Those that are not counted yet, each once."""
+        return list({step.mark: step for step in steps if step.mark not in self.marks}.values())
+
+    def followed_by(self, steps: Iterable[Step]) -> CountedSteps:
+        """The value after these were counted, too."""
+        return CountedSteps(self.marks | {step.mark for step in steps}, self.version + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """An owner's counts.
+
+    Attributes:
+        counts: the number of tasks in each group that has some.
+        as_of: when the latest write was made that is counted; `None` if none is.
+        is_complete: whether all types are in it: there may be more than are read.
+    """
+
+    counts: Mapping[Group, int] = field(default_factory=dict)
+    as_of: Millis | None = None
+    is_complete: bool = True
+
+
+def part_of(task: TaskSnapshot, spread: int) -> int:
+    """In which part of its owner's counts a task is: all of one shard are in the same."""
+    return task.id.shard % spread
+
+
+def steps_of(changes: Iterable[TaskChange], spread: int) -> dict[StepSet, list[Step]]:
+    """The steps that writes mean, by the sets that they belong to; most writes of a task mean none."""
+    found: dict[StepSet, list[Step]] = defaultdict(list)
+    for change in changes:
+        task = change.after or change.before
+        step = Step(_mark(change.id), _group(change.before), _group(change.after))
+        if task is not None and step.left != step.entered:
+            found[StepSet(task.owner, part_of(task, spread), change.at)].append(step)
+    return found
+
+
+def sums(steps: Iterable[Step]) -> dict[Group, int]:
+    """By how much the count of each group changes; groups whose count stays are left out."""
+    found: Counter[Group] = Counter()
+    for step in steps:
+        if step.left is not None:
+            found[step.left] -= 1
+        if step.entered is not None:
+            found[step.entered] += 1
+    return {group: number for group, number in sorted(found.items()) if number}
+
+
+def first_of_types(steps: Sequence[Step], most: int) -> list[Step]:
+    """As many of the steps, from the first, as are about no more types than that."""
+    types: set[str] = set()
+    for number, step in enumerate(steps):
+        types |= step.types
+        if len(types) > most:
+            return list(steps[:number])
+    return list(steps)
+
+
+def added(parts: Iterable[Summary]) -> Summary:
+    """The counts of an owner's parts in one."""
+    counts: Counter[Group] = Counter()
+    as_of: Millis | None = None
+    is_complete = True
+    for part in parts:
+        counts.update(part.counts)
+        as_of = max((at for at in (as_of, part.as_of) if at is not None), default=None)
+        is_complete = is_complete and part.is_complete
+    return Summary({group: number for group, number in sorted(counts.items()) if number}, as_of, is_complete)
+
+
+def _group(task: TaskSnapshot | None) -> Group | None:
+    """The group that a task is in; to users, one that was erased is not there."""
+    return None if task is None or task.erased else Group(task.type, task.state, task.priority)
+
+
+def _mark(change_id: str) -> bytes:
+    return blake2b(change_id.encode(), digest_size=MARK_BYTES).digest()

@@ -1,0 +1,1 @@
+"""Counting tasks, and telling the counts."""

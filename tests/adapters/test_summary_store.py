@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from duetime.adapters.dynamodb.summary import DynamoSummaryStore
+from duetime.domain.summary.counts import CountedSteps, Group, Step, StepSet, Summary
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority
+from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
+
+if TYPE_CHECKING:
+    from duetime.ports.summary import SummaryStore
+
+SET = StepSet("ann#x", 3, 1_795_228_380_000)
+SCHEDULED = Group("report", State.SCHEDULED, Priority.NORMAL)
+WAITING = Group("report", State.WAITING, Priority.NORMAL)
+MAILS = Group("mail#1", State.RUNNING, Priority.HIGH)
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def summary_store(request: pytest.FixtureRequest) -> SummaryStore:
+    """An empty store of counts."""
+    cloud = cloud_of(request)
+    return DynamoSummaryStore(cloud.dynamodb, cloud.table())
+
+
+def step(number: int, left: Group | None, entered: Group | None) -> Step:
+    """A step with a mark of its own."""
+    return Step(number.to_bytes(8), left, entered)
+
+
+def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -> None:
+    """The counts change by the steps, and the steps are known from then on."""
+    steps = [step(1, None, SCHEDULED), step(2, SCHEDULED, WAITING), step(3, None, MAILS)]
+    assert summary_store.counted(SET) == CountedSteps()
+    assert summary_store.count(SET, CountedSteps(), steps, str(uuid4()))
+    counted = summary_store.counted(SET)
+    assert counted == CountedSteps(frozenset(each.mark for each in steps), 1)
+    assert counted.missing([*steps, step(4, None, MAILS), step(4, None, MAILS)]) == [step(4, None, MAILS)]
+    found = summary_store.read("ann#x", 3)
+    assert {group: number for group, number in found.counts.items() if number} == {WAITING: 1, MAILS: 1}
+    assert (found.as_of, found.is_complete) == (SET.second, True)
+    assert summary_store.read("ann#x", 2) == Summary()
+
+
+def test_who_has_read_an_older_version_counts_nothing(summary_store: SummaryStore) -> None:
+    """Neither the counts nor what is remembered changes."""
+    assert summary_store.count(SET, CountedSteps(), [step(1, None, MAILS)], str(uuid4()))
+    assert not summary_store.count(SET, CountedSteps(), [step(2, None, MAILS)], str(uuid4()))
+    stale = summary_store.counted(SET)
+    assert summary_store.count(SET, stale, [step(3, None, MAILS)], str(uuid4()))
+    assert not summary_store.count(SET, stale, [step(4, None, MAILS)], str(uuid4()))
+    assert summary_store.read("ann#x", 3).counts == {MAILS: 2}
+    assert summary_store.counted(SET).marks == {(1).to_bytes(8), (3).to_bytes(8)}

@@ -1,0 +1,100 @@
+"""What it costs to keep the summary, counted exactly, over fakes of AWS."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.settings import Variable
+from tests.functions.stack import Stack
+from tests.functions.test_broadcast import stream_of
+from tests.metering import item_size, write_units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass
+class Spent:
+    """What was called, and the write units of transactions: each item's twice (Source: DynamoDB Developer Guide)."""
+
+    stack: Stack
+    requests: Counter[str] = field(default_factory=Counter)
+    write_units: int = 0
+
+    def heard(self, operation: str, request: dict[str, Any]) -> None:
+        """Count a call."""
+        self.requests[operation] += 1
+        for write in request.get("TransactItems", []):
+            ((_, one),) = write.items()
+            key = {name: (one.get("Item") or one["Key"])[name] for name in ("p", "s")}
+            item = self.stack.cloud.dynamodb.get_item(TableName=one["TableName"], Key=key)["Item"]
+            self.write_units += 2 * write_units(item_size(item))
+            self.requests["get_item"] -= 1
+
+
+def stack_of(spread: int) -> Stack:
+    """The functions, with the summary in so many parts."""
+    return Stack.faked({Variable.SUMMARY_SPREAD: str(spread)})
+
+
+@pytest.fixture
+def counting() -> Iterator[Stack]:
+    """The functions, with the summary in one part."""
+    yield stack_of(1)
+    composition.use(None)
+
+
+def spent_on(stack: Stack, *events: dict[str, Any]) -> Spent:
+    """What the function spends on deliveries of the stream."""
+    spent = Spent(stack)
+    session: Any = stack.cloud.dynamodb
+    session._session.heard = spent.heard
+    for event in events:
+        stack.call("broadcast", event)
+    session._session.heard = lambda _operation, _request: None
+    return spent
+
+
+def test_a_batch_of_a_second_costs_four_units_however_many_tasks(counting: Stack) -> None:
+    """Ten tasks created and run within a second, in one delivery: one read and one transaction of two items."""
+    stream = stream_of(counting)
+    for _ in range(10):
+        counting.create(TaskSpec(type="canary.noop"))
+    counting.work(Priority.NORMAL)
+    spent = spent_on(counting, stream.event())
+    assert len(stream.records) == 30
+    assert +spent.requests == {"get_item": 1, "transact_write_items": 1}
+    assert spent.write_units == 4
+
+
+def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> None:
+    """Nothing is shared with others: created, begun and ended in three deliveries."""
+    stream = stream_of(counting)
+    counting.create(TaskSpec(type="canary.noop"))
+    counting.work(Priority.NORMAL)
+    spent = spent_on(counting, *(stream.event(n, n + 1) for n in range(3)))
+    assert +spent.requests == {"get_item": 3, "transact_write_items": 3}
+    assert spent.write_units == 12
+
+
+def test_a_delivery_that_comes_again_costs_one_read(counting: Stack) -> None:
+    """What is counted already is found in what is remembered."""
+    stream = stream_of(counting)
+    counting.create(TaskSpec(type="canary.noop"))
+    counting.call("broadcast", stream.event())
+    assert +spent_on(counting, stream.event()).requests == {"get_item": 1}
+
+
+def test_a_summary_that_is_off_costs_nothing() -> None:
+    """No call of AWS is made for any delivery."""
+    stack = stack_of(0)
+    stream = stream_of(stack)
+    stack.create(TaskSpec(type="canary.noop"))
+    assert not +spent_on(stack, stream.event()).requests
+    composition.use(None)

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.summary.counts import Group
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.simulation.storms import Storm, Theme
+from tests.simulation.table_stream import SimulatedTableStream
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+
+
+def counted_by_hand(tasks: list[Task]) -> dict[str, Any]:
+    """What the summary should be, by the records themselves."""
+    found = Counter(Group(task.type, task.state, task.priority) for task in tasks if not task.erased)
+    states: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for group, number in found.items():
+        states[group.state.value] += number
+        types[group.type] += number
+    return {"states": dict(sorted(states.items())), "types": dict(types), "total": states.total()}
+
+
+def told(summary: dict[str, Any]) -> dict[str, Any]:
+    """The same of what the API tells."""
+    types = {each["type"]: each["total"] for each in summary["types"]}
+    return {"states": summary["states"], "types": types, "total": summary["total"]}
+
+
+def create(account: Scenario, number: int, **fields: Any) -> list[str]:  # noqa: ANN401 - fields of a task
+    """Create tasks."""
+    return [account.ask("POST", "/v1/tasks", {"type": PLAIN, **fields}).body["id"] for _ in range(number)]
+
+
+def test_the_summary_follows_the_life_of_tasks() -> None:
+    """By state, type and priority, for their owner alone, and as of the latest change."""
+    with Scenario() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 3, delay_seconds=3600, priority="high")
+        done, erased = create(account, 2)
+        account.run(MINUTE)
+        assert account.ask("DELETE", f"/v1/tasks/{erased}").status == 204
+        assert account.run_until(lambda: stream.is_read)
+        account.run(MINUTE)
+        found = account.ask("GET", "/v1/summary").body
+        assert found["states"] == {"scheduled": 3, account.record(done).state.value: 1}
+        assert found["priorities"] == {"high": 3, "normal": 1}
+        assert (found["total"], found["other_types"], found["is_complete"]) == (4, 0, True)
+        assert found["types"] == [{"type": PLAIN, "total": 4, "states": found["states"]}]
+        assert found["as_of"] is not None
+        other = account.ask("GET", "/v1/summary", headers={"x-duetime-owner": "stranger"}).body
+        assert (other["total"], other["types"], other["as_of"]) == (0, [], None)
+
+
+def test_a_batch_that_comes_twice_or_half_is_counted_once() -> None:
+    """However often Lambda delivers a batch again, whole or in halves: the counts are those of the table."""
+    with Scenario() as account:
+        stream = SimulatedTableStream(account, repeats=0.6)
+        for _ in range(4):
+            create(account, 5, delay_seconds=20)
+            account.run(30 * SECOND)
+        assert account.run_until(lambda: stream.is_read, within=HOUR)
+        assert stream.deliveries > 2 * len(stream.records) / 25
+        assert told(account.ask("GET", "/v1/summary").body) == counted_by_hand(list(account.watching.tasks()))
+
+
+def test_after_an_outage_of_an_hour_nothing_is_missing() -> None:
+    """The function is dead while tasks live their lives; then it reads what the stream has kept."""
+    with Scenario() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 4)
+        account.run(MINUTE)
+        stream.dead_until = account.now + HOUR
+        create(account, 6, delay_seconds=600)
+        account.run(30 * MINUTE)
+        late = account.ask("GET", "/v1/summary").body
+        assert late["total"] == 4, "it says what it knows, and as of when"
+        account.run(HOUR)
+        assert stream.is_read
+        found = account.ask("GET", "/v1/summary").body
+        assert told(found) == counted_by_hand(list(account.watching.tasks()))
+        assert found["as_of"] > late["as_of"]
+
+
+def test_an_expired_task_is_counted_no_more() -> None:
+    """When TTL removes a record, the counts follow."""
+    with Scenario() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 3)
+        account.run(MINUTE)
+        account.stand_still()
+        account.run(40 * 24 * HOUR)
+        assert account.expire()
+        assert account.run_until(lambda: stream.is_read)
+        account.run(MINUTE)
+        found = account.ask("GET", "/v1/summary").body
+        assert (found["total"], found["states"], found["types"]) == (0, {}, [])
+
+
+class CountedStorm(Storm):
+    """A fault simulation whose table's stream is read, and at whose end somebody reads the summary.
+
+    Attributes:
+        read: of each owner, what the summary told, and what it should have.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, 0.02, Theme.TASKS)
+        self.stream = SimulatedTableStream(self, repeats=0.1)
+        self.read: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+
+    def _calm_down(self) -> None:
+        super()._calm_down()
+        end = self.time.now() + HOUR
+        while not self.stream.is_read and self.time.now() < end:
+            self.time.run_until(self.time.now() + MINUTE)
+        self.time.start_process(self._read_all)
+        self.time.run_until(self.time.now() + MINUTE)
+
+    def _read_all(self) -> None:
+        for owner in sorted({task.owner for task in self.watching.tasks()}):
+            reply = self.users.ask("GET", "/v1/summary", headers={"x-duetime-owner": owner})
+            assert reply is not None
+            tasks = [task for task in self.watching.tasks() if task.owner == owner]
+            self.read[owner] = told(reply.body), counted_by_hand(tasks)
+
+
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 24))])
+def test_after_a_fault_simulation_the_summary_is_a_count_of_the_table(seed: int) -> None:
+    """Processes die, calls are lost, late or throttled, batches come again: no step is lost, and none counted twice."""
+    storm = CountedStorm(seed)
+    storm.blow(2 * MINUTE)
+    assert storm.stream.is_read
+    assert storm.read
+    for found, wanted in storm.read.values():
+        assert found == wanted

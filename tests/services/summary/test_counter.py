@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb.summary import DynamoSummaryStore
+from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
+from duetime.domain.errors import Unavailable
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import SUMMARY_TYPES_AT_ONCE
+from duetime.domain.summary.counts import Group
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority
+from duetime.domain.times import SECOND
+from duetime.ports.runtime import Runtime
+from duetime.services.summary.counter import SummaryCounter
+from duetime.services.summary.reader import SummaryReader
+from tests.adapters.tables import new_table
+from tests.clocks import NOW, StandingClock
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.telemetry import FakeTelemetry
+from tests.simulation.virtual_time import SeededRandom, VirtualTime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from duetime.domain.changes.changes import TaskChange
+    from duetime.domain.summary.counts import CountedSteps, Step, StepSet
+
+MORNING = NOW // SECOND * SECOND
+
+
+def store() -> DynamoSummaryStore:
+    """An empty store over a fake."""
+    fake: Any = FakeDynamoDB()
+    return DynamoSummaryStore(fake, new_table(fake))
+
+
+def counter(over: Any, spread: int = 2) -> SummaryCounter:  # noqa: ANN401 - any store
+    """A counter over a store."""
+    time = VirtualTime(NOW)
+    return SummaryCounter(over, Runtime(StandingClock(), SeededRandom(), time, FakeTelemetry()), spread)
+
+
+def totals(over: DynamoSummaryStore, owner: str, spread: int = 2) -> dict[Group, int]:
+    """An owner's counts."""
+    return dict(SummaryReader(over, VirtualTime(NOW), spread).read(owner).counts)
+
+
+def snapshot(number: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any field
+    """A task."""
+    fields: dict[str, Any] = {
+        "id": TaskId.of(NOW, number % 5, number),
+        "owner": "ann",
+        "type": "report",
+        "state": State.SCHEDULED,
+        "version": 1,
+        "due_at": NOW,
+        "created_at": NOW,
+        "priority": Priority.NORMAL,
+    }
+    return TaskSnapshot(**(fields | changes))
+
+
+def life(number: int, rng: random.Random) -> tuple[list[TaskChange], TaskSnapshot | None]:
+    """The changes of a task's life as far as it has come, and what is left of it."""
+    task = snapshot(number, owner=rng.choice(["ann", "bob#1"]), type=rng.choice(["a", "b", "c#d"]))
+    states = [State.SCHEDULED, State.RUNNING, rng.choice([State.WAITING, State.RUNNING]), State.SUCCEEDED]
+    images: list[TaskSnapshot | None] = [None]
+    images += [replace(task, state=state, version=n) for n, state in enumerate(states[: rng.randrange(1, 5)])]
+    match rng.randrange(4):
+        case 0 if images[-1]:
+            images.append(replace(images[-1], erased=True))
+        case 1:
+            images.append(None)
+    at = MORNING + rng.randrange(3) * SECOND
+    changes = [
+        Change(f"{number}-{n}", at + n * SECOND, before, after) for n, (before, after) in enumerate(pairwise(images))
+    ]
+    return changes, images[-1]
+
+
+def deliveries(changes: Sequence[TaskChange], rng: random.Random) -> Iterable[ChangeBatch]:
+    """Batches in any order, many of them twice, whole or in part."""
+    batches = []
+    for _ in range(3):
+        rest = list(changes)
+        rng.shuffle(rest)
+        while rest:
+            size = rng.randrange(1, 12)
+            batches.append(ChangeBatch(tuple(rest[:size])))
+            rest = rest[size:]
+    rng.shuffle(batches)
+    return batches
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(seed: int) -> None:
+    """Batches come in any order, twice, and cut anew: the sum is what is there in the end."""
+    rng, kept = random.Random(seed), store()  # noqa: S311 - repeatable on purpose
+    lives = [life(number, rng) for number in range(30)]
+    counting = counter(kept)
+    for batch in deliveries([change for changes, _ in lives for change in changes], rng):
+        counting.consume(batch)
+    for owner in ("ann", "bob#1"):
+        left = [task for _, task in lives if task and task.owner == owner and not task.erased]
+        assert totals(kept, owner) == Counter(Group(task.type, task.state, task.priority) for task in left)
+
+
+def test_a_change_that_counts_nothing_costs_nothing() -> None:
+    """A heartbeat, a lease renewed or a progress leaves the task where it is: neither read nor written for it."""
+
+    class Untouchable:
+        """Whoever asks it for anything has failed."""
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - never returns
+            raise AssertionError(name)
+
+    running = snapshot(1, state=State.RUNNING)
+    change = Change("1", NOW, running, replace(running, version=2, attempt=1))
+    counter(Untouchable()).consume(ChangeBatch((change,)))
+
+
+@dataclass
+class Contended:
+    """A store in which somebody else counts a step in between, a few times."""
+
+    inner: DynamoSummaryStore
+    others: list[TaskChange]
+
+    def counted(self, of: StepSet) -> CountedSteps:
+        """Read, and let another be quicker."""
+        found = self.inner.counted(of)
+        if self.others:
+            counter(self.inner).consume(ChangeBatch((self.others.pop(),)))
+        return found
+
+    def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
+        """Write."""
+        return self.inner.count(of, counted, steps, nonce)
+
+
+def test_two_that_count_at_once_do_not_lose_a_step() -> None:
+    """Who finds that another has counted in between reads again; a step that both were told of is counted once."""
+    kept = store()
+    created = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(8)]
+    counter(Contended(kept, [*created[:6]])).consume(ChangeBatch(tuple(created)))
+    assert totals(kept, "ann") == {Group("report", State.SCHEDULED, Priority.NORMAL): 8}
+
+
+def test_who_never_succeeds_says_so() -> None:
+    """Then the batch is delivered again."""
+
+    class Refusing:
+        """A store in which others always count in between."""
+
+        def counted(self, of: StepSet) -> CountedSteps:
+            """Read."""
+            return store().counted(of)
+
+        def count(self, *_: object) -> bool:
+            """Do not write."""
+            return False
+
+    with pytest.raises(Unavailable):
+        counter(Refusing()).consume(ChangeBatch((Change("1", MORNING, None, snapshot(1)),)))
+
+
+def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -> None:
+    """An owner may have any number of types: the counts of each are in an item of their own."""
+    kept, number = store(), 3 * SUMMARY_TYPES_AT_ONCE + 7
+    created = [Change(f"{n}", MORNING, None, snapshot(5 * n, type=f"type-{n}")) for n in range(number)]
+    counter(kept).consume(ChangeBatch(tuple(created)))
+    assert len(totals(kept, "ann")) == number
+
+
+def test_a_counted_step_is_remembered_for_longer_than_the_stream() -> None:
+    """The stream may tell of a write for a day: by then it is known, whenever it was counted."""
+    fake: Any = FakeDynamoDB()
+    table = new_table(fake)
+    counter(DynamoSummaryStore(fake, table)).consume(ChangeBatch((Change("1", MORNING, None, snapshot(1)),)))
+    expiries = [int(item["x"]["N"]) * SECOND for item in fake.tables[table].every() if "x" in item]
+    assert len(expiries) == 1
+    assert expiries[0] >= MORNING + 2 * 24 * 3600 * SECOND
