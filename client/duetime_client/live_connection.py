@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 from duetime_client.errors import Unreachable
 
-OPEN_SECONDS = 10.0
+OPEN_SECONDS = 30.0
 LARGEST_MESSAGE = 131_072
 """API Gateway's own limit of a message, in bytes."""
 
