@@ -206,6 +206,12 @@ def _attempts(environment: Environment) -> list[Panel]:
                 "stream_records_unreadable",
             ),
         ),
+        Panel(
+            "Live updates",
+            "messages to WebSocket connections",
+            Unit.COUNT,
+            _sums("watch_messages_sent", "watch_connections_gone", "watch_pushes_refused", "watch_pushes_lost"),
+        ),
         Panel("Events", "put on the event bus", Unit.COUNT, _sums("events_published", "events_lost")),
     ]
 

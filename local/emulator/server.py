@@ -76,7 +76,7 @@ class Emulator:
         }
 
     @overload
-    def client(self, service: Literal["apigatewayv2", "logs"]) -> Any: ...  # noqa: ANN401 - they have no stubs here
+    def client(self, service: Literal["apigatewayv2"]) -> Any: ...  # noqa: ANN401 - it has no stubs here
     @overload
     def client(self, service: Literal["cloudformation"]) -> CloudFormationClient: ...
     @overload

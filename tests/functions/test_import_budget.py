@@ -10,12 +10,12 @@ from infra.environments import FunctionName
 
 BUDGET = {
     "api": (343, 256),
-    "trigger": (150, 206),
+    "trigger": (151, 206),
     "worker": (231, 208),
     "topology": (186, 206),
     "bulk": (193, 206),
     "deadletter": (139, 206),
-    "broadcast": (103, 206),
+    "broadcast": (107, 206),
     "watch": (144, 254),
     "egress": (40, 208),
     "intake": (183, 254),

@@ -160,6 +160,10 @@ METRICS: Mapping[str, Metric] = {
     "events_lost": _count(
         "broadcast", "events that the bus refused four times; their tasks and schedules are not affected"
     ),
+    "watch_messages_sent": _count("broadcast", "messages that were sent to WebSocket connections"),
+    "watch_connections_gone": _count("broadcast", "connections that had vanished, and were removed"),
+    "watch_pushes_refused": _count("broadcast", "messages that API Gateway refused; clients read again by themselves"),
+    "watch_pushes_lost": _count("broadcast", "pushes that failed; clients read again by themselves"),
     "stream_records_unreadable": _count("broadcast", "changes of the table that this version cannot read; skipped"),
     "long_polls_refused": _count(
         "api", "requests that got an immediate response instead of waiting, because of the limit `long_polls`"
