@@ -17,7 +17,7 @@ from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Win
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.run_history import Activity, BackfillRun, LastRun, Remark
+from duetime.domain.schedules.run_history import Activity, BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
@@ -77,6 +77,8 @@ FULL = StoredSchedule(
         Overlap.BUFFER_ONE,
         60,
         True,  # noqa: FBT003 - the field itself
+        "06:00",
+        7200,
     ),
     payload=Content(ContentPlace.ITEM, "payload.x"),
     created_at=HOME + 1,
@@ -99,6 +101,7 @@ FULL = StoredSchedule(
     runs_started=11,
     runs_skipped=12,
     revision_ends=(HOME + 1, HOME + 2),
+    expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
 )
 
 

@@ -62,14 +62,17 @@ def spent_on(stack: Stack, *events: dict[str, Any]) -> Spent:
 
 
 def test_a_batch_of_a_second_costs_four_units_however_many_tasks(counting: Stack) -> None:
-    """Ten tasks created and run within a second, in one delivery: one read and one transaction of two items."""
+    """Ten tasks created and run within a second, in one delivery: one read and one transaction of two items.
+
+    The query is that of who watches.
+    """
     stream = stream_of(counting)
     for _ in range(10):
         counting.create(TaskSpec(type="canary.noop"))
     counting.work(Priority.NORMAL)
     spent = spent_on(counting, stream.event())
     assert len(stream.records) == 30
-    assert +spent.requests == {"get_item": 1, "transact_write_items": 1}
+    assert +spent.requests == {"query": 1, "get_item": 1, "transact_write_items": 1}
     assert spent.write_units == 4
 
 
@@ -79,7 +82,7 @@ def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> Non
     counting.create(TaskSpec(type="canary.noop"))
     counting.work(Priority.NORMAL)
     spent = spent_on(counting, *(stream.event(n, n + 1) for n in range(3)))
-    assert +spent.requests == {"get_item": 3, "transact_write_items": 3}
+    assert +spent.requests == {"query": 3, "get_item": 3, "transact_write_items": 3}
     assert spent.write_units == 12
 
 
@@ -88,13 +91,13 @@ def test_a_delivery_that_comes_again_costs_one_read(counting: Stack) -> None:
     stream = stream_of(counting)
     counting.create(TaskSpec(type="canary.noop"))
     counting.call("broadcast", stream.event())
-    assert +spent_on(counting, stream.event()).requests == {"get_item": 1}
+    assert +spent_on(counting, stream.event()).requests == {"query": 1, "get_item": 1}
 
 
 def test_a_summary_that_is_off_costs_nothing() -> None:
-    """No call of AWS is made for any delivery."""
+    """Only who watches is read, once for each delivery."""
     stack = stack_of(0)
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))
-    assert not +spent_on(stack, stream.event()).requests
+    assert +spent_on(stack, stream.event()).requests == {"query": 1}
     composition.use(None)

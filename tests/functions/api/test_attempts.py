@@ -72,7 +72,9 @@ def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock
     found = attempts(api, task)
     assert [attempt["fence"] for attempt in found] == list(range(1, 13))
     assert {attempt["outcome"] for attempt in found} == {"retried"}
-    assert [attempt["error"] for attempt in found] == [{"type": "Boom", "message": str(n)} for n in range(12)]
+    assert [attempt["error"] for attempt in found] == [
+        {"type": "Boom", "message": str(n), "traceback": None} for n in range(12)
+    ]
 
 
 def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> None:

@@ -199,7 +199,7 @@ def test_an_unforeseen_error_tells_nothing(
     assert (answer.status, answer.problem["code"], answer.faults) == (500, "internal", {})
     assert "Table" not in answer.text
     assert "Traceback" not in answer.text
-    assert "ResourceNotFoundException" in caplog.text
+    assert "ResourceNotFoundException" in vars(caplog.records[-1])["error"]
 
 
 def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,8 +92,8 @@ MUTANTS = (
     Mutant(
         "a run by hand is not sent",
         "services/schedules/manual_runs.py",
-        "        self.enqueuer.send_due([task])\n        told",
-        "        told",
+        "        self.enqueuer.send_due([task])\n        if not is_new:",
+        "        if not is_new:",
     ),
     Mutant(
         "what a calendar excludes runs",

@@ -1,0 +1,49 @@
+"""The publisher of events: what it puts on the bus, and what it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.tasks.states import State
+from duetime.services.events.publisher import EventPublisher
+from tests.domain.changes.test_events import RUNNING
+from tests.fakes.telemetry import FakeTelemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.changes.events import Event
+
+
+@dataclass
+class Bus:
+    """Takes all events but the first few."""
+
+    refused: int = 0
+    taken: list[Event] = field(default_factory=list)
+
+    def publish(self, events: Sequence[Event]) -> int:
+        """Take events."""
+        self.taken += events[self.refused :]
+        return min(self.refused, len(events))
+
+
+FAILED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, state=State.FAILED, version=3)),))
+
+
+def test_what_the_bus_takes_and_what_it_does_not_is_counted() -> None:
+    """A failed task is two events; one that the bus refuses for good is lost, and counted as that."""
+    bus, telemetry = Bus(refused=1), FakeTelemetry()
+    EventPublisher(bus, telemetry).consume(FAILED)
+    assert len(bus.taken) == 1
+    assert telemetry.counts == {"events_published": 1, "events_lost": 1}
+
+
+def test_a_batch_without_events_is_not_sent() -> None:
+    """The bus is not called for a task that only goes on."""
+    bus, telemetry = Bus(), FakeTelemetry()
+    EventPublisher(bus, telemetry).consume(ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),)))
+    assert bus.taken == []
+    assert not +telemetry.counts

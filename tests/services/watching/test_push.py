@@ -1,0 +1,85 @@
+"""The pusher of changes: what becomes of a message to a connection is counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from duetime.contract.watching.encoding import JsonEncoder
+from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.errors import Unavailable
+from duetime.domain.watching.subscriptions import Connection, Subscription, Topic, TopicKind
+from duetime.ports.runtime import Runtime
+from duetime.ports.watching import Delivery
+from duetime.services.watching.push import ChangePusher
+from tests.clocks import StandingClock
+from tests.domain.changes.test_events import RUNNING
+from tests.fakes.telemetry import FakeTelemetry
+from tests.simulation.virtual_time import SeededRandom
+
+
+@dataclass
+class Store:
+    """One connection that watches all tasks of its owner; a store that is away raises."""
+
+    watching: Connection
+    away: bool = False
+    closed: list[Connection] = field(default_factory=list)
+
+    def subscriptions(self, owner: str) -> list[Subscription]:
+        """Read who watches."""
+        if self.away:
+            raise Unavailable("throttled")
+        assert owner == RUNNING.owner
+        return [Subscription(self.watching, "1", Topic(TopicKind.MINE))]
+
+    def close(self, connection: Connection) -> None:
+        """Remove a connection."""
+        self.closed.append(connection)
+
+
+class Executor:
+    """Does one after the other."""
+
+    def map(self, do: Any, items: Any) -> list[Any]:  # noqa: ANN401 - whatever it is given
+        """Do it to each."""
+        return [do(each) for each in items]
+
+
+@dataclass
+class Sender:
+    """Has one answer to every message."""
+
+    delivery: Delivery
+    sent: list[str] = field(default_factory=list)
+
+    def send(self, connection_id: str, text: str) -> Delivery:
+        """Take a message."""
+        assert connection_id == "one"
+        self.sent.append(text)
+        return self.delivery
+
+
+CHANGED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),))
+
+
+@pytest.mark.parametrize(
+    ("delivery", "away", "counted", "sent"),
+    [
+        (Delivery.SENT, False, "watch_messages_sent", 1),
+        (Delivery.GONE, False, "watch_connections_gone", 1),
+        (Delivery.REFUSED, False, "watch_pushes_refused", 2),
+        (Delivery.SENT, True, "watch_pushes_lost", 0),
+    ],
+)
+def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, counted: str, sent: int) -> None:  # noqa: FBT001 - a case
+    """Sent, gone, refused (then told to read again), or lost with the read of who watches."""
+    clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(delivery)
+    store: Any = Store(Connection.opened("one", RUNNING.owner, clock.now()), away=away)
+    runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
+    ChangePusher(store, sender, JsonEncoder(), runtime).consume(CHANGED)
+    assert +telemetry.counts == {counted: 1}
+    assert len(sender.sent) == sent
+    assert store.closed == ([store.watching] if delivery is Delivery.GONE else [])
