@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import httpx
 
 PROBLEM_TYPE = "application/problem+json"
-WRONG_ADDRESS = "path_unknown"
+WRONG_ADDRESS = "path_not_found"
 """The code of a 404 that misses no task: the API was reached at an address that it does not have."""
 
 ERRORS: Mapping[int, type[ApiError]] = {

@@ -141,12 +141,12 @@ class Deployment:
         task_id, action = unquote(segments[0]), "/".join(segments[1:])
         task = self.tasks.get(task_id)
         if task is None:
-            return problem(404, "task_unknown", f"there is no task {task_id}")
+            return problem(404, "task_not_found", f"there is no task {task_id}")
         if action:
             return self.steered(task, action, request)
         etag = f'"{task["version"]}"'
         if request.headers.get("If-Match", etag) != etag:
-            return problem(412, "version_differs", "the task has changed")
+            return problem(412, "version_mismatch", "the task has changed")
         if method == "PATCH":
             task |= {**request.document, "version": task["version"] + 1}
         if method == "GET" and self.states:
@@ -162,7 +162,7 @@ class Deployment:
         if action == "cancel":
             task["state"] = "cancelled"
         if request.body and request.document.get("fence") == STRANGE_FENCE:
-            return problem(409, "fence_differs", "the task is running at fence 1")
+            return problem(409, "fence_mismatch", "the task is running at fence 1")
         task["version"] += 1
         return Answer(200, task, {"ETag": f'"{task["version"]}"'})
 

@@ -44,7 +44,7 @@ class GraphDeployment(Deployment):
             case "POST", [task_id, "retry" | "cancel" | "pause" | "resume"] if task_id in self.graphs:
                 return Answer(200, self.tasks[task_id])
             case _:
-                return problem(404, "task_unknown", "there is no such task")
+                return problem(404, "task_not_found", "there is no such task")
 
     def begun(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
         """The task of a new topology."""

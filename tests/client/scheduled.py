@@ -121,7 +121,7 @@ class ScheduledDeployment(Deployment):
             case method, [name, *action] if name in self.schedules:
                 return self.steered_schedule(method, name, "/".join(action), request)
             case _:
-                return problem(404, "schedule_unknown", "there is no such schedule")
+                return problem(404, "schedule_not_found", "there is no such schedule")
 
     def created(self, body: Mapping[str, Any]) -> Answer:
         """A new schedule, unless there is one of its name."""
@@ -155,7 +155,7 @@ class ScheduledDeployment(Deployment):
         schedule = self.schedules[name]
         etag = f'"{schedule["version"]}"'
         if request.headers.get("If-Match", etag) != etag:
-            return problem(412, "version_differs", "the schedule has changed")
+            return problem(412, "version_mismatch", "the schedule has changed")
         match method, action:
             case "GET", "":
                 pass
@@ -208,6 +208,6 @@ class ScheduledDeployment(Deployment):
             body = {"dates": {"2026-12-25": "Christmas Day"}} if is_file else request.document
             self.calendars[name] = {"name": name, "mode": "excludes", "timezone": "UTC", **empty, **body}
         if name not in self.calendars:
-            return problem(404, "calendar_unknown", f"there is no calendar {name!r}")
+            return problem(404, "calendar_not_found", f"there is no calendar {name!r}")
         calendar = self.calendars.pop(name) if request.method == "DELETE" else self.calendars[name]
         return Answer(200, calendar, {"ETag": '"1"'})

@@ -264,7 +264,7 @@ def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deploym
 def test_a_missing_task_is_one_line(duetime: Run) -> None:
     """An unknown id is told without a trace."""
     result = duetime("tasks", "get", "nope")
-    assert (result.exit_code, result.stderr) == (1, "error: there is no task nope (404 task_unknown)\n")
+    assert (result.exit_code, result.stderr) == (1, "error: there is no task nope (404 task_not_found)\n")
 
 
 def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:

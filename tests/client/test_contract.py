@@ -128,7 +128,7 @@ def _call(client: Client, method: str) -> None:
 
 def _sent(client: Client, deployment: Deployment, method: str) -> Received:
     """What a method sends; the deployment knows nothing of what it is asked for."""
-    deployment.scripted.append(problem(404, "task_unknown", "there is nothing"))
+    deployment.scripted.append(problem(404, "task_not_found", "there is nothing"))
     with pytest.raises(ApiError):
         _call(client, method)
     (received,) = deployment.received

@@ -83,11 +83,11 @@ def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deplo
 def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
     """It counts first, shows some of them, and needs a yes; refusals are the exit code."""
     found = page(deployment, client)
-    deployment.scripted += [piece(3), found, piece(2, move_refused=1)]
+    deployment.scripted += [piece(3), found, piece(2, state_conflict=1)]
     result = duetime("dead-letters", "retry", "--all", "--per-second", "5", typed="y\n")
     assert "3 tasks will be retried" in result.stderr
     assert "2 retried, 9 scanned" in result.stdout
-    assert "1 rejected: move_refused" in result.stdout
+    assert "1 rejected: state_conflict" in result.stdout
     body = {"filter": {}, "all": True, "per_second": 5.0}
     assert bodies(deployment) == [{**body, "dry_run": True}, body]
     assert result.exit_code == 1

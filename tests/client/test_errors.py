@@ -95,7 +95,7 @@ def test_another_servers_answer_is_never_taken_for_a_missing_task(
 
 def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
     """The API's own 404 for an unknown path speaks of the address, not of a task."""
-    deployment.scripted.append(problem(404, "path_unknown", "there is nothing at this path"))
+    deployment.scripted.append(problem(404, "path_not_found", "there is nothing at this path"))
     with pytest.raises(UnexpectedResponse, match="nothing at this path"):
         client.get_task("x")
 

@@ -76,7 +76,7 @@ def test_a_schedule_is_explained_at_a_time(client: Client, deployment: Deploymen
 
 def test_what_is_no_explanation_is_an_unexpected_answer(client: Client, deployment: Deployment) -> None:
     """And a refusal is the error that it says."""
-    deployment.scripted += [Answer(200, {"gates": 1}), problem(404, "task_unknown", "there is no such task")]
+    deployment.scripted += [Answer(200, {"gates": 1}), problem(404, "task_not_found", "there is no such task")]
     with pytest.raises(UnexpectedResponse):
         client.explain_task("a")
     with pytest.raises(TaskNotFound):

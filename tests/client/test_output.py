@@ -137,9 +137,9 @@ def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment
     assert duetime("tasks", "cancel", "--type", "report", "--dry-run").stdout == "1 matched, 399 scanned\n"
     deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
     assert "1 task will be cancelled. Continue?" in duetime("tasks", "cancel", "--type", "report", typed="n\n").stderr
-    deployment.scripted.append(Answer(200, {**one, "affected": 1, "refused": {"move_refused": 1}}))
+    deployment.scripted.append(Answer(200, {**one, "affected": 1, "refused": {"state_conflict": 1}}))
     done = duetime("tasks", "cancel", "--type", "report", "--yes")
-    assert done.stdout == "1 cancelled, 399 scanned\n1 rejected: move_refused\n"
+    assert done.stdout == "1 cancelled, 399 scanned\n1 rejected: state_conflict\n"
     assert done.stderr == ""
 
 

@@ -51,7 +51,7 @@ def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployme
     assert client.delete_schedule("nightly").name == "nightly"
     with pytest.raises(TaskNotFound) as missing:
         client.get_schedule("nightly")
-    assert missing.value.code == "schedule_unknown"
+    assert missing.value.code == "schedule_not_found"
 
 
 def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(

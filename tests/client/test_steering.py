@@ -136,7 +136,7 @@ def test_a_strange_fence_is_a_conflict_with_its_code(client: Client) -> None:
     task = client.create_task("report")
     with pytest.raises(Conflict) as refusal:
         client.report_heartbeat(task.id, STRANGE_FENCE)
-    assert refusal.value.code == "fence_differs"
+    assert refusal.value.code == "fence_mismatch"
 
 
 def test_attempts_are_read(client: Client) -> None:
@@ -214,7 +214,7 @@ def test_a_command_says_why_it_was_refused(duetime: Run) -> None:
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     result = duetime("tasks", "progress", task_id, "40", "--fence", str(STRANGE_FENCE))
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "fence_differs" in result.stderr
+    assert "fence_mismatch" in result.stderr
 
 
 def test_a_forced_cancel_says_so(duetime: Run, deployment: Deployment) -> None:

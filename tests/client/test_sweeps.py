@@ -63,12 +63,12 @@ def operation(changed: int, state: str = "running", status: int = 200, **refused
 
 def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deployment, waits: list[float]) -> None:
     """Each piece tells what was done since the one before; the request has a key, so that it begins one operation."""
-    deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", move_refused=1)]
+    deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", state_conflict=1)]
     pieces = list(client.cancel_tasks_by_filter({"type": "report"}))
     assert [(piece.affected, dict(piece.refused), piece.state) for piece in pieces] == [
         (3, {}, "running"),
         (2, {}, "running"),
-        (4, {"move_refused": 1}, "succeeded"),
+        (4, {"state_conflict": 1}, "succeeded"),
     ]
     asked, *looks = deployment.received
     assert asked.headers["Idempotency-Key"]
@@ -79,9 +79,9 @@ def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deploym
 def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deployment) -> None:
     """A list, one of them, one that is watched, and a cancel, which is the exit code of a look."""
     listed = Answer(200, {"operations": [operation(7).document]})
-    deployment.scripted += [listed, operation(7, move_refused=2)]
+    deployment.scripted += [listed, operation(7, state_conflict=2)]
     assert "01OP" in duetime("bulk", "list").stdout
-    assert "2 rejected: move_refused" in duetime("bulk", "show", "01OP").stdout
+    assert "2 rejected: state_conflict" in duetime("bulk", "show", "01OP").stdout
     deployment.scripted += [
         operation(8),
         operation(9, "succeeded"),
@@ -144,7 +144,7 @@ def test_the_command_does_what_it_has_shown(duetime: Run, deployment: Deployment
 
 def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> None:
     """With --yes nothing is counted first; --json sums all pieces; refusals are the exit code."""
-    deployment.scripted += [piece(100, "more"), piece(7, move_refused=2)]
+    deployment.scripted += [piece(100, "more"), piece(7, state_conflict=2)]
     result = duetime("tasks", "cancel", *WANTED, "--of-tag", "team=dba", "--yes", "--json", "--per-second", "50")
     body = {
         "filter": {"state": "scheduled", "type": "report", "tags": {"team": "dba"}},
@@ -156,7 +156,7 @@ def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> N
         "examined": 200,
         "matched": 109,
         "affected": 107,
-        "refused": {"move_refused": 2},
+        "refused": {"state_conflict": 2},
     }
     assert result.exit_code == 1
 

@@ -205,7 +205,7 @@ def test_an_unknown_id_is_an_error_in_one_line(duetime: Run, command: str, task_
 
 def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeployment) -> None:
     """Another server's page is told from a topology."""
-    deployment.scripted.append(problem(404, "path_unknown", "there is nothing here"))
+    deployment.scripted.append(problem(404, "path_not_found", "there is nothing here"))
     assert duetime("topologies", "show", ID).exit_code == 1
     deployment.begun(BODY, "k")
     deployment.looks.append({"state": 5})

@@ -226,7 +226,7 @@ def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
     watch = remote.watch("task:A")
 
     def gone() -> list[Change]:
-        raise ApiError(Problem(404, "task_unknown", "", "there is no task A"))
+        raise ApiError(Problem(404, "task_not_found", "", "there is no task A"))
 
     changes = watch.changes()
     assert next(changes).version == 4
@@ -240,7 +240,7 @@ def test_what_never_was_there_is_an_error() -> None:
     watch = remote.watch("task:A")
 
     def gone() -> list[Change]:
-        raise ApiError(Problem(404, "task_unknown", "", "there is no task A"))
+        raise ApiError(Problem(404, "task_not_found", "", "there is no task A"))
 
     watch.read = gone
     with pytest.raises(ApiError):
@@ -258,7 +258,7 @@ def test_a_rejected_subscription_is_an_error_and_is_not_tried_again() -> None:
 
 def test_a_connection_that_is_not_known_any_more_is_opened_again() -> None:
     """The error of one message is no error of the watch."""
-    lost = {"kind": "error", "ref": "1", "code": "caller_unknown", "detail": "the request carries no identity"}
+    lost = {"kind": "error", "ref": "1", "code": "unauthenticated", "detail": "the request carries no identity"}
     remote = Remote(deque([[lost], [{"message": "Internal server error"}, {"kind": "new"}, changed("A", 1)]]))
     assert next(remote.watch().changes()).id == "A"
 

@@ -141,7 +141,7 @@ def test_every_operation_says_how_it_is_refused() -> None:
             assert list(answer["content"]) == types
             assert all(one["schema"]["$ref"].endswith(f"/{model}") for one in answer["content"].values())
     assert fits("ApiError", {"message": "Forbidden"})
-    assert fits("ApiError", DOCUMENT["components"]["examples"]["caller_refused"]["value"])
+    assert fits("ApiError", DOCUMENT["components"]["examples"]["forbidden"]["value"])
     assert not fits("ApiError", {"error": "Forbidden"})
 
 

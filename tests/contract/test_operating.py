@@ -50,7 +50,7 @@ def test_answers_are_as_described() -> None:
     assert fits("Switch", json.loads(json_text(switch_response(STOPPED))))
     assert fits("SwitchPage", json.loads(json_text(switches_response([STOPPED], circuits))))
     swept = filter_action_response(FilterResult(5, 4, 3, {StateConflict: 1}, ID), "scope")
-    assert swept["refused"] == {"move_refused": 1}
+    assert swept["refused"] == {"state_conflict": 1}
     assert fits("FilterActionResult", json.loads(json_text(swept)))
 
 

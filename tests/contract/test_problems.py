@@ -26,7 +26,7 @@ def test_codes_and_statuses_belong_together() -> None:
     """One code always has the same status and title, and is 4xx unless it is ours or the target's to mend."""
     kinds = list(KINDS.values())
     assert len({kind.code for kind in kinds}) == len(set(kinds))
-    others = {"unavailable": 503, "target_unreachable": 502, "target_silent": 504}
+    others = {"unavailable": 503, "target_unreachable": 502, "target_timeout": 504}
     assert all(400 <= kind.status < 500 or others[kind.code] == kind.status for kind in kinds)
 
 
@@ -48,6 +48,6 @@ def test_nothing_of_our_inside_is_told() -> None:
 
 def test_an_error_that_an_older_release_counted_keeps_its_code() -> None:
     """A bulk operation that counted an error under its former name answers the same code as one counting it today."""
-    assert code_of("MoveRefused") == code_of("StateConflict") == "move_refused"
-    assert code_of("VersionDiffers") == code_of("VersionMismatch") == "version_differs"
+    assert code_of("MoveRefused") == code_of("StateConflict") == "state_conflict"
+    assert code_of("VersionDiffers") == code_of("VersionMismatch") == "version_mismatch"
     assert code_of("NeverHeardOf") == "refused"

@@ -327,7 +327,7 @@ def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
     assert scenario.ask("GET", path, headers=you).status == 404
     assert scenario.ask("POST", f"{path}/cancel", headers=you).status == 404
     unknown = TaskId.of(scenario.now, 0, 7)
-    assert scenario.ask("GET", f"/v1/bulk-operations/{unknown}").body["code"] == "bulk_operation_unknown"
+    assert scenario.ask("GET", f"/v1/bulk-operations/{unknown}").body["code"] == "bulk_operation_not_found"
     assert scenario.ask("GET", "/v1/bulk-operations", headers=you).body == {"operations": []}
 
 

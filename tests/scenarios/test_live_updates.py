@@ -184,9 +184,9 @@ def test_one_owner_sees_nothing_of_another(live: Live) -> None:
     live.ask("POST", "/v1/schedules", {"name": "nightly", "cron": "0 1 * * *", "task": {"type": PLAIN}})
     stranger = live.connect(owner="stranger")
     for topic, code in (
-        (f"task:{task_id}", "task_unknown"),
-        (f"topology:{task_id}", "task_unknown"),
-        ("schedule:nightly", "schedule_unknown"),
+        (f"task:{task_id}", "task_not_found"),
+        (f"topology:{task_id}", "task_not_found"),
+        ("schedule:nightly", "schedule_not_found"),
     ):
         assert stranger.subscribe(topic)["code"] == code
     assert live.items(schema.WATCH_SUBSCRIPTION_PREFIX) == []
@@ -344,7 +344,7 @@ def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> N
     watcher = live.connect()
     for item in live.items(schema.WATCH_CONNECTION_PREFIX):
         live.table.write(live.now, (item["p"]["S"], item["s"]["S"]), None)
-    assert watcher.subscribe()["code"] == "caller_unknown"
+    assert watcher.subscribe()["code"] == "unauthenticated"
     assert live.items(schema.WATCH_SUBSCRIPTION_PREFIX) == []
     assert watcher.say(do="ping", ref="p") == {"kind": "pong", "ref": "p"}
 

@@ -112,7 +112,7 @@ def test_an_old_fence_is_refused_at_every_state(at: str, told: str) -> None:
         before = _facts(scenario.record(task_id))
         verb, notice = NOTICES[told]
         refused = scenario.ask("POST", f"{path}/{verb}", {"fence": 1, **notice})
-        assert (refused.status, refused.body["code"]) == (409, "fence_differs")
+        assert (refused.status, refused.body["code"]) == (409, "fence_mismatch")
         assert _facts(scenario.record(task_id)) == before
         scenario.run(MINUTE)
 
@@ -152,7 +152,7 @@ def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
         assert scenario.record(task_id).state == state
         before = _facts(scenario.record(task_id))
         refused = scenario.ask("POST", f"/v1/leases/{old['id']}/{told}", REPORTS[told])
-        assert (refused.status, refused.body["code"]) == (409, "fence_differs")
+        assert (refused.status, refused.body["code"]) == (409, "fence_mismatch")
         assert _facts(scenario.record(task_id)) == before
 
 

@@ -366,4 +366,4 @@ def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any])
         assert schedules.steer("resume").status == 200
         schedules.run(5 * MINUTE)
         assert len(schedules.effects) >= count + 4
-        assert schedules.ask("DELETE", path).body["code"] == "calendar_used"
+        assert schedules.ask("DELETE", path).body["code"] == "calendar_in_use"

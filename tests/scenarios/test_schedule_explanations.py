@@ -217,4 +217,4 @@ def test_an_unknown_schedule_is_not_explained() -> None:
     """It does not exist."""
     with Explained() as schedules:
         reply = schedules.ask("GET", f"{PATH}/explain", query="at=2026-11-21T10:00:00Z")
-        assert (reply.status, reply.body["code"]) == (404, "schedule_unknown")
+        assert (reply.status, reply.body["code"]) == (404, "schedule_not_found")

@@ -208,7 +208,7 @@ def test_there_may_be_so_many_switches() -> None:
         first = f"{PATH}/type/type-0"
         assert tasks.put(first, max_concurrent=1).status == 200
         assert tasks.lift(first).status == 200
-        assert tasks.lift(first).body["code"] == "switch_unknown"
+        assert tasks.lift(first).body["code"] == "switch_not_found"
         assert tasks.put(ALL, stopped=True).status == 200
 
 

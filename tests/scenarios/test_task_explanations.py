@@ -465,7 +465,7 @@ def test_another_owners_task_is_not_explained() -> None:
     with Explained() as tasks:
         task_id = tasks.create(HOUR)
         reply = tasks.ask("GET", f"/v1/tasks/{task_id}/explain", headers={"X-Duetime-Owner": "somebody-else"})
-        assert (reply.status, reply.body["code"]) == (404, "task_unknown")
+        assert (reply.status, reply.body["code"]) == (404, "task_not_found")
 
 
 def test_an_explanation_reads_little_and_writes_nothing() -> None:

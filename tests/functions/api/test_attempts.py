@@ -97,7 +97,7 @@ def test_the_attempts_of_anothers_task_do_not_exist(api: Gateway) -> None:
     task = api.create(headers={"X-Duetime-Owner": "other"})
     for text in (task["id"], str(TaskId.of(NOW, 7, 42)), "1"):
         answer = api.send("GET", f"/v1/tasks/{text}/attempts")
-        assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
+        assert (answer.status, answer.problem["code"]) == (404, "task_not_found")
     asked = api.send("GET", f"/v1/tasks/{task['id']}/attempts", query="limit=1")
     assert (asked.status, list(asked.faults)) == (400, ["limit"])
     posted = api.send("POST", f"/v1/tasks/{task['id']}/attempts")

@@ -43,7 +43,7 @@ def test_an_update_of_another_is_not_lost(api: Gateway, *, is_file: bool) -> Non
         late = api.send("PUT", UK, raw=ICS, headers={"if-match": tag, "content-type": "text/calendar"})
     else:
         late = api.send("PUT", UK, SUNDAYS, {"if-match": tag})
-    assert (late.status, late.problem["code"], "If-Match" in late.faults) == (412, "version_differs", True)
+    assert (late.status, late.problem["code"], "If-Match" in late.faults) == (412, "version_mismatch", True)
     assert api.send("DELETE", UK, headers={"if-match": tag}).status == 412
     assert api.send("GET", UK).body["weekdays"] == ["sat"]
     assert api.send("DELETE", UK, headers={"if-match": newer.headers["ETag"]}).status == 200

@@ -115,7 +115,7 @@ def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClo
     task = api.create({"type": "report", "retry": {"max_attempts": 1}, "callback_url": "https://example.org/x"})["id"]
     ended = ended_by_a_worker(task, clock, Failed(TaskError("Boom", "")))
     assert ended.finished_at is None
-    assert api.send("POST", REDRIVE, {"filter": {"type": "report"}}).body["refused"] == {"move_refused": 1}
+    assert api.send("POST", REDRIVE, {"filter": {"type": "report"}}).body["refused"] == {"state_conflict": 1}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ GOOD = {"type": "report", "delay_seconds": 60}
 def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
     """Whatever leads nowhere is a 404 of problem+json."""
     answer = api.send("GET", path)
-    assert (answer.status, answer.problem["code"]) == (404, "path_unknown")
+    assert (answer.status, answer.problem["code"]) == (404, "path_not_found")
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH"])

@@ -171,7 +171,7 @@ def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
     lease = one_lease(api)
     tell(api, lease, "complete", {})
     answer = api.send("POST", f"/v1/tasks/{lease['task']['id']}/rollback")
-    assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+    assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
 
 def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, clock: StandingClock) -> None:
@@ -236,7 +236,7 @@ def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gatew
     (again,) = leased(api)
     assert (again["task"]["id"], again["task"]["attempt"], again["task"]["fence"]) == (lease["task"]["id"], 1, 2)
     answer = tell(api, lease, "release")
-    assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+    assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
 
 
 def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> None:
@@ -244,7 +244,7 @@ def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> Non
     lease = one_lease(api)
     task_id = lease["task"]["id"]
     refused = tell(api, lease, "pause", {"checkpoint": {"row": 7}})
-    assert (refused.status, refused.problem["code"]) == (409, "move_refused")
+    assert (refused.status, refused.problem["code"]) == (409, "state_conflict")
     api.send("POST", f"/v1/tasks/{task_id}/pause")
     assert tell(api, lease, "pause", {"checkpoint": {"row": 7}}).body["state"] == "paused"
     assert tell(api, lease, "pause", {"checkpoint": {"row": 7}}).body["state"] == "paused"
@@ -256,7 +256,7 @@ def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> Non
 def test_an_unasked_cancel_by_the_worker_is_refused(api: Gateway) -> None:
     """Only a task's user takes it back."""
     answer = tell(api, one_lease(api), "cancel")
-    assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+    assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
 
 def test_completing_twice_is_completing_once(api: Gateway) -> None:
@@ -266,9 +266,9 @@ def test_completing_twice_is_completing_once(api: Gateway) -> None:
         assert tell(api, lease, "complete", {"result": 1}).body["state"] == "succeeded"
     for what, body in (("complete", {"result": 2}), ("fail", {"error": {"type": "Boom"}})):
         answer = tell(api, lease, what, body)
-        assert (answer.status, answer.problem["code"]) == (409, "notified_otherwise")
+        assert (answer.status, answer.problem["code"]) == (409, "outcome_conflict")
     answer = tell(api, lease, "release")
-    assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+    assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
 
 
 def test_a_late_result_counts_until_somebody_else_has_the_task(api: Gateway, clock: StandingClock) -> None:
@@ -286,7 +286,7 @@ def test_a_zombie_is_refused(api: Gateway, clock: StandingClock) -> None:
     assert (second["task"]["fence"], second["task"]["attempt"]) == (2, 2)
     for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
         answer = tell(api, first, what, body)
-        assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+        assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
     assert tell(api, second, "complete", {"result": 2}).body["state"] == "succeeded"
 
 
@@ -369,7 +369,7 @@ def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
     for body in bodies:
         task = ann.create(body)
         answer = tell(api, _token(1, task["id"], 1, TYPE, 30, "r"), "complete", {"result": 1})
-        assert (answer.status, answer.problem["code"]) == (404, "lease_unknown")
+        assert (answer.status, answer.problem["code"]) == (404, "lease_not_found")
         assert task_of(ann, task["id"])["state"] == "scheduled"
 
 
@@ -379,7 +379,7 @@ def test_a_wrong_fence_is_refused(api: Gateway) -> None:
     version, task_id, fence, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence + 1, pull_queue, seconds, receipt)
     answer = tell(api, forged, "complete", {"result": 1})
-    assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+    assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
     assert task_of(api, task_id)["state"] == "running"
 
 
@@ -421,7 +421,7 @@ def test_a_hostile_lease_id_is_no_lease(api: Gateway, token: str) -> None:
     """Whatever stands in the path, the answer is a 404 that tells nothing."""
     for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
         answer = tell(api, token, what, body)
-        assert (answer.status, answer.problem["code"]) == (404, "lease_unknown")
+        assert (answer.status, answer.problem["code"]) == (404, "lease_not_found")
 
 
 BAD_REPORTS: dict[str, tuple[str, object, str]] = {

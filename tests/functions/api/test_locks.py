@@ -99,7 +99,7 @@ def test_an_unknown_lock_is_not_found(api: Gateway, key: str) -> None:
     for method in ("GET", "DELETE"):
         answer = api.send(method, f"/v1/locks/{key}")
         # Some letters do not even reach the route.
-        assert (answer.status, answer.body["code"] in {"lock_unknown", "path_unknown"}) == (404, True)
+        assert (answer.status, answer.body["code"] in {"lock_not_found", "path_not_found"}) == (404, True)
 
 
 def test_another_owners_lock_does_not_exist(api: Gateway, clock: StandingClock) -> None:

@@ -76,7 +76,7 @@ def test_the_session_of_a_role_is_who_acts() -> None:
 def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
     """Whatever the gateway lets through without an identity is a 401, never somebody's."""
     answer = caller.send("GET", "/v1/tasks")
-    assert (answer.status, answer.problem["code"]) == (401, "caller_unknown")
+    assert (answer.status, answer.problem["code"]) == (401, "unauthenticated")
 
 
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
@@ -95,7 +95,7 @@ def test_no_header_or_body_says_who_the_owner_is() -> None:
 def test_an_identity_that_cannot_be_stored_is_forbidden(subject: str) -> None:
     """An identity that is too long or has characters that keys are made of owns nothing."""
     answer = jwt(sub=subject).send("POST", "/v1/tasks", {"type": "a"})
-    assert (answer.status, answer.problem["code"]) == (403, "caller_refused")
+    assert (answer.status, answer.problem["code"]) == (403, "forbidden")
 
 
 @pytest.mark.parametrize("owner", ["", "o" * 129, "a#b", "a b", "ä"])

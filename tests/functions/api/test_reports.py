@@ -105,7 +105,7 @@ def test_a_different_notification_is_a_conflict(api: Gateway, task: dict[str, An
     """What has ended cannot end otherwise: 409, and the first word stands."""
     first = tell(api, task, "notify", SUCCESS).body
     answer = tell(api, task, "notify", other)
-    assert (answer.status, answer.problem["code"]) == (409, "notified_otherwise")
+    assert (answer.status, answer.problem["code"]) == (409, "outcome_conflict")
     assert "succeeded" in answer.problem["detail"]
     assert read(api, task) == first
 
@@ -117,7 +117,7 @@ def test_another_fence_is_a_conflict(api: Gateway, task: dict[str, Any], what: s
     """A zombie's word, or a guess, is a 409 that says at which fence the task is, and changes nothing."""
     for fence in (2, 10**37):
         answer = tell(api, task, what, {**body, "fence": fence})
-        assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+        assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
         assert "running at fence 1" in answer.problem["detail"]
     assert read(api, task) == task
 
@@ -131,7 +131,7 @@ def test_after_the_deadline_nothing_is_heard(
     """At the deadline it is still in time; a millisecond later it is a 409, whoever has taken over or not."""
     clock.at += 60_001
     answer = tell(api, task, what, body)
-    assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+    assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
     assert read(api, task) == task
     clock.at -= 1
     assert tell(api, task, what, body).status == 200
@@ -142,7 +142,7 @@ def test_what_has_not_started_cannot_be_notified(api: Gateway) -> None:
     waiting = api.create({"type": "report", "delay_seconds": 60})
     for what, body in (("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})):
         answer = tell(api, waiting, what, body)
-        assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+        assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
         assert "scheduled" in answer.problem["detail"]
 
 

@@ -110,7 +110,7 @@ def test_a_run_needs_the_version_that_is(api: Gateway, action: str, body: dict[s
     assert done.status == 201, done.text
     api.send("PATCH", PATH, {"overlap": "allow_all"})
     late = api.send("POST", f"{PATH}/{action}", body, {"if-match": tag})
-    assert (late.status, late.problem["code"]) == (412, "version_differs")
+    assert (late.status, late.problem["code"]) == (412, "version_mismatch")
     again = api.send("POST", f"{PATH}/{action}", body, {**KEY, "if-match": tag})
     assert (again.status, again.body["id"]) == (201, done.body["id"])
     now = api.send("GET", PATH).headers["ETag"]

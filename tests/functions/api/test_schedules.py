@@ -163,7 +163,7 @@ def test_an_unknown_schedule_is_not_found(api: Gateway, name: str) -> None:
         *(api.send("POST", f"/v1/schedules/{name}/{action}") for action in ("pause", "resume", "run")),
     ]
     # Some letters do not even reach the route.
-    assert {(answer.status, answer.problem["code"] in {"schedule_unknown", "path_unknown"}) for answer in sent} == {
+    assert {(answer.status, answer.problem["code"] in {"schedule_not_found", "path_not_found"}) for answer in sent} == {
         (404, True)
     }
 
@@ -292,7 +292,7 @@ def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -
         answer = api.send("POST", f"{PATH}/{method}", None, guard)
     else:
         answer = api.send(method, PATH, {"overlap": "skip"} if method == "PATCH" else None, guard)
-    assert (answer.status, answer.problem["code"]) == (412, "version_differs"), answer.text
+    assert (answer.status, answer.problem["code"]) == (412, "version_mismatch"), answer.text
     assert "If-Match" in answer.faults
     body = api.send("GET", PATH).body
     assert (body["overlap"], body["state"]) == ("allow_all", state)
@@ -361,7 +361,7 @@ def test_a_backfill_is_created_read_listed_and_cancelled(api: Gateway) -> None:
     assert api.send("DELETE", path).body == cancelled.body == api.send("GET", path).body
     for method in ("GET", "DELETE"):
         unknown = api.send(method, f"{PATH}/backfills/other")
-        assert (unknown.status, unknown.problem["code"]) == (404, "backfill_unknown")
+        assert (unknown.status, unknown.problem["code"]) == (404, "backfill_not_found")
 
 
 def test_the_end_of_a_period_is_not_part_of_it(api: Gateway) -> None:
@@ -458,7 +458,7 @@ def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
     assert [each["name"] for each in (*first["calendars"], *rest["calendars"])] == ["a", "b", "uk"]
     assert api.send("DELETE", "/v1/calendars/uk").body["weekdays"] == ["sat"]
     gone = api.send("GET", "/v1/calendars/uk")
-    assert (gone.status, gone.problem["code"]) == (404, "calendar_unknown")
+    assert (gone.status, gone.problem["code"]) == (404, "calendar_not_found")
 
 
 def test_an_icalendar_file_is_put(api: Gateway) -> None:
@@ -482,7 +482,7 @@ def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
     answer = api.send("DELETE", "/v1/calendars/uk")
     assert (answer.status, answer.problem["code"], "nightly" in answer.problem["detail"]) == (
         409,
-        "calendar_used",
+        "calendar_in_use",
         True,
     )
     api.send("DELETE", PATH)

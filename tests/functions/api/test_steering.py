@@ -76,7 +76,7 @@ def test_a_failed_task_is_tried_again(api: Gateway, clock: StandingClock) -> Non
     task = api.create()
     failed = ended_by_a_worker(task["id"], clock, BOOM)
     too_early = act(api, task, "retry")
-    assert (too_early.status, too_early.problem["code"]) == (409, "move_refused")
+    assert (too_early.status, too_early.problem["code"]) == (409, "state_conflict")
     assert "failed" in too_early.problem["detail"]
     closed_by_a_worker(failed, clock)
     again = act(api, task, "retry")
@@ -109,7 +109,7 @@ def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> Non
     undone = act(api, task, "rollback")
     assert (undone.status, undone.body["state"], undone.body["lease"]) == (202, "rolling_back", None)
     again = act(api, task, "rollback")
-    assert (again.status, again.problem["code"]) == (409, "move_refused")
+    assert (again.status, again.problem["code"]) == (409, "state_conflict")
 
 
 def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClock) -> None:
@@ -117,7 +117,7 @@ def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClo
     task = api.create({"type": "report", "target": {"kind": "http", "url": "https://example.org/"}})
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
     answer = act(api, task, "rollback")
-    assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+    assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
     assert "offers no rollback" in answer.problem["detail"]
 
 
@@ -141,7 +141,7 @@ def test_what_the_state_does_not_allow_is_a_conflict_that_names_it(
     before = api.send("GET", f"/v1/tasks/{task['id']}").body
     assert before["state"] == state
     answer = act(api, task, action)
-    assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+    assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
     assert state in answer.problem["detail"]
     assert api.send("GET", f"/v1/tasks/{task['id']}").body == before
 
@@ -196,7 +196,7 @@ def test_another_owners_task_cannot_be_steered(api: Gateway, action: str) -> Non
     task = api.create(LATER, {"X-Duetime-Owner": "other"})
     for text in (task["id"], str(TaskId.of(NOW, 7, 42)), "1", "batch"):
         answer = act(api, text, action, body=bodies.get(action))
-        assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
+        assert (answer.status, answer.problem["code"]) == (404, "task_not_found")
     assert api.send("GET", f"/v1/tasks/{task['id']}", headers={"X-Duetime-Owner": "other"}).body == task
 
 

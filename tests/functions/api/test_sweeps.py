@@ -86,7 +86,7 @@ def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock)
     claimed_by_a_worker(running, clock)
     fill(api, 1)
     answer = api.send("POST", CANCEL, REPORTS).body
-    assert (answer["matched"], answer["affected"], answer["refused"]) == (2, 1, {"move_refused": 1})
+    assert (answer["matched"], answer["affected"], answer["refused"]) == (2, 1, {"state_conflict": 1})
     assert api.send("POST", CANCEL, {**REPORTS, "force": True}).body["affected"] == 1
     assert api.send("GET", f"/v1/tasks/{running}").body["requested_action"] == "cancel"
 

@@ -47,7 +47,7 @@ def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
     assert (deleted.status, deleted.body) == (200, put.body)
     for method in ("GET", "DELETE"):
         again = ops.send(method, REPORTS)
-        assert (again.status, again.problem["code"]) == (404, "switch_unknown")
+        assert (again.status, again.problem["code"]) == (404, "switch_not_found")
     assert [each["max_concurrent"] for each in ops.send("GET", PATH).body["switches"]] == [5]
 
 

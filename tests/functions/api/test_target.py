@@ -110,7 +110,7 @@ def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> Non
     """Nobody learns of it, and its endpoint is not called."""
     path = asked_of(api, receiver.url, ["status"])
     answer = api.send("POST", path, {"action": "status"}, headers={"X-Duetime-Owner": "mallory"})
-    assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
+    assert (answer.status, answer.problem["code"]) == (404, "task_not_found")
     assert receiver.requests == []
 
 
@@ -134,7 +134,7 @@ def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
     monkeypatch.setattr(http_target, "QUERY_TIMEOUT", 200)
     receiver.seconds = 5
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})
-    assert (answer.status, answer.problem["code"]) == (504, "target_silent")
+    assert (answer.status, answer.problem["code"]) == (504, "target_timeout")
 
 
 def test_a_signing_key_that_cannot_be_read_is_our_own_trouble(

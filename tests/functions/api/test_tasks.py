@@ -67,7 +67,7 @@ def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
     task = api.create({"type": "report", "delay_seconds": 60}, {"X-Duetime-Owner": "mine"})
     path = f"/v1/tasks/{task['id']}"
     for answer in (api.send("GET", path), api.send("PATCH", path, {"name": "x"}), api.send("POST", f"{path}/cancel")):
-        assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
+        assert (answer.status, answer.problem["code"]) == (404, "task_not_found")
     assert api.listed() == []
     assert api.listed(f"ids={task['id']}") == []
     assert api.send("GET", path, headers={"X-Duetime-Owner": "mine"}).body == task
@@ -136,7 +136,7 @@ def test_a_change_for_another_version_is_refused(api: Gateway) -> None:
         ):
             assert (answer.status, answer.problem["code"], list(answer.faults)) == (
                 412,
-                "version_differs",
+                "version_mismatch",
                 ["If-Match"],
             )
     assert api.send("GET", path).body == task
@@ -157,7 +157,7 @@ def test_cancelling_answers_the_cancelled_task_every_time(api: Gateway) -> None:
     assert (first.status, first.body["state"], first.body["next_at"]) == (200, "cancelled", None)
     assert (again.status, again.body) == (200, first.body)
     late = api.send("PATCH", path, {"name": "x"})
-    assert (late.status, late.problem["code"]) == (409, "move_refused")
+    assert (late.status, late.problem["code"]) == (409, "state_conflict")
 
 
 def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, clock: StandingClock) -> None:
@@ -171,7 +171,7 @@ def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, cloc
         api.send("POST", f"{path}/cancel"),
         api.send("POST", f"{path}/cancel", {"force": False}),
     ):
-        assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+        assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
         assert "running" in answer.problem["detail"]
 
 
@@ -193,8 +193,8 @@ def test_force_is_held_to_owner_and_version(api: Gateway, clock: StandingClock) 
     claimed_by_a_worker(task_id, clock)
     path = f"/v1/tasks/{task_id}"
     for body, headers, status, code in (
-        ({"force": True}, {"X-Duetime-Owner": "other"}, 404, "task_unknown"),
-        ({"force": True}, {"If-Match": '"1"'}, 412, "version_differs"),
+        ({"force": True}, {"X-Duetime-Owner": "other"}, 404, "task_not_found"),
+        ({"force": True}, {"If-Match": '"1"'}, 412, "version_mismatch"),
         ({"force": "yes"}, {}, 422, "fields_invalid"),
         ({"force": True, "now": True}, {}, 422, "fields_invalid"),
     ):

@@ -167,7 +167,7 @@ def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, cloc
     composed(TaskServices).attempt_reports.outcome_writer.postpone(task, Postponed(clock.at, "its execution was lost"))
     for change in ({"payload": {"nodes": {"other": {"type": "x"}}}}, {"target": {"kind": "handler"}}):
         refused = api.send("PATCH", f"/v1/tasks/{task_id}", change)
-        assert (refused.status, refused.problem["code"]) == (409, "move_refused")
+        assert (refused.status, refused.problem["code"]) == (409, "state_conflict")
     assert api.send("PATCH", f"/v1/tasks/{task_id}", {"name": "other"}).status == 200
     assert api.send("GET", f"/v1/tasks/{task_id}").body["payload"] == {"nodes": NODES}
 
@@ -203,7 +203,7 @@ def test_a_topology_is_steered_only_at_the_version_that_is_meant(api: Gateway, c
     version = api.send("GET", f"{PATH}/{task_id}").body["version"]
     for do in ("pause", "resume", "cancel", "retry"):
         refused = api.send("POST", f"{PATH}/{task_id}/{do}", headers={"If-Match": f'"{version - 1}"'})
-        assert (refused.status, refused.problem["code"]) == (412, "version_differs")
+        assert (refused.status, refused.problem["code"]) == (412, "version_mismatch")
     assert api.send("GET", f"{PATH}/{task_id}").body["version"] == version
     paused = api.send("POST", f"{PATH}/{task_id}/pause", headers={"If-Match": f'"{version}"'})
     assert (paused.status, paused.body["requested_action"]) == (202, "pause")
@@ -288,7 +288,7 @@ def test_what_was_asked_of_a_topology_may_be_asked_again(api: Gateway, clock: St
         first, again = (api.send("POST", f"{path}/{do}") for _ in range(2))
         assert (first.status, again.status, again.body["version"]) == (status, status, first.body["version"]), do
     refused = api.send("POST", f"{path}/resume")
-    assert (refused.status, refused.problem["code"]) == (409, "move_refused")
+    assert (refused.status, refused.problem["code"]) == (409, "state_conflict")
 
 
 def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a node

@@ -80,7 +80,7 @@ assert isinstance(refused, Problem), refused
 assert refused.code == "fields_invalid", refused
 assert refused.errors[0].field == "type", refused
 unknown = get_task.sync("01M7XZ8CGJ0013P2ZBN3YDT3DX", client=client)
-assert unknown.code == "task_unknown", unknown
+assert unknown.code == "task_not_found", unknown
 for name in strangers:
     stranger = Client(base_url=url, headers={"X-Duetime-Owner": name})
     rejected = create_task.sync(client=stranger, body=TaskCreate(type_="echo"))

@@ -25,33 +25,33 @@ class ProblemCode(StrEnum):
     INTERNAL = "internal"
     BODY_UNREADABLE = "body_unreadable"
     PARAMETERS_INVALID = "parameters_invalid"
-    CALLER_UNKNOWN = "caller_unknown"
-    CALLER_REFUSED = "caller_refused"
-    PATH_UNKNOWN = "path_unknown"
-    TASK_UNKNOWN = "task_unknown"
+    UNAUTHENTICATED = "unauthenticated"
+    FORBIDDEN = "forbidden"
+    PATH_NOT_FOUND = "path_not_found"
+    TASK_NOT_FOUND = "task_not_found"
     TASK_DELETED = "task_deleted"
     CONTENT_EXPIRED = "content_expired"
     OPERATOR_REQUIRED = "operator_required"
-    SWITCH_UNKNOWN = "switch_unknown"
+    SWITCH_NOT_FOUND = "switch_not_found"
     SWITCHES_FULL = "switches_full"
     SUBSCRIPTIONS_FULL = "subscriptions_full"
-    BULK_OPERATION_UNKNOWN = "bulk_operation_unknown"
-    MOVE_REFUSED = "move_refused"
-    LOCK_UNKNOWN = "lock_unknown"
-    SCHEDULE_UNKNOWN = "schedule_unknown"
-    BACKFILL_UNKNOWN = "backfill_unknown"
+    BULK_OPERATION_NOT_FOUND = "bulk_operation_not_found"
+    STATE_CONFLICT = "state_conflict"
+    LOCK_NOT_FOUND = "lock_not_found"
+    SCHEDULE_NOT_FOUND = "schedule_not_found"
+    BACKFILL_NOT_FOUND = "backfill_not_found"
     SCHEDULE_EXISTS = "schedule_exists"
-    VERSION_DIFFERS = "version_differs"
-    CALENDAR_UNKNOWN = "calendar_unknown"
+    VERSION_MISMATCH = "version_mismatch"
+    CALENDAR_NOT_FOUND = "calendar_not_found"
     CALENDAR_EXISTS = "calendar_exists"
-    CALENDAR_USED = "calendar_used"
+    CALENDAR_IN_USE = "calendar_in_use"
     METHOD_UNSUPPORTED = "method_unsupported"
-    FENCE_DIFFERS = "fence_differs"
+    FENCE_MISMATCH = "fence_mismatch"
     LOCK_LOST = "lock_lost"
     ATTEMPT_OVERDUE = "attempt_overdue"
     TYPE_NOT_PULLED = "type_not_pulled"
-    LEASE_UNKNOWN = "lease_unknown"
-    NOTIFIED_OTHERWISE = "notified_otherwise"
+    LEASE_NOT_FOUND = "lease_not_found"
+    OUTCOME_CONFLICT = "outcome_conflict"
     BODY_TOO_LARGE = "body_too_large"
     MEDIA_TYPE_UNSUPPORTED = "media_type_unsupported"
     FIELDS_INVALID = "fields_invalid"
@@ -59,7 +59,7 @@ class ProblemCode(StrEnum):
     SUMMARY_OFF = "summary_off"
     QUERY_NOT_OFFERED = "query_not_offered"
     TARGET_UNREACHABLE = "target_unreachable"
-    TARGET_SILENT = "target_silent"
+    TARGET_TIMEOUT = "target_timeout"
     UNAVAILABLE = "unavailable"
     ENCODING_UNSUPPORTED = "encoding_unsupported"
 
@@ -100,68 +100,66 @@ KINDS: Mapping[type[Exception], Kind] = {
         HTTPStatus.BAD_REQUEST, ProblemCode.PARAMETERS_INVALID, "Invalid parameter or header"
     ),
     request_errors.CallerUnknown: Kind(
-        HTTPStatus.UNAUTHORIZED, ProblemCode.CALLER_UNKNOWN, "The caller is not authenticated"
+        HTTPStatus.UNAUTHORIZED, ProblemCode.UNAUTHENTICATED, "The caller is not authenticated"
     ),
-    request_errors.CallerForbidden: Kind(
-        HTTPStatus.FORBIDDEN, ProblemCode.CALLER_REFUSED, "The caller cannot own tasks"
-    ),
-    request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.PATH_UNKNOWN, "There is no such path"),
-    errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TASK_UNKNOWN, "There is no such task"),
+    request_errors.CallerForbidden: Kind(HTTPStatus.FORBIDDEN, ProblemCode.FORBIDDEN, "The caller cannot own tasks"),
+    request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.PATH_NOT_FOUND, "There is no such path"),
+    errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TASK_NOT_FOUND, "There is no such task"),
     errors.TaskDeleted: Kind(HTTPStatus.GONE, ProblemCode.TASK_DELETED, "The task was deleted"),
     errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "The content of the task has expired"),
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),
-    errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_UNKNOWN, "There is no such switch"),
+    errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
     errors.SubscriptionsFull: Kind(
         HTTPStatus.CONFLICT, ProblemCode.SUBSCRIPTIONS_FULL, "There are too many subscriptions"
     ),
     errors.BulkNotFound: Kind(
-        HTTPStatus.NOT_FOUND, ProblemCode.BULK_OPERATION_UNKNOWN, "There is no such bulk operation"
+        HTTPStatus.NOT_FOUND, ProblemCode.BULK_OPERATION_NOT_FOUND, "There is no such bulk operation"
     ),
     errors.BulkEnded: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "The state of the resource does not allow it"
+        HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
     errors.BulkOfTopology: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "The state of the resource does not allow it"
+        HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
-    errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_UNKNOWN, "There is no such lock"),
-    errors.ScheduleNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_UNKNOWN, "There is no such schedule"),
-    errors.BackfillNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.BACKFILL_UNKNOWN, "There is no such backfill"),
+    errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_NOT_FOUND, "There is no such lock"),
+    errors.ScheduleNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_NOT_FOUND, "There is no such schedule"),
+    errors.BackfillNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.BACKFILL_NOT_FOUND, "There is no such backfill"),
     errors.ScheduleExists: Kind(HTTPStatus.CONFLICT, ProblemCode.SCHEDULE_EXISTS, "A schedule of this name exists"),
     errors.ScheduleStateConflict: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "The state of the resource does not allow it"
+        HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
     errors.ScheduleVersionMismatch: Kind(
-        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "The resource has changed"
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
     ),
-    errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.CALENDAR_UNKNOWN, "There is no such calendar"),
+    errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.CALENDAR_NOT_FOUND, "There is no such calendar"),
     errors.CalendarExists: Kind(
         HTTPStatus.PRECONDITION_FAILED, ProblemCode.CALENDAR_EXISTS, "A calendar of this name exists"
     ),
     errors.CalendarVersionMismatch: Kind(
-        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "The resource has changed"
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
     ),
-    errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_USED, "A schedule uses the calendar"),
+    errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_IN_USE, "A schedule uses the calendar"),
     request_errors.MethodUnsupported: Kind(
         HTTPStatus.METHOD_NOT_ALLOWED, ProblemCode.METHOD_UNSUPPORTED, "Method not allowed"
     ),
     errors.StateConflict: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "The state of the resource does not allow it"
+        HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
     errors.FenceMismatch: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.FENCE_DIFFERS, "The attempt has ended, or the fence is of another attempt"
+        HTTPStatus.CONFLICT, ProblemCode.FENCE_MISMATCH, "The attempt has ended, or the fence is of another attempt"
     ),
     errors.LockLost: Kind(HTTPStatus.CONFLICT, ProblemCode.LOCK_LOST, "The attempt has lost its lock"),
     errors.AttemptOverdue: Kind(HTTPStatus.CONFLICT, ProblemCode.ATTEMPT_OVERDUE, "The attempt has taken too long"),
     errors.TypeNotPulled: Kind(
         HTTPStatus.FORBIDDEN, ProblemCode.TYPE_NOT_PULLED, "The caller is not allowed to pull this type"
     ),
-    errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LEASE_UNKNOWN, "There is no such lease"),
+    errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LEASE_NOT_FOUND, "There is no such lease"),
     errors.NotifiedOtherwise: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.NOTIFIED_OTHERWISE, "The attempt has already ended with another outcome"
+        HTTPStatus.CONFLICT, ProblemCode.OUTCOME_CONFLICT, "The attempt has already ended with another outcome"
     ),
     errors.VersionMismatch: Kind(
-        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "The resource has changed"
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
     ),
     request_errors.BodyTooLarge: Kind(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE, ProblemCode.BODY_TOO_LARGE, "The body is too large"
@@ -191,7 +189,7 @@ KINDS: Mapping[type[Exception], Kind] = {
         HTTPStatus.BAD_GATEWAY, ProblemCode.TARGET_UNREACHABLE, "The target sent no usable response"
     ),
     errors.TargetSilent: Kind(
-        HTTPStatus.GATEWAY_TIMEOUT, ProblemCode.TARGET_SILENT, "The target did not respond in time"
+        HTTPStatus.GATEWAY_TIMEOUT, ProblemCode.TARGET_TIMEOUT, "The target did not respond in time"
     ),
     errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, ProblemCode.UNAVAILABLE, "Try again in a moment"),
 }
