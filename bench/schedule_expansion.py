@@ -17,7 +17,7 @@ from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.runtime.clock import SystemRandom
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.composition.deferred_imports import read_graph
-from duetime.domain.dispatch.timers import Precision, ScheduleTimer
+from duetime.domain.dispatch.enqueue_plan import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.content import Content, ContentPlace

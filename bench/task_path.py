@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.composition import Platform, composed
 from duetime.composition.tasks import TaskServices
 from duetime.composition.worker import WorkerServices
-from duetime.domain.dispatch.timers import Message
+from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Delivery

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
-from duetime.domain.dispatch.timers import Precision
+from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import MAX_METRIC_VALUES, SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
 from duetime.domain.tasks.arns import service_of

@@ -27,7 +27,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from duetime_client.attempt_context import (
+from duetime_client.errors import ClientError
+from duetime_client.pull_attempt import (
     Attempt,
     AttemptCancelled,
     AttemptPaused,
@@ -36,7 +37,6 @@ from duetime_client.attempt_context import (
     Unretriable,
     may_pass,
 )
-from duetime_client.errors import ClientError
 from duetime_client.stop_signals import stopped_by_signals
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 

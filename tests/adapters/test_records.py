@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.dispatch_items import timer_item_of
 from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
 from duetime.domain.conditional_writes import Guard, Write, applied
-from duetime.domain.dispatch.timers import Entry, Timer
+from duetime.domain.dispatch.enqueue_plan import Entry, Timer
 from duetime.domain.limits import (
     ATTEMPTS_INLINE,
     MAX_ARN_LENGTH,
@@ -21,9 +21,9 @@ from duetime.domain.limits import (
     TIMER_LIFE,
 )
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.attempt_outcomes import Claimant, Run
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
+from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import AwsTarget

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, applied, permits
-from duetime.domain.dispatch.timers import Entry
-from duetime.domain.tasks.attempt_outcomes import Claimant
+from duetime.domain.dispatch.enqueue_plan import Entry
+from duetime.domain.tasks.attempt_run import Claimant
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import RequestedAction
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task

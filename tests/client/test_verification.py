@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from duetime_client.commands.app import app
 from duetime_client.commands.clock import Clock
-from duetime_client.verification import assertions
+from duetime_client.verification import findings
 from duetime_client.verification.access_denied_logs import denied_grants
-from duetime_client.verification.assertions import Execution, Finding, Verdict
+from duetime_client.verification.findings import Execution, Finding, Verdict
 from duetime_client.verification.sizing import Limits, Plan
 from tests.client.deployment import NOW, problem
 
@@ -36,17 +36,17 @@ def with_first(**changes: object) -> list[Execution]:
 
 def lateness(executions: list[Execution]) -> Finding:
     """What is found of their starts."""
-    return assertions.on_time("on time", executions, LIMITS)
+    return findings.on_time("on time", executions, LIMITS)
 
 
 @pytest.mark.parametrize(
     ("judge", "changes"),
     [
-        (assertions.lost, {"state": "running"}),
-        (assertions.lost, {"state": "unknown", "started_ms": None}),
-        (assertions.wrong_outcomes, {"state": "failed"}),
-        (assertions.repeated, {"attempts": 2}),
-        (assertions.early, {"started_ms": 999}),
+        (findings.lost, {"state": "running"}),
+        (findings.lost, {"state": "unknown", "started_ms": None}),
+        (findings.wrong_outcomes, {"state": "failed"}),
+        (findings.repeated, {"attempts": 2}),
+        (findings.early, {"started_ms": 999}),
         (lateness, {"started_ms": 2001}),
         (lateness, {"started_ms": 11_001}),
     ],
@@ -64,10 +64,10 @@ def test_one_task_that_is_not_as_promised_is_found(
 def test_a_retried_task_is_not_taken_for_a_doubled_one() -> None:
     """An attempt after a failure is expected; one more is not, and one less is no retry."""
     retried = replace(FIRST, attempts=3, expected_attempts=3)
-    assert assertions.repeated([retried]).verdict is assertions.retried([retried]).verdict is Verdict.PASSED
-    assert assertions.repeated([replace(retried, attempts=4)]).verdict is Verdict.FAILED
-    assert assertions.retried([replace(retried, attempts=2)]).verdict is Verdict.FAILED
-    assert assertions.retried([replace(retried, state="failed")]).verdict is Verdict.FAILED
+    assert findings.repeated([retried]).verdict is findings.retried([retried]).verdict is Verdict.PASSED
+    assert findings.repeated([replace(retried, attempts=4)]).verdict is Verdict.FAILED
+    assert findings.retried([replace(retried, attempts=2)]).verdict is Verdict.FAILED
+    assert findings.retried([replace(retried, state="failed")]).verdict is Verdict.FAILED
 
 
 def test_half_of_the_tasks_being_a_little_late_breaks_the_median() -> None:
@@ -80,62 +80,62 @@ def test_half_of_the_tasks_being_a_little_late_breaks_the_median() -> None:
 def test_a_cancelled_task_that_ran_is_found() -> None:
     """Also if it is called cancelled, and though nothing else is wrong with it."""
     cancelled = replace(FIRST, state="cancelled", expected="cancelled", attempts=0, started_ms=None)
-    assert assertions.cancelled([cancelled]).verdict is Verdict.PASSED
-    assert assertions.cancelled([replace(cancelled, attempts=1)]).verdict is Verdict.FAILED
-    assert assertions.cancelled([replace(cancelled, state="scheduled")]).verdict is Verdict.FAILED
+    assert findings.cancelled([cancelled]).verdict is Verdict.PASSED
+    assert findings.cancelled([replace(cancelled, attempts=1)]).verdict is Verdict.FAILED
+    assert findings.cancelled([replace(cancelled, state="scheduled")]).verdict is Verdict.FAILED
 
 
 def test_two_holders_of_a_lock_are_found() -> None:
     """Their times overlap by a millisecond."""
     one, two = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1600)
-    assert assertions.exclusive([two, one]).verdict is Verdict.PASSED
-    assert assertions.exclusive([one, replace(two, started_ms=1299)]).verdict is Verdict.FAILED
+    assert findings.exclusive([two, one]).verdict is Verdict.PASSED
+    assert findings.exclusive([one, replace(two, started_ms=1299)]).verdict is Verdict.FAILED
 
 
 def test_a_node_before_its_parent_is_found() -> None:
     """So is one of which nobody knows when it ran."""
     parent, child = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1400)
     edges = [("p", "c")]
-    assert assertions.in_order({"p": parent, "c": child}, edges).verdict is Verdict.PASSED
+    assert findings.in_order({"p": parent, "c": child}, edges).verdict is Verdict.PASSED
     for wrong in (1299, None):
         nodes = {"p": parent, "c": replace(child, started_ms=wrong)}
-        assert assertions.in_order(nodes, edges).verdict is Verdict.FAILED
+        assert findings.in_order(nodes, edges).verdict is Verdict.FAILED
 
 
 def test_a_schedule_that_misses_doubles_or_invents_a_time_is_found() -> None:
     """Each of its times runs once, and nothing else does."""
     expected = [1000, 2000, 3000]
     ran = [replace(FIRST, due_ms=at) for at in expected]
-    assert assertions.recurring(expected, ran).verdict is Verdict.PASSED
+    assert findings.recurring(expected, ran).verdict is Verdict.PASSED
     for wrong in (
         ran[:2],
         [*ran, ran[0]],
         [*ran, replace(FIRST, due_ms=4000)],
         [*ran[:2], replace(ran[2], state="failed")],
     ):
-        assert assertions.recurring(expected, wrong).verdict is Verdict.FAILED
+        assert findings.recurring(expected, wrong).verdict is Verdict.FAILED
 
 
 def test_a_pulled_task_that_is_leased_twice_or_never_is_found() -> None:
     """As this machine counts it, which leases them."""
-    assert assertions.pulled(["a", "b"], {"a": 1, "b": 1}).verdict is Verdict.PASSED
-    assert assertions.pulled(["a", "b"], {"a": 2, "b": 1}).verdict is Verdict.FAILED
-    assert assertions.pulled(["a", "b"], {"a": 1}).verdict is Verdict.FAILED
+    assert findings.pulled(["a", "b"], {"a": 1, "b": 1}).verdict is Verdict.PASSED
+    assert findings.pulled(["a", "b"], {"a": 2, "b": 1}).verdict is Verdict.FAILED
+    assert findings.pulled(["a", "b"], {"a": 1}).verdict is Verdict.FAILED
 
 
 def test_a_key_that_creates_two_tasks_is_found() -> None:
     """So is one that takes another body."""
-    assert assertions.idempotent(["a", "a"], 422).verdict is Verdict.PASSED
-    assert assertions.idempotent(["a", "b"], 422).verdict is Verdict.FAILED
-    assert assertions.idempotent(["a", "a"], 201).verdict is Verdict.FAILED
+    assert findings.idempotent(["a", "a"], 422).verdict is Verdict.PASSED
+    assert findings.idempotent(["a", "b"], 422).verdict is Verdict.FAILED
+    assert findings.idempotent(["a", "a"], 201).verdict is Verdict.FAILED
 
 
 @pytest.mark.parametrize(
     "found",
     [
-        assertions.lost([]),
-        assertions.on_time("on time", [replace(FIRST, started_ms=None)], LIMITS),
-        assertions.exclusive([replace(FIRST, started_ms=None)]),
+        findings.lost([]),
+        findings.on_time("on time", [replace(FIRST, started_ms=None)], LIMITS),
+        findings.exclusive([replace(FIRST, started_ms=None)]),
         denied_grants("", 0),
     ],
 )

@@ -23,8 +23,8 @@ from duetime.adapters.runtime.clock import SystemClock
 from duetime.composition import Platform
 from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
-from duetime_client.attempt_context import Attempt
 from duetime_client.commands.app import app
+from duetime_client.pull_attempt import Attempt
 from duetime_client.worker import Context, Unretriable, Worker
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from tests.adapters.tables import new_table

@@ -14,8 +14,8 @@ from duetime.domain.errors import StateConflict
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from tests.contract.test_openapi import SCHEMAS, fits
 from tests.domain.factories import ID, NOW
-from tests.functions.api.test_sweeps import BAD as BAD_SWEEPS
-from tests.functions.api.test_sweeps import CANCEL, RENAME, REPORTS
+from tests.functions.api.test_filter_actions import BAD as BAD_SWEEPS
+from tests.functions.api.test_filter_actions import CANCEL, RENAME, REPORTS
 from tests.functions.api.test_switches import BAD as BAD_SWITCHES
 from tests.functions.api.test_switches import CAP, STOP
 
@@ -63,7 +63,7 @@ def test_switches_are_refused_as_described() -> None:
     assert [body for body in strange if not says_in_words(body)] == []
 
 
-def test_sweeps_are_refused_as_described() -> None:
+def test_actions_by_filter_are_refused_as_described() -> None:
     """So for the two bodies of sweeps, and every field of them says what it is for."""
     assert fits("BulkCancel", {**REPORTS, "per_second": 0.5, "next_token": None})
     assert fits("BulkUpdate", RENAME)

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from duetime_client.commands.app import app
-from duetime_client.verification.assertions import Verdict
+from duetime_client.verification.findings import Verdict
 from duetime_client.verification.session import TAG
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from duetime.domain.dispatch.timers import Message
+from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import State

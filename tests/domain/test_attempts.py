@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from duetime.domain.conditional_writes import applied, permits
 from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_ERROR_MESSAGE_LENGTH
-from duetime.domain.tasks.attempt_outcomes import Claimant, Run
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
+from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from tests.domain.factories import NOW, message, task

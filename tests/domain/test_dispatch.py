@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.dispatch.timers import (
+from duetime.domain.dispatch.enqueue_plan import (
     Entry,
     Precision,
     Timer,

@@ -4,8 +4,8 @@ import pytest
 
 from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
 from duetime.domain.tasks.actions import NO_ACTIONS, Action, ActionHistory, ActionRecord, Attribution
-from duetime.domain.tasks.attempt_outcomes import ended_attempts
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_events import EventType, TaskEvent, events_of
 from tests.domain.factories import NOW, task

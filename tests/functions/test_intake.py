@@ -10,7 +10,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.domain.dispatch.timers import Timer
+from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, Task

@@ -30,7 +30,7 @@ from duetime.contract.bulk.bodies import read_stored
 from duetime.domain.admins import Admins
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.dispatch.timers import BulkTimer
+from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
     CIRCUIT_THRESHOLD,
     INLINE_CONTENT_BYTES,

@@ -22,7 +22,7 @@ from tests.pairs.telling import told
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from duetime.domain.dispatch.timers import Timer
+    from duetime.domain.dispatch.enqueue_plan import Timer
     from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.sqs.messages import body_of
-from duetime.domain.dispatch.timers import Message
+from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.task import Priority
 from duetime.handlers import Accepted
 from tests.fakes.sqs import Held

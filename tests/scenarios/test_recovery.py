@@ -8,7 +8,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.sqs.messages import body_of
-from duetime.domain.dispatch.timers import Message
+from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import GROUP_HOLD, RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.task import Priority

@@ -13,7 +13,7 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedule_timer_item_of, timer_item_of
 from duetime.adapters.dynamodb.locks import DynamoLockStore
-from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
+from duetime.domain.dispatch.enqueue_plan import BulkTimer, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import (
     CIRCUIT_THRESHOLD,

@@ -17,8 +17,8 @@ from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import WorkerServices
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempt_outcomes import Run
 from duetime.domain.tasks.attempt_results import Deferred, Yielded
+from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.times import HOUR, SECOND
 from tests.functions.api.world import claimed_by_a_worker
 from tests.upgrades.life import Life
@@ -86,7 +86,7 @@ def paused(life: Life) -> None:
     held = life.create(delay_seconds=60)
     assert life.api.send("POST", f"/v1/tasks/{held}/pause").status == 200
     task = claimed_by_a_worker(life.create(), life.stack.clock)
-    from duetime.domain.tasks.attempt_outcomes import Run  # noqa: PLC0415 - used here alone
+    from duetime.domain.tasks.attempt_run import Run  # noqa: PLC0415 - used here alone
 
     run = Run(task, life.stack.clock.at, life.stack.clock.at + SECOND)
     composed(TaskServices).attempt_reports.outcome_writer.finish(run, Yielded(b'{"at":17}'), frozenset())

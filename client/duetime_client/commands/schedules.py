@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duetime_client.commands import apply, backfills, schedule_control
+from duetime_client.commands import backfills, schedule_control, schedule_files
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import say, show_json
@@ -212,4 +212,4 @@ def preview(
 
 schedule_control.add_to(app)
 app.add_typer(backfills.app, name="backfills")
-apply.add_to(app)
+schedule_files.add_to(app)

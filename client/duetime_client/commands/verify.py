@@ -20,7 +20,7 @@ from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
 from duetime_client.plurals import counted
 from duetime_client.verification.access_denied_logs import denied_grants
-from duetime_client.verification.assertions import Verdict
+from duetime_client.verification.findings import Verdict
 from duetime_client.verification.session import TAG, Session
 from duetime_client.verification.sizing import Limits, Plan
 from duetime_client.verification.verification import run
@@ -28,7 +28,7 @@ from duetime_client.verification.verification import run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from duetime_client.verification.assertions import Finding
+    from duetime_client.verification.findings import Finding
     from duetime_client.verification.verification import Progress as Done
 
 INTERRUPTED = 128 + signal.SIGINT

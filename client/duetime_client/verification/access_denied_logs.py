@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime_client.log_groups import NEEDS_BOTOCORE, log_groups
 from duetime_client.plurals import counted
-from duetime_client.verification.assertions import Finding, Verdict, unmeasured
+from duetime_client.verification.findings import Finding, Verdict, unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

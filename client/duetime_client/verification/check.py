@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime_client.verification.assertions import Finding
+    from duetime_client.verification.findings import Finding
     from duetime_client.verification.session import Session
 
 

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime_client.verification import assertions
+from duetime_client.verification import findings as assertions
 from duetime_client.verification.check import Check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime_client.verification.assertions import Finding
+    from duetime_client.verification.findings import Finding
     from duetime_client.verification.session import Session
     from duetime_client.verification.sizing import Plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime_client.verification import assertions
+from duetime_client.verification import findings as assertions
 from duetime_client.verification.check import Check, at
 from duetime_client.verification.session import millis
 from duetime_client.verification.sizing import LEAD_SECONDS
@@ -13,7 +13,7 @@ from duetime_client.verification.sizing import LEAD_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime_client.verification.assertions import Finding
+    from duetime_client.verification.findings import Finding
     from duetime_client.verification.session import Session
     from duetime_client.verification.sizing import Plan
 

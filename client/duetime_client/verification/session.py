@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Unpack
 
 from duetime_client.errors import ApiError, ClientError
-from duetime_client.verification.assertions import Execution
+from duetime_client.verification.findings import Execution
 from duetime_client.verification.sizing import PROBE
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime_client.errors import Throttled, Unreachable
-from duetime_client.verification import assertions
+from duetime_client.verification import findings
 from duetime_client.verification.checks import all_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime_client.verification.assertions import Finding
     from duetime_client.verification.check import Check
+    from duetime_client.verification.findings import Finding
     from duetime_client.verification.session import Session
     from duetime_client.verification.sizing import Plan
 
@@ -71,17 +71,17 @@ def judge(session: Session, plan: Plan, checks: Sequence[Check]) -> list[Finding
     cost = [attempt.cost_dollars or 0.0 for attempts in session.attempts.values() for attempt in attempts]
     found = [finding for check in checks for finding in check.findings(session)]
     if not plan.late_tasks:
-        found.append(assertions.unmeasured("on time, sent by the trigger", "left out by --quick"))
+        found.append(findings.unmeasured("on time, sent by the trigger", "left out by --quick"))
     return [
-        assertions.lost(everything),
-        assertions.wrong_outcomes(everything),
-        assertions.repeated(everything),
-        assertions.early(everything),
+        findings.lost(everything),
+        findings.wrong_outcomes(everything),
+        findings.repeated(everything),
+        findings.early(everything),
         *found,
-        assertions.cold_starts(
+        findings.cold_starts(
             [bool(each.get("first_in_process")) for each in results], {str(each.get("process")) for each in results}
         ),
-        assertions.dollars(sum(cost), len(cost), plan.dollars),
+        findings.dollars(sum(cost), len(cost), plan.dollars),
     ]
 
 

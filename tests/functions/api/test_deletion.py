@@ -10,9 +10,9 @@ from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.conditional_writes import ConditionFailed
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempt_outcomes import Run
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_results import Failed, Succeeded
+from duetime.domain.tasks.attempt_run import Run
 from tests.functions.api.world import claimed_by_a_worker, closed_by_a_worker, ended_by_a_worker
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
 from duetime.domain.conditional_writes import Applied
-from duetime.domain.tasks.attempt_outcomes import Run
 from duetime.domain.tasks.attempt_results import Deferred
+from duetime.domain.tasks.attempt_run import Run
 from tests.contract.test_reports import BAD_REPORTS
 from tests.functions.api.world import claimed_by_a_worker
 

@@ -9,7 +9,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempt_outcomes import Claimant, Run
+from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.states import Move
 from duetime.services.enqueue import message_for
 

@@ -10,7 +10,7 @@ import pytest
 
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
-from duetime.domain.dispatch.timers import Entry, Precision
+from duetime.domain.dispatch.enqueue_plan import Entry, Precision
 from duetime.domain.limits import MINUTE_PAGE
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority

@@ -19,13 +19,13 @@ MUTANTS = (
     ),
     Mutant(
         "a lease is taken over without regard to its end",
-        "domain/tasks/attempt_outcomes.py",
+        "domain/tasks/attempt_run.py",
         "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
         "guard=replace(guard, leased_until_before=self.now + 60_000)",
     ),
     Mutant(
         "the fence does not grow",
-        "domain/tasks/attempt_outcomes.py",
+        "domain/tasks/attempt_run.py",
         'adds={"fence": 1, "attempt": 1},',
         'adds={"fence": 0, "attempt": 1},',
     ),
@@ -65,7 +65,7 @@ MUTANTS = (
     ),
     Mutant(
         "the margin for clocks is forgotten",
-        "domain/tasks/attempt_outcomes.py",
+        "domain/tasks/attempt_run.py",
         "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
         "guard=replace(guard, leased_until_before=self.now + MAX_CLOCK_DIFFERENCE)",
     ),
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         "attempts do not count",
-        "domain/tasks/attempt_outcomes.py",
+        "domain/tasks/attempt_run.py",
         'adds={"fence": 1, "attempt": 1},',
         'adds={"fence": 1, "attempt": 0},',
     ),

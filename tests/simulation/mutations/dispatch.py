@@ -13,19 +13,19 @@ MUTANTS = (
     ),
     Mutant(
         "nothing is patrolled",
-        "domain/dispatch/timers.py",
+        "domain/dispatch/enqueue_plan.py",
         "    if entry.state in STARTABLE:\n        return entry.next_at <= now\n",
         "    if entry.state in STARTABLE:\n        return False\n",
     ),
     Mutant(
         "a look beyond a record's home gets no timer",
-        "domain/dispatch/timers.py",
+        "domain/dispatch/enqueue_plan.py",
         "return EnqueuePlan(timer=not in_own_minute, direct=direct)",
         "return EnqueuePlan(timer=False, direct=direct)",
     ),
     Mutant(
         "a message is sent directly too seldom",
-        "domain/dispatch/timers.py",
+        "domain/dispatch/enqueue_plan.py",
         "return minute_of(at) <= minute_of(now + look_ahead + DIRECT_SLACK)",
         "return minute_of(at) <= minute_of(now)",
     ),
@@ -57,13 +57,13 @@ MUTANTS = (
     ),
     Mutant(
         "the trigger passes over timers",
-        "domain/dispatch/timers.py",
+        "domain/dispatch/enqueue_plan.py",
         "if isinstance(item, Timer):\n        return Message",
         "if isinstance(item, Timer):\n        return None\n        return Message",
     ),
     Mutant(
         "messages are delayed to after their due time",
-        "domain/dispatch/timers.py",
+        "domain/dispatch/enqueue_plan.py",
         "Precision.NORMAL: 350,",
         "Precision.NORMAL: -999,",
     ),
@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lease that is over is not looked for",
-        "domain/dispatch/timers.py",
+        "domain/dispatch/enqueue_plan.py",
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",
     ),

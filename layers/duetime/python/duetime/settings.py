@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.admins import Admins
-from duetime.domain.dispatch.timers import Precision
+from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.pull_leases import Pullers
 from duetime.domain.tasks.task import Priority
@@ -39,7 +39,7 @@ class Variable(StrEnum):
     LOOK_AHEAD_SECONDS = "DUETIME_LOOK_AHEAD_SECONDS"
     """How far ahead of the clock the trigger reads, in seconds."""
     PRECISION = "DUETIME_PRECISION"
-    """`normal`, `exact` or `relaxed`: see `duetime.domain.dispatch.timers.Precision`."""
+    """`normal`, `exact` or `relaxed`: see `duetime.domain.dispatch.enqueue_plan.Precision`."""
     LEASE_SECONDS = "DUETIME_LEASE_SECONDS"
     """Length of a worker's lease; it is renewed every third of it."""
     RETENTION_DAYS = "DUETIME_RETENTION_DAYS"

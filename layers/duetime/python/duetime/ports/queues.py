@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.task import Priority
     from duetime.domain.times import Millis
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.dispatch.timers import Message, Precision, Timer, delay_seconds, enqueue_plan, is_direct
+from duetime.domain.dispatch.enqueue_plan import Message, Precision, Timer, delay_seconds, enqueue_plan, is_direct
 from duetime.domain.tasks.states import LEGAL
 from duetime.ports.queues import Outgoing
 

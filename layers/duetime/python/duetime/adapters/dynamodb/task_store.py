@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import StoredItem
     from duetime.domain.conditional_writes import Write, WriteResult
-    from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
+    from duetime.domain.dispatch.enqueue_plan import BulkTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Executor, Telemetry
     from duetime.ports.tasks import ListQuery, MinuteItem

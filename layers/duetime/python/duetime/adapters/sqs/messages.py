@@ -10,7 +10,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.dispatch.timers import Message
+from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.task import Priority
 from duetime.domain.times import LAST_INSTANT

@@ -11,8 +11,8 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 from duetime.contract.tasks.encoding import error_response, instant
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.actions import ActorType
-from duetime.domain.tasks.attempt_outcomes import ended_attempts
 from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task_events import EventType, events_of
 

@@ -11,7 +11,7 @@ from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.task import Task
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.explanations.durations import span
 from duetime.domain.explanations.gate import GateName
-from duetime.domain.tasks.attempt_outcomes import Run
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, QUEUED, RECEIVED, RESUMED, AttemptOutcome, Wait
+from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import SECOND

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkState, Latest
-from duetime.domain.dispatch.timers import BulkTimer, first_unread
+from duetime.domain.dispatch.enqueue_plan import BulkTimer, first_unread
 from duetime.domain.errors import BulkEnded, BulkNotFound, BulkOfTopology, RecordUnreadable, Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_CLOCK_DIFFERENCE, MAX_DEADLINE_SECONDS

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.limits import ATTEMPTS_INLINE
-from duetime.domain.tasks.attempt_outcomes import Run
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
+from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction

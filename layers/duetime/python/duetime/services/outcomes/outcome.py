@@ -13,7 +13,6 @@ from duetime.domain.limits import (
     MAX_RESULT_BYTES,
     MAX_WAIT_REASON_LENGTH,
 )
-from duetime.domain.tasks.attempt_outcomes import waits_with
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import (
     SKIPPED,
@@ -27,6 +26,7 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
+from duetime.domain.tasks.attempt_run import waits_with
 from duetime.domain.tasks.cancellation import is_cancelled
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.tasks.states import Move, State
@@ -36,7 +36,7 @@ from duetime.services.outcomes import attempt_metrics
 from duetime.services.outcomes.suspended_attempts import write_deferral, write_pause
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import Run
+    from duetime.domain.tasks.attempt_run import Run
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, WriteResult
-from duetime.domain.tasks.attempt_outcomes import Run
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import Ending, Failed, Postponed, Succeeded, failure
+from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import Move
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 

@@ -15,7 +15,7 @@ from duetime.services.content_retention import replace_content
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
-    from duetime.domain.tasks.attempt_outcomes import Run
+    from duetime.domain.tasks.attempt_run import Run
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores

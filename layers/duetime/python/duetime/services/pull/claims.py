@@ -15,8 +15,8 @@ from duetime.domain.dispatch.acknowledgement import (
     after_refusal,
 )
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.tasks.attempt_outcomes import Claimant, Run
 from duetime.domain.tasks.attempt_results import Postponed, Skipped, Stopped, Yielded, failure
+from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction

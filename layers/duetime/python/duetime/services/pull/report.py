@@ -16,8 +16,8 @@ from duetime.domain.errors import (
     Unavailable,
 )
 from duetime.domain.limits import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempt_outcomes import Run
 from duetime.domain.tasks.attempt_results import Ending, Postponed, Stopped, Yielded
+from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.tasks.task import RequestedAction

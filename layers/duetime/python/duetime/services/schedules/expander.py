@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from duetime.domain.dispatch.timers import ScheduleTimer
+from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
 from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.times import to_iso
 from duetime.domain.tracebacks import places_of

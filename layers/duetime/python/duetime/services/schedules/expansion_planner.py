@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
+from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
 from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand

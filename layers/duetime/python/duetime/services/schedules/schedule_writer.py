@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
+from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
 from duetime.domain.errors import (
     ContentExpired,
     FaultCode,

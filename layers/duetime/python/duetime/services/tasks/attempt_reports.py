@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
-from duetime.domain.dispatch.timers import on_the_minute
+from duetime.domain.dispatch.enqueue_plan import on_the_minute
 from duetime.domain.errors import (
     FenceMismatch,
     LockLost,
     NotifiedOtherwise,
 )
 from duetime.domain.limits import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempt_outcomes import Run
+from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import LEASED, Move, State
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task import LockScope

@@ -15,8 +15,8 @@ from duetime.domain.errors import (
 )
 from duetime.domain.tasks.action_recording import recorded
 from duetime.domain.tasks.actions import BY_SYSTEM, Action
-from duetime.domain.tasks.attempt_outcomes import reported_history, waits_with
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
+from duetime.domain.tasks.attempt_run import reported_history, waits_with
 from duetime.domain.tasks.control_changes import goes_on_at, no_pause, pause_taken_back, stronger
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State

@@ -11,7 +11,7 @@ from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.action_recording import recorded
 from duetime.domain.tasks.actions import Action, ActorType, Attribution
-from duetime.domain.tasks.attempt_outcomes import reported_history
+from duetime.domain.tasks.attempt_run import reported_history
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.times import SECOND

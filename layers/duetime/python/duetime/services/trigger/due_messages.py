@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.timers import (
+from duetime.domain.dispatch.enqueue_plan import (
     BULK_OPERATIONS,
     SCHEDULES,
     BulkTimer,

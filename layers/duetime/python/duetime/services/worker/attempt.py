@@ -23,8 +23,8 @@ from duetime.domain.limits import (
     MAX_DELAY,
     MAX_HOLD,
 )
-from duetime.domain.tasks.attempt_outcomes import Claimant, Run
 from duetime.domain.tasks.attempt_results import Postponed
+from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import LockScope

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import ConditionFailed, WriteResult
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_run import Run, has_unreported_error
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import LockScope, RequestedAction

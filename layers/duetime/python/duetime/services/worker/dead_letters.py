@@ -14,7 +14,7 @@ from duetime.services.enqueue import message_for
 from duetime.services.outcomes.lost_attempts import fail_unwatched
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues

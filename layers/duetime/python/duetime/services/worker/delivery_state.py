@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import (
     CALLBACK_MARGIN,
 )
-from duetime.domain.tasks.attempt_outcomes import Arrival
+from duetime.domain.tasks.attempt_run import Arrival
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:

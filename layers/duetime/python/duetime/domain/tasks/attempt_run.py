@@ -28,7 +28,7 @@ from duetime.domain.tasks.states import LEASED, Move
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
