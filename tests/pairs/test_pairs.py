@@ -121,13 +121,15 @@ def _leases_however_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(control, "_stronger", lambda asked, _task: {"requested_action": asked})
+    patch.setattr(control, "stronger", lambda asked, _task: {"requested_action": asked})
 
 
 def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
     cancel = update.TaskUpdater.cancel
     patch.setattr(
-        update.TaskUpdater, "cancel", lambda self, owner, task_id, _version: cancel(self, owner, task_id, None)
+        update.TaskUpdater,
+        "cancel",
+        lambda self, owner, task_id, _version, *by: cancel(self, owner, task_id, None, *by),
     )
 
 
