@@ -11,7 +11,7 @@ from duetime.composition.broadcast import BroadcastServices
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.settings import Variable
-from tests.fakes.stream import FakeStream
+from duetime_testing.fakes.stream import FakeStream
 from tests.functions.stack import Stack
 
 

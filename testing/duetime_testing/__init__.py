@@ -1,0 +1,1 @@
+"""Tests of duetime tasks, schedules and topologies in virtual time."""
