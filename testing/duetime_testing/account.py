@@ -14,6 +14,7 @@ from duetime.canary_task import BUILT_IN
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.times import SECOND
 from duetime.handlers import REGISTRY
 from duetime.settings import Variable
 from duetime_testing.executions import Executions, ObservedTargets
@@ -48,6 +49,7 @@ class VirtualAccount(Account):
         injected: the faults that the test wants.
         errors: what functions have raised, which Lambda reports and repeats.
         writes: how many writes the table has seen.
+        leaves_out_idle_ticks: whether the trigger is invoked only when it would read anything.
     """
 
     def __init__(self, start: Millis, handlers_package: str = "") -> None:
@@ -60,7 +62,8 @@ class VirtualAccount(Account):
         super().__init__(_SEED, shards=1, start=start)
         self.environ[Variable.LOOK_AHEAD_SECONDS] = str(LOOK_AHEAD_SECONDS)
         self.injected = Faults(self)
-        self._idle_ticks = IdleTicks(self, LOOK_AHEAD_SECONDS * 1000)
+        self.leaves_out_idle_ticks = True
+        self._idle_ticks = IdleTicks(self, LOOK_AHEAD_SECONDS * SECOND)
         self.dynamodb.page = 1000
         self.dynamodb.lag = lambda: 0
         self._open: dict[tuple[str, str], Item] = {}
@@ -74,6 +77,14 @@ class VirtualAccount(Account):
         self.environ[Variable.PULLERS] = json.dumps({**pullers, task_type: ["*"]})
         # What runs has read the settings; what is invoked from now on reads these.
         self.generation += 1
+
+    def take_over(self, other: VirtualAccount) -> None:
+        """Take over what a test has prepared in an account in which nothing has happened."""
+        self.handlers, self.http, self.injected = other.handlers, other.http, other.injected
+        self.injected.account = self
+        self.before_call = other.before_call
+        for task_type in json.loads(other.environ[Variable.PULLED_QUEUES]):
+            self.declare_pulled(task_type)
 
     def receive_messages(self, *, receives: bool) -> None:
         """Invoke the functions for messages and minutes, or keep them all waiting."""
@@ -99,7 +110,11 @@ class VirtualAccount(Account):
 
     def _written(self, old: Item | None, new: Item | None) -> None:
         item = new or old
-        if item is None or schema.STATE not in item:
+        if item is None:
+            return
+        if self._idle_ticks.note(item[schema.PARTITION_KEY]["S"]):
+            self.time.nudge(self._ticker)
+        if schema.STATE not in item:
             return
         self.writes += 1
         key = (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
@@ -120,7 +135,17 @@ class VirtualAccount(Account):
 
     def is_tick_needed(self) -> bool:
         """Whether the trigger would read anything."""
-        return self._idle_ticks.is_needed()
+        return not self.leaves_out_idle_ticks or self._idle_ticks.is_needed()
+
+    def wait_for_tick(self) -> None:
+        """Wait until the trigger may read anything; what is written meanwhile may make that sooner."""
+        if not self.leaves_out_idle_ticks:
+            return super().wait_for_tick()
+        while (at := self._idle_ticks.next_at()) > self.time.now():
+            self.time.sleep_until(at)
+            if self.time.now() >= at:
+                return None
+        return None
 
     def respond(self, call: HttpCall) -> HttpResponse:
         """Answer as the test has it."""

@@ -6,6 +6,7 @@ import random
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from importlib import import_module
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +79,12 @@ class Duetime(Assertions):
     @cached_property
     def client(self) -> Client:
         """The client, as programs use it, over an in-process transport."""
-        self._check_thread()
-        self._is_fresh = False
         return Client(
             _URL,
             sleep=self.sleep,
             random_source=random.Random(1).random,  # noqa: S311 - repeatable on purpose
             now=lambda: self.now,
-            http_transport=InProcessTransport(self._account, self._after_change),
+            http_transport=InProcessTransport(self._begin, self._after_change),
         )
 
     # Time.
@@ -105,7 +104,7 @@ class Duetime(Assertions):
         at = from_datetime(moment)
         if self._is_fresh:
             before, self._account = self._account, self._new_account(at)
-            self._account.handlers.update(before.handlers)
+            self._account.take_over(before)
             before.close()
             return
         if at < self._account.time.now():
@@ -137,8 +136,7 @@ class Duetime(Assertions):
             NotIdle: after two days, something is still not at its end.
         """
         self._check_caller("run_until_idle")
-        self._is_fresh = False
-        account = self._account
+        account = self._begin()
         if self._mode is Mode.RECORD:
             return
         seen = -1
@@ -157,8 +155,13 @@ class Duetime(Assertions):
 
     def _pass_until(self, at: Millis) -> None:
         self._check_caller("advance")
+        self._begin().time.run_until(at)
+
+    def _begin(self) -> VirtualAccount:
+        """The account, whose start is not free any more."""
+        self._check_thread()
         self._is_fresh = False
-        self._account.time.run_until(at)
+        return self._account
 
     def _after_change(self) -> None:
         if self._mode is Mode.INLINE:
@@ -191,7 +194,6 @@ class Duetime(Assertions):
 
     def pull(self, task_type: str) -> None:
         """Declare a type that pull workers do: the test leases its tasks with `client.leases.acquire`."""
-        self._is_fresh = False
         self._account.declare_pulled(task_type)
 
     @property
@@ -202,7 +204,6 @@ class Duetime(Assertions):
     @property
     def faults(self) -> Faults:
         """What goes wrong from now on."""
-        self._is_fresh = False
         return self._account.injected
 
     def perform(self, task_type: str, payload: Any = None, *, call: HandlerCall | None = None) -> Any:  # noqa: ANN401 - any JSON
@@ -216,6 +217,8 @@ class Duetime(Assertions):
         Raises:
             NotJson: the payload or the result is changed by JSON.
         """
+        if self._handlers_package:
+            import_module(self._handlers_package)
         registered = self._account.handlers.get(task_type) or REGISTRY.get(task_type)
         if registered is None:
             raise LookupError(f"no handler is registered for the type {task_type!r}")

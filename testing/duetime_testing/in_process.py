@@ -27,8 +27,8 @@ class InProcessTransport(httpx.BaseTransport):
     It serves the test itself, and handlers that call the API while they run in virtual time.
     """
 
-    def __init__(self, account: VirtualAccount, after_change: Callable[[], None]) -> None:
-        self._account = account
+    def __init__(self, begin: Callable[[], VirtualAccount], after_change: Callable[[], None]) -> None:
+        self._begin = begin
         self._after_change = after_change
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -37,13 +37,12 @@ class InProcessTransport(httpx.BaseTransport):
         query = request.url.query.decode()
         headers = dict(request.headers)
         event = event_of(request.method, request.url.path, body, headers, query, None, is_base64=True)
-        if running_time() is self._account.time:
-            return _response(self._account.wait_for(self._account.invoke("api", event)), request)
+        account = self._begin()
+        if running_time() is account.time:
+            return _response(account.wait_for(account.invoke("api", event)), request)
         ends: list[Invocation] = []
-        self._account.time.start_process(
-            lambda: ends.append(self._account.wait_for(self._account.invoke("api", event)))
-        )
-        self._account.time.run_while(lambda: not ends, self._account.time.now() + LONGEST_ANSWER)
+        account.time.start_process(lambda: ends.append(account.wait_for(account.invoke("api", event))))
+        account.time.run_while(lambda: not ends, account.time.now() + LONGEST_ANSWER)
         if not ends:
             raise httpx.ReadTimeout("no answer", request=request)
         if request.method != "GET":

@@ -76,13 +76,40 @@ def test_a_test_may_begin_in_the_past_and_not_go_back(duetime: Duetime) -> None:
         duetime.advance(seconds=-1)
 
 
+def test_what_was_prepared_stays_when_the_test_begins_elsewhere(duetime: Duetime) -> None:
+    """Handlers, endpoints, faults, pulled types and the client may come before `at`."""
+    client, ran = duetime.client, list[int]()
+    duetime.register("report", lambda context, _payload: ran.append(context.attempt))
+    duetime.faults.crash_before_finish()
+    duetime.http.respond("https://hooks.example.org/")
+    duetime.pull("vm.backup")
+    duetime.at("2031-01-01T00:00:00+00:00")
+    client.tasks.create("report", callback_url="https://hooks.example.org/done")
+    client.tasks.create("vm.backup")
+    duetime.run_until_idle()
+    assert ran == [1, 2]
+    assert len(duetime.http.requests) == 1
+    assert len(client.leases.acquire(["vm.backup"])) == 1
+    assert duetime.now.year == 2031
+
+
+def test_a_year_passes_at_once(duetime: Duetime) -> None:
+    """Months without a task cost no more invocations than a night."""
+    duetime.register("report", lambda _context, _payload: None)
+    duetime.client.tasks.create("report", delay_seconds=360 * 86_400)
+    calls = duetime._account.calls
+    duetime.advance(days=365)
+    duetime.assert_ran("report", times=1)
+    assert duetime.executions[0].at == duetime.executions[0].due_at
+    assert duetime._account.calls - calls < 100
+
+
 def test_minutes_that_are_left_out_change_nothing() -> None:
     """With every tick of the trigger, and without those that read nothing, the same runs at the same instants."""
 
     def run(*, leaves_out: bool) -> Sequence[object]:
         duetime = Duetime()
-        if not leaves_out:
-            duetime._account.is_tick_needed = lambda: True  # type: ignore[method-assign]
+        duetime._account.leaves_out_idle_ticks = leaves_out
         duetime.register("report", lambda context, _payload: _fail_first(context))
         retry: RetryPolicy = {"max_attempts": 3, "initial_seconds": 5_000, "max_seconds": 9_000}
         duetime.client.schedules.create(

@@ -427,7 +427,11 @@ class Account:
         while True:
             if not self.ticking or self.is_tick_needed():
                 self._tick_once()
-            self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
+            self.wait_for_tick()
+
+    def wait_for_tick(self) -> None:
+        """Wait until the trigger's next invocation."""
+        self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
 
     def _tick_once(self) -> None:
         if not self.ticking or self.random.random() < self.reordering * 10:
