@@ -15,8 +15,8 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY
-from duetime.settings import Variable
 from duetime_testing.executions import Executions, ObservedTargets
 from duetime_testing.faults import Faults
 from duetime_testing.http_endpoints import HttpEndpoints

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.domain.dispatch.cursors import DISPATCH, Progress, first_cursors, horizons
-from duetime.domain.limits import RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import RECOVERY_SCAN_DELAYS
 from duetime.domain.times import DAY, MINUTE, Millis, from_datetime, minute_of, start_of
 from duetime_testing.fakes.telemetry import FakeTelemetry
 

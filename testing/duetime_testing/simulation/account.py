@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_testing.fakes.connections import FakeConnections
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.errors import Exceptions
