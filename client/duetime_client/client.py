@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Self, Unpack
 from uuid import uuid4
@@ -17,6 +18,17 @@ from duetime_client.live_connection import WebSocketConnection
 from duetime_client.live_updates import MINE, LiveUpdates, new_ticket, read_subject
 from duetime_client.lock_admin import Locks
 from duetime_client.polling import pause_after, utc_now
+from duetime_client.resources import (
+    BulkOperationResource,
+    CalendarResource,
+    DeadLetterResource,
+    LeaseResource,
+    LockResource,
+    ScheduleResource,
+    SwitchResource,
+    TaskResource,
+    TopologyResource,
+)
 from duetime_client.responses import batch_results, page_of, task_of
 from duetime_client.schedules import Schedules
 from duetime_client.summary import Summaries
@@ -70,10 +82,17 @@ class Client(
         random_source: Callable[[], float] = random.random,
         now: Callable[[], datetime] = utc_now,
         connect: Connect = WebSocketConnection,
+        http_transport: httpx.BaseTransport | None = None,
     ) -> None:
         headers = {OWNER_HEADER: owner} if owner else {}
         self._transport = Transport(
-            url, auth=auth, headers=headers, retries=retries, sleep=sleep, random_source=random_source
+            url,
+            auth=auth,
+            headers=headers,
+            retries=retries,
+            sleep=sleep,
+            random_source=random_source,
+            http_transport=http_transport,
         )
         self._sleep = sleep
         self._now = now
@@ -91,6 +110,51 @@ class Client(
     def close(self) -> None:
         """Close the open connections."""
         self._transport.close()
+
+    @cached_property
+    def tasks(self) -> TaskResource:
+        """Tasks."""
+        return TaskResource(self)
+
+    @cached_property
+    def schedules(self) -> ScheduleResource:
+        """Schedules, their runs and their backfills."""
+        return ScheduleResource(self)
+
+    @cached_property
+    def topologies(self) -> TopologyResource:
+        """Topologies: graphs of tasks."""
+        return TopologyResource(self)
+
+    @cached_property
+    def calendars(self) -> CalendarResource:
+        """Calendars."""
+        return CalendarResource(self)
+
+    @cached_property
+    def locks(self) -> LockResource:
+        """Locks: who holds them, and who waits."""
+        return LockResource(self)
+
+    @cached_property
+    def leases(self) -> LeaseResource:
+        """Leases of tasks that a pull worker runs."""
+        return LeaseResource(self)
+
+    @cached_property
+    def switches(self) -> SwitchResource:
+        """Switches that stop or limit dispatch."""
+        return SwitchResource(self)
+
+    @cached_property
+    def bulk_operations(self) -> BulkOperationResource:
+        """Operations on all tasks that match a filter."""
+        return BulkOperationResource(self)
+
+    @cached_property
+    def dead_letters(self) -> DeadLetterResource:
+        """Tasks that failed after all their attempts."""
+        return DeadLetterResource(self)
 
     def create_task(
         self,

@@ -33,7 +33,7 @@ class Schedules:
     _transport: Transport
 
     def create_schedule(
-        self, name: str | None = None, /, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
+        self, name: str | None = None, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
     ) -> Schedule:
         """Create a schedule; without a name, the API generates one.
 

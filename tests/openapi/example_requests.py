@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.times import to_iso
 from duetime.handlers import Accepted
+from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.simulation.account import PULLED
 from tests.simulation.endpoints import CALLBACK_URL, URL
-from tests.simulation.table_stream import SimulatedTableStream
 
 if TYPE_CHECKING:
     from typing import Any

@@ -10,7 +10,7 @@ import pytest
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(8_000))
 """Too large for an item: it lies in S3."""

@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import DAY, SECOND, Millis
-from tests.fakes.stream import FakeStream
+from duetime_testing.fakes.stream import FakeStream
 
 if TYPE_CHECKING:
-    from tests.simulation.account import Account
-    from tests.simulation.virtual_time import Strand
+    from duetime_testing.simulation.account import Account
+    from duetime_testing.simulation.virtual_time import Strand
 
 BATCH = 25
 _LANES = 2
