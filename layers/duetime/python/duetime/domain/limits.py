@@ -387,6 +387,8 @@ SHARDS_KNOWN = 10 * MINUTE
 """How long a process caches the number of shards, for ids that must be reproducible."""
 MAX_METRIC_VALUES = 20
 """Owners, and types of tasks, that can have metrics of their own: CloudWatch bills each one."""
+MAX_ARCHIVE_DAYS = 3_653
+"""Days for which ended tasks can be kept in the archive: ten years."""
 ON_TIME = SECOND
 """An attempt that starts at most this long after its planned start is counted as on time. For a later one, the record
 also has the times at which its message was sent and received."""

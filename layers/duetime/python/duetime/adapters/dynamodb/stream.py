@@ -45,7 +45,7 @@ def changes_of(event: Mapping[str, Any], telemetry: Telemetry) -> ChangeBatch:
                 tasks.append(_change(record, _task))
         except Exception as error:  # noqa: BLE001 - damage has no bounds
             telemetry.count("stream_records_unreadable")
-            telemetry.note("a record of the stream cannot be read", error=repr(error), record=_name_of(record))
+            telemetry.note("a record of the stream cannot be read", error=repr(error), record=name_of(record))
     return ChangeBatch(tuple(tasks), tuple(schedules))
 
 
@@ -64,7 +64,7 @@ def _change(record: Mapping[str, Any], read: Callable[[StoredItem], Any]) -> Cha
 def _task(image: StoredItem) -> TaskSnapshot:
     require_readable(image)
     with unreadable_as_error(image):
-        item = {name: _with_bytes(image[name]) for name in _NEEDED if name in image}
+        item = {name: with_bytes(image[name]) for name in _NEEDED if name in image}
         fields = {"priority": Priority.NORMAL, **decoded(item, _FIELDS)}
         target = decoded(item, ("target",)).get("target")
         is_topology = isinstance(target, TopologyTarget)
@@ -78,7 +78,7 @@ def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
     with unreadable_as_error(image):
         if is_deleted(image):
             return None
-        stored = schedule_of({name: _with_bytes(value) for name, value in image.items()})
+        stored = schedule_of({name: with_bytes(value) for name, value in image.items()})
     return ScheduleSnapshot(
         owner=stored.owner,
         name=stored.name,
@@ -92,20 +92,20 @@ def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
     )
 
 
-def _with_bytes(value: Value) -> Value:
+def with_bytes(value: Value) -> Value:
     """An attribute value as boto3 hands it out: bytes are bytes."""
     ((kind, content),) = value.items()
     match kind:
         case "B":
             return {"B": b64decode(content, validate=True)}
         case "L":
-            return {"L": [_with_bytes(each) for each in content]}
+            return {"L": [with_bytes(each) for each in content]}
         case "M":
-            return {"M": {name: _with_bytes(each) for name, each in content.items()}}
+            return {"M": {name: with_bytes(each) for name, each in content.items()}}
     return value
 
 
-def _name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
+def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
     """What a person can find it by: never the images, which hold what users wrote."""
     try:
         keys = record["dynamodb"]["Keys"]
