@@ -21,7 +21,7 @@ from duetime.domain.limits import (
 )
 from duetime.domain.tasks.arns import service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
 from layers.target import Target
 

@@ -13,8 +13,9 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.composition import Composition, Platform
 from duetime.composition.archive import ArchiveServices
-from duetime.domain.tasks.task import Priority, TaskSpec
-from duetime.settings import Variable
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import Variable
 from tests.fakes.stream import FakeStream
 from tests.fakes.telemetry import FakeTelemetry
 from tests.functions.stack import Stack

@@ -9,7 +9,7 @@ from duetime.adapters.compression import deflated
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.archive import TASKS_PREFIX, UNREADABLE_PREFIX
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
 from tests.simulation.table_stream import SimulatedTableStream
 
