@@ -17,7 +17,7 @@ BUDGET = {
     "deadletter": (91, 206),
     "broadcast": (114, 206),
     "watch": (96, 254),
-    "archive": (110, 254),
+    "archive": (80, 245),
     "egress": (41, 208),
     "intake": (146, 254),
 }
