@@ -15,7 +15,7 @@ BUDGET = {
     "topology": (149, 206),
     "bulk": (156, 206),
     "deadletter": (91, 206),
-    "broadcast": (114, 206),
+    "broadcast": (115, 206),
     "watch": (96, 254),
     "archive": (80, 245),
     "egress": (41, 208),
