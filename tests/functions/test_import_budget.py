@@ -15,8 +15,9 @@ BUDGET = {
     "topology": (150, 206),
     "bulk": (157, 206),
     "deadletter": (91, 206),
-    "broadcast": (114, 206),
+    "broadcast": (115, 206),
     "watch": (96, 254),
+    "archive": (80, 245),
     "egress": (41, 208),
     "intake": (147, 254),
 }

@@ -16,7 +16,7 @@ from duetime.services.tasks.control import TaskControl
 from duetime.services.tasks.create import TaskCreator
 from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.tasks.erase import TaskEraser
-from duetime.services.tasks.read import TaskReader
+from duetime.services.tasks.read import ArchiveAge, TaskReader
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
 
@@ -38,7 +38,9 @@ class TaskServices(Part):
     @cached_property
     def reader(self) -> TaskReader:
         """Reads tasks."""
-        return TaskReader(self.part(CoreServices).stores)
+        settings = self.settings
+        archive = ArchiveAge(self.runtime.clock, settings.retention_ms) if settings.archive_bucket else None
+        return TaskReader(self.part(CoreServices).stores, archive)
 
     @cached_property
     def updater(self) -> TaskUpdater:
