@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from duetime_testing.fakes.attribute_values import Item
     from duetime_testing.fakes.tables import Table
@@ -26,11 +26,15 @@ class FakeStream:
         now: the time, in milliseconds.
         records: those that the filters of the event source let through, in the order of the writes.
         told: called after each write.
+        by_ttl: whether TTL removes what is removed now.
+        filters: of the event source.
     """
 
     now: Callable[[], int]
     records: list[Record] = field(default_factory=list)
     told: Callable[[], None] = lambda: None
+    by_ttl: bool = False
+    filters: Sequence[Mapping[str, Any]] = schema.STREAM_FILTERS
     _numbers: int = 0
 
     def watch(self, table: Table) -> None:
@@ -49,7 +53,9 @@ class FakeStream:
             return
         self._numbers += 1
         record = record_of(self._numbers, self.now(), old, new)
-        if is_delivered(record):
+        if self.by_ttl and new is None:
+            record["userIdentity"] = {"type": "Service", "principalId": schema.TTL_PRINCIPAL}
+        if is_delivered(record, self.filters):
             self.records.append(record)
             self.told()
 
@@ -81,9 +87,9 @@ def record_of(number: int, now: int, old: Item | None, new: Item | None) -> Reco
     }
 
 
-def is_delivered(record: Record) -> bool:
+def is_delivered(record: Record, filters: Sequence[Mapping[str, Any]] = schema.STREAM_FILTERS) -> bool:
     """Whether a filter of the event source lets a record through."""
-    return any(_matches(pattern, record) for pattern in schema.STREAM_FILTERS)
+    return any(_matches(pattern, record) for pattern in filters)
 
 
 def _matches(pattern: Mapping[str, Any], value: Any) -> bool:  # noqa: ANN401 - any JSON

@@ -43,6 +43,7 @@ TIMEOUTS = {
     "intake": 30 * SECOND,
     "bulk": 15 * MINUTE,
     "broadcast": MINUTE,
+    "archive": 5 * MINUTE,
     "watch": 29 * SECOND,
 }
 """How long an invocation of each function may take, as the settings of the deployment have it."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY, SECOND, Millis
 from duetime_testing.fakes.stream import FakeStream
 
@@ -34,20 +35,23 @@ class Lane:
 
 
 class SimulatedTableStream:
-    """Invokes `broadcast` with what is written to the table from now on.
+    """Invokes a function, `broadcast` unless another is named, with what is written to the table from now on.
 
     Attributes:
         repeats: the chance that a batch that was taken is delivered again, whole or in part, as if it had not been.
         dead_until: until when every invocation fails before the function begins.
     """
 
-    def __init__(self, account: Account, *, repeats: float = 0.0) -> None:
+    def __init__(self, account: Account, *, repeats: float = 0.0, function: str = "broadcast") -> None:
         self._account = account
+        self._function = function
         self.repeats = repeats
         self.dead_until: Millis = 0
         self.deliveries = 0
         self.lanes = [Lane() for _ in range(_LANES)]
         self._stream = FakeStream(account.time.now)
+        if function == "archive":
+            self._stream.filters, self._stream.by_ttl = [schema.REMOVED_TASKS_FILTER], True
         self._stream.told = self._sort
         self._stream.watch(account.dynamodb.tables["tasks"])
         self._pollers: list[Strand] = [
@@ -83,18 +87,17 @@ class SimulatedTableStream:
 
     def _deliver(self, batch: list[dict[str, Any]]) -> None:
         """Deliver a batch until it is taken; each time that it fails, in halves."""
-        # Each write wakes it.
-        while self._account.time.now() < self.dead_until:
-            self._account.time.sleep_until(self.dead_until)
-        self.deliveries += 1
-        failed = self._account.wait_for(self._account.invoke("broadcast", {"Records": batch})).failed
-        # That it was taken may get lost on the way, too.
-        if not failed and self._account.random.random() >= self.repeats:
-            return
-        self._account.take(_AFTER_FAILURE)
-        middle = len(batch) // 2
-        if middle and self._account.random.random() < 0.5:
-            self._deliver(batch[:middle])
-            self._deliver(batch[middle:])
-        else:
-            self._deliver(batch)
+        while True:
+            # Each write wakes it.
+            while self._account.time.now() < self.dead_until:
+                self._account.time.sleep_until(self.dead_until)
+            self.deliveries += 1
+            failed = self._account.wait_for(self._account.invoke(self._function, {"Records": batch})).failed
+            # That it was taken may get lost on the way, too.
+            if not failed and self._account.random.random() >= self.repeats:
+                return
+            self._account.take(_AFTER_FAILURE)
+            middle = len(batch) // 2
+            if middle and self._account.random.random() < 0.5:
+                self._deliver(batch[:middle])
+                batch = batch[middle:]
