@@ -29,7 +29,7 @@ from . import (  # noqa: F401 - importing them binds their handlers
     watch_tickets,
 )
 from .responses import delivered, problem_response, unless_known
-from .routing import require_all_bound, respond
+from .routing import require_all_bound, respond, with_deprecation
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -44,7 +44,7 @@ require_all_bound()
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Answer one request; a line of metrics is written only if the request ended an attempt."""
     try:
-        return delivered(_response(event), event)
+        return delivered(with_deprecation(_response(event), event), event)
     finally:
         composed().telemetry.flush()
 

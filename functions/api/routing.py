@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import allowed
 from duetime.contract.http.routes import OPERATIONS, methods_at, operation_at
+from duetime.domain.errors import RequestError
 
 from . import requests
 from .responses import Response
@@ -62,9 +64,18 @@ def respond(event: Mapping[str, Any]) -> Response:
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
     # Its body is left out when it leaves.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
-    response = _HANDLERS[operation](requests.read(event, operation, parameters))
-    ends = operation.deprecation_headers
-    return replace(response, headers={**response.headers, **ends}) if ends else response
+    return _HANDLERS[operation](requests.read(event, operation, parameters))
+
+
+def with_deprecation(response: Response, event: Mapping[str, Any]) -> Response:
+    """A response, success or refusal, that says if the operation that was asked for is to go."""
+    if not any(operation.deprecated or operation.sunset for operation in OPERATIONS):
+        return response
+    method = event["requestContext"]["http"]["method"].upper()
+    with suppress(RequestError):
+        operation, _ = operation_at("GET" if method == "HEAD" else method, _path(event))
+        return replace(response, headers={**response.headers, **operation.deprecation_headers})
+    return response
 
 
 def _path(event: Mapping[str, Any]) -> str:

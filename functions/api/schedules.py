@@ -16,7 +16,7 @@ from duetime.contract.schedules.encoding import (
     schedule_entry,
     schedule_response,
 )
-from duetime.contract.schedules.responses import BackfillPage, OccurrencePage, PreviewResponse, SchedulePage
+from duetime.contract.schedules.responses import BackfillList, OccurrenceList, PreviewResponse, SchedulePage
 from duetime.contract.schedules.run_responses import run_page
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
@@ -142,7 +142,7 @@ def create_backfill(request: Request) -> Response:
 def list_backfills(request: Request) -> Response:
     """Read the backfills of one schedule."""
     found = composed().manual_runs.backfills(request.owner, _name(request))
-    return answer(json_text(BackfillPage(backfills=[backfill_response(each) for each in found])))
+    return answer(json_text(BackfillList(backfills=[backfill_response(each) for each in found])))
 
 
 @route(operations.GET_BACKFILL)
@@ -167,7 +167,7 @@ def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
     start, end = request.query.bounds(inside.runtime.clock.now())
     seen = inside.schedule_preview.occurrences(request.owner, _name(request), start, end, request.query.limit)
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
-    return answer(json_text(OccurrencePage(occurrences=occurrences)))
+    return answer(json_text(OccurrenceList(occurrences=occurrences)))
 
 
 @route(operations.LIST_RUNS)

@@ -44,7 +44,7 @@ class BulkOperationResponse(TypedDict):
     reason: Annotated[str | None, Field(description="Why it was cancelled, if not by a request.")]
 
 
-class BulkOperationPage(TypedDict):
+class BulkOperationList(TypedDict):
     """The latest bulk operations of an owner."""
 
     operations: Sequence[BulkOperationResponse]

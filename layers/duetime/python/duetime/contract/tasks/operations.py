@@ -189,7 +189,7 @@ LIST_ATTEMPTS = Operation(
     "listTaskAttempts",
     "GET /v1/tasks/{task_id}/attempts",
     "List the attempts of a task",
-    Returns(responses.AttemptPage, "The attempts: who ran each and when, how it ended and what it cost."),
+    Returns(responses.AttemptList, "The attempts: who ran each and when, how it ended and what it cost."),
     description="Attempts that have ended, oldest first. An attempt whose worker was lost is added when the next "
     "attempt starts.",
 )
@@ -197,7 +197,7 @@ LIST_EVENTS = Operation(
     "listTaskEvents",
     "GET /v1/tasks/{task_id}/events",
     "List the events of a task",
-    Returns(task_events.TaskEventPage, "The events, oldest first."),
+    Returns(task_events.TaskEventList, "The events, oldest first."),
     description="The life of a task: its creation, what users and the system did to it, by whom and why, the start and "
     f"the end of its attempts, and its end. The latest {ACTIONS_INLINE} actions are kept; `dropped` counts the older "
     "ones. Actions that were taken before this history was introduced are not listed.",
