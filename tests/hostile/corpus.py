@@ -140,7 +140,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {"name": "d", "permanent": {"gap_seconds": 60}, "task": {"type": "echo"}},
     ],
     "updateSchedule": [
-        {"rate": "5 minutes", "task": {"payload": 2}},
+        {"rate": "5 minutes", "permanent": None, "task": {"payload": 2}},
         {"interval": "PT1H", "overlap": "skip"},
         {"dates": ["2027-01-01T09:00:00Z"], "expect_success_by": None},
         {name: SCHEDULE[name] for name in SCHEDULE if name != "name"},
