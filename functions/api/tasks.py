@@ -25,7 +25,7 @@ from duetime.services.tasks.create import IdempotencyKey, Order
 from duetime.services.tasks.read import Page
 
 from .requests import body_hash
-from .responses import Response, answer, caching, not_modified, page_response, replayed, task_response
+from .responses import Response, answer, caching, no_content, not_modified, page_response, replayed, task_response
 from .routing import route
 from .topologies import control_response
 
@@ -121,7 +121,7 @@ def cancel_task(request: Request) -> Response:
 def delete_task(request: Request) -> Response:
     """Erase a task."""
     composed().task_eraser.erase(request.owner, request.task_id, request.version)
-    return Response(HTTPStatus.NO_CONTENT.value, headers={"Cache-Control": "no-store"})
+    return no_content()
 
 
 def _key(text: str | None, value: object) -> IdempotencyKey | None:

@@ -18,6 +18,7 @@ import pytest
 from duetime import composition
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.composition import composed
+from duetime.composition.api import ApiServices
 from duetime.composition.bulk import BulkServices
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.composition.core import CoreServices
@@ -314,10 +315,10 @@ def test_a_deletion_costs_one_unit_and_two_reads(metered: tuple[Stack, Meter]) -
     ended, waiting = create(stack), create(stack, delay=20 * MINUTE)
     assert stack.work(Priority.NORMAL) == []
     meter.reset()
-    composed(TaskServices).eraser.erase(OWNER, ended.id)
+    composed(ApiServices).task_eraser.erase(OWNER, ended.id)
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 2)
     meter.reset()
-    composed(TaskServices).eraser.erase(OWNER, waiting.id)
+    composed(ApiServices).task_eraser.erase(OWNER, waiting.id)
     assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 2)
 
 

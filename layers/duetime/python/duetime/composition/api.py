@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from duetime.services.tasks.control import TaskControl
     from duetime.services.tasks.create import TaskCreator
     from duetime.services.tasks.endpoint_query import TargetQueryService
-    from duetime.services.tasks.erase import TaskEraser
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater
     from duetime.services.tasks.wait import OutcomeWaiter
+    from duetime.services.topologies.deletion import TopologyEraser
     from duetime.services.topologies.service import TopologyService
     from duetime.services.watching.tickets import WatchTickets
 
@@ -81,9 +81,9 @@ class ApiServices(Part):
         return self.part(TaskServices).control
 
     @property
-    def task_eraser(self) -> TaskEraser:
-        """Erases tasks."""
-        return self.part(TaskServices).eraser
+    def task_eraser(self) -> TopologyEraser:
+        """Erases tasks, topologies with their nodes among them."""
+        return self.part(TopologyServices).eraser
 
     @property
     def outcome_waiter(self) -> OutcomeWaiter:

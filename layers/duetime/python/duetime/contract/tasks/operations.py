@@ -92,7 +92,8 @@ DELETE = Operation(
     "Delete a task with its payload, its result and its attempts",
     Returns(None, "The task is deleted.", status=204),
     description="One that has not started is cancelled first. A task that runs, or whose end is not followed up "
-    "yet, is a conflict: cancel it, and wait for its end. So is a topology, and a node of one: they expire together. "
+    "yet, is a conflict: cancel it, and wait for its end. A topology is deleted with all of its nodes, as by "
+    "`deleteTopology`; a node by itself is a conflict. "
     "Nothing makes a deleted task again, not even its creation repeated with its idempotency key.",
     headers=(IF_MATCH,),
     errors=CHANGED,

@@ -26,6 +26,7 @@ class BulkKind(StrEnum):
 
     Attributes:
         END: what is left of a topology that has failed or ended is cancelled, stopped or rolled back.
+        DELETE: the nodes of a topology that was deleted are erased.
     """
 
     CANCEL = "cancel"
@@ -34,6 +35,7 @@ class BulkKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     END = "end"
+    DELETE = "delete"
 
 
 class BulkState(StrEnum):
