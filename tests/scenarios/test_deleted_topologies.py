@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.limits import BULK_INLINE
+from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.handlers import Unretriable
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
@@ -20,6 +20,12 @@ SECRET: dict[str, dict[str, Any]] = {
     "secret-a": {"type": PLAIN, "payload": "secret words", "tags": {"secret": "tag"}},
     "secret-b": {"type": PLAIN, "depends_on": ["secret-a"], "payload": "secret" + "x" * 9_000},
 }
+
+FAILING: dict[str, dict[str, Any]] = {
+    "a": {"type": PLAIN},
+    "b": {"type": "no.such", "allow_unknown_type": True, "depends_on": ["a"], "retry": {"max_attempts": 1}},
+}
+"""Its second node fails."""
 
 
 def listed(graphs: Graphs) -> list[str]:
@@ -59,7 +65,10 @@ def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
 def test_one_that_runs_is_not_deleted() -> None:
     """It is a conflict that says what to do; cancelled, and with all its nodes ended, it can be deleted."""
     with Graphs() as graphs:
-        nodes = {"a": {"type": PLAIN}, "b": {"type": PLAIN, "depends_on": ["a"], "delay_seconds": 600}}
+        nodes: dict[str, dict[str, Any]] = {
+            "a": {"type": PLAIN},
+            "b": {"type": PLAIN, "depends_on": ["a"], "delay_seconds": 600},
+        }
         path = f"/v1/tasks/{graphs.submit(nodes)}"
         graphs.run(30 * SECOND)
         refused = graphs.ask("DELETE", path)
@@ -108,8 +117,7 @@ def test_a_node_that_runs_again_keeps_its_topology() -> None:
 def test_the_nodes_of_every_run_are_deleted() -> None:
     """Those of the run before a retry, too."""
     with Graphs() as graphs:
-        nodes = {"a": {"type": PLAIN}, "b": {"type": "no.such", "allow_unknown_type": True, "depends_on": ["a"]}}
-        topology = graphs.submit({**nodes, "b": {**nodes["b"], "retry": {"max_attempts": 1}}})
+        topology = graphs.submit(FAILING)
         graphs.run_until_ended()
         first = graphs.node("b").id
         assert graphs.ask("POST", f"{PATH}/{topology}/retry").status == 200
@@ -144,8 +152,7 @@ def test_a_deletion_that_was_cut_off_goes_on_when_it_is_repeated() -> None:
 def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
     """Either the topology is deleted with its nodes, or it runs again with all that had succeeded."""
     with Graphs() as graphs:
-        nodes = {"a": {"type": PLAIN}, "b": {"type": "no.such", "allow_unknown_type": True, "depends_on": ["a"]}}
-        topology = graphs.submit({**nodes, "b": {**nodes["b"], "retry": {"max_attempts": 1}}})
+        topology = graphs.submit(FAILING)
         graphs.run_until_ended()
         graphs.slow(
             lambda call: (

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter
 
 from duetime.contract.http import problems
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi import webhook_bodies
 from duetime.contract.openapi.descriptions import GROWS, described
 from duetime.contract.openapi.field_descriptions import describe_fields
 from duetime.contract.openapi.names import PREFIX, name_of, renamed
 from duetime.contract.openapi.portable import DEFAULT, portable, with_sentence
-from duetime.contract.openapi.problem_kinds import rest_codes
+from duetime.contract.openapi.rest_problems import rest_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import StateConflict, TaskNotFound
-from duetime.domain.limits import BULK_INLINE, NODE_MARGIN
+from duetime.domain.operating_parameters import BULK_INLINE, NODE_MARGIN
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.planning import Run
 
