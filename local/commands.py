@@ -15,12 +15,15 @@ from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
 from duetime_client.logs import LogFilter
+from layers.handler_import import HandlersUnimportable
 from local import demo_workflow, stack
 from local import ready_file as ready
+from local.assembly import ToolFailed, ToolNotInstalled
 from local.demo import Demo, TasksRejected
-from local.deployment import ToolFailed, ToolNotInstalled
+from local.deployment import StackFailed
 from local.emulator import EmulatorFailed, EmulatorNotInstalled
 from local.logs import reader_at
+from local.signing_secret import signing_secret
 from local.terminal import Display
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ EXPECTED = (
     ready.AlreadyUp,
     EmulatorFailed,
     EmulatorNotInstalled,
+    HandlersUnimportable,
+    StackFailed,
     ToolFailed,
     ToolNotInstalled,
     TasksRejected,
@@ -44,8 +49,13 @@ EXPECTED = (
 )
 """Errors that are shown by their message, without a traceback."""
 
+STOPPED = "Stopped. Nothing is left of the stack: --keep keeps tasks and schedules."
+STOPPED_KEPT = "Stopped. The next start with the same option finds its tasks and schedules."
+KEPT = ready.READY_FILE.with_name("state")
+
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder for the stack's data; saved on a graceful stop only.")]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep tasks and schedules for the next start.")]
 ReadyFile = Annotated[
     Path,
     typer.Option(
@@ -54,11 +64,12 @@ ReadyFile = Annotated[
 ]
 
 
-@app.command()
+@app.command(epilog="Example: duetime local up --no-demo --keep")
 def up(
     *,
     port: Port = None,
     data_dir: DataDir = None,
+    keep: Keep = False,
     demo: Annotated[bool, typer.Option(help="Run the demo before staying up.")] = True,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show what handlers log and print, as it comes.")] = False,
     ready_file: ReadyFile = ready.READY_FILE,
@@ -66,13 +77,14 @@ def up(
     """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
     began_ms = _now_ms()
     display = Display()
-    with _told(display), ExitStack() as context:
+    folder = data_dir or data_folder(keep=keep)
+    with interruptible(display, STOPPED_KEPT if folder else STOPPED), ExitStack() as context:
         ready.reject_if_taken(ready_file)
-        running = context.enter_context(stack.running(display, port, data_dir))
+        running = context.enter_context(stack.running(display, port, folder, few_workers=True))
         context.enter_context(ready.announced(running.ready, ready_file))
         if demo:
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
-        _stay(running.ready, display, verbose=verbose)
+        _stay(running.ready, display, verbose=verbose, kept=folder is not None)
 
 
 @app.command("logs")
@@ -95,6 +107,16 @@ def logs(
     attempt_logs.print_logs(reader, context.ensure_object(Clock), since, follow=follow, as_json=as_json)
 
 
+@app.command("secret", epilog="Example: export WEBHOOK_SECRET=$(duetime local secret)")
+def secret() -> None:
+    """Print the secret that signs HTTP calls of the running stack of this machine."""
+    running = ready.find()
+    if running is None:
+        Display().error("no stack is up: duetime local up")
+        raise typer.Exit(1)
+    typer.echo(signing_secret(running.aws_endpoint_url))
+
+
 @app.command("demo")
 def run_demo(
     *,
@@ -109,9 +131,9 @@ def run_demo(
     """Run a few hundred real CI jobs and a recorded workflow as tasks, and count the results."""
     demo = Demo(count, round(seconds * 1000), _now_ms())
     display = Display()
-    with _told(display), ExitStack() as context:
+    with interruptible(display), ExitStack() as context:
         found = None if url else ready.find()
-        own = None if url or found else context.enter_context(stack.running(display)).ready
+        own = None if url or found else context.enter_context(stack.running(display, few_workers=True)).ready
         up = own or found
         figures = _run(demo, up.api_url if up else url or "", display)
         if json_file is not None:
@@ -133,10 +155,10 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
     return figures
 
 
-def _stay(running: Ready, display: Display, *, verbose: bool = False) -> None:
+def _stay(running: Ready, display: Display, *, verbose: bool = False, kept: bool = False) -> None:
     """Show the addresses of the stack and wait, or show what handlers log; an interrupt is the normal end."""
     with suppress(KeyboardInterrupt):
-        display.addresses(running)
+        display.addresses(running, kept=kept)
         if verbose:
             reader = reader_at(running.aws_endpoint_url, LogFilter())
             attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
@@ -145,15 +167,20 @@ def _stay(running: Ready, display: Display, *, verbose: bool = False) -> None:
             signal.pause()
 
 
+def data_folder(*, keep: bool) -> Path | None:
+    """Where `--keep` keeps what the stack holds."""
+    return KEPT if keep else None
+
+
 @contextmanager
-def _told(display: Display) -> Iterator[None]:
+def interruptible(display: Display, stopped: str = STOPPED) -> Iterator[None]:
     """End on Ctrl-C, SIGTERM and SIGHUP alike, and show expected errors by their message."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
         yield
     except KeyboardInterrupt:
-        display.note("Stopped.")
+        display.note(stopped)
         raise typer.Exit(INTERRUPTED) from None
     except EXPECTED as error:
         display.error(str(error))
