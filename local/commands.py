@@ -49,13 +49,8 @@ EXPECTED = (
 )
 """Errors that are shown by their message, without a traceback."""
 
-STOPPED = "Stopped. Nothing is left of the stack: --keep keeps tasks and schedules."
-STOPPED_KEPT = "Stopped. The next start with the same option finds its tasks and schedules."
-KEPT = ready.READY_FILE.with_name("state")
-
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder for the stack's data; saved on a graceful stop only.")]
-Keep = Annotated[bool, typer.Option("--keep", help="Keep tasks and schedules for the next start.")]
 ReadyFile = Annotated[
     Path,
     typer.Option(
@@ -64,12 +59,11 @@ ReadyFile = Annotated[
 ]
 
 
-@app.command(epilog="Example: duetime local up --no-demo --keep")
+@app.command(epilog="Example: duetime local up --no-demo --verbose")
 def up(
     *,
     port: Port = None,
     data_dir: DataDir = None,
-    keep: Keep = False,
     demo: Annotated[bool, typer.Option(help="Run the demo before staying up.")] = True,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show what handlers log and print, as it comes.")] = False,
     ready_file: ReadyFile = ready.READY_FILE,
@@ -77,14 +71,13 @@ def up(
     """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
     began_ms = _now_ms()
     display = Display()
-    folder = data_dir or data_folder(keep=keep)
-    with interruptible(display, STOPPED_KEPT if folder else STOPPED), ExitStack() as context:
+    with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
-        running = context.enter_context(stack.running(display, port, folder, few_workers=True))
+        running = context.enter_context(stack.running(display, port, data_dir, few_workers=True))
         context.enter_context(ready.announced(running.ready, ready_file))
         if demo:
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
-        _stay(running.ready, display, verbose=verbose, kept=folder is not None)
+        _stay(running.ready, display, verbose=verbose)
 
 
 @app.command("logs")
@@ -155,10 +148,10 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
     return figures
 
 
-def _stay(running: Ready, display: Display, *, verbose: bool = False, kept: bool = False) -> None:
+def _stay(running: Ready, display: Display, *, verbose: bool = False) -> None:
     """Show the addresses of the stack and wait, or show what handlers log; an interrupt is the normal end."""
     with suppress(KeyboardInterrupt):
-        display.addresses(running, kept=kept)
+        display.addresses(running)
         if verbose:
             reader = reader_at(running.aws_endpoint_url, LogFilter())
             attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
@@ -167,20 +160,15 @@ def _stay(running: Ready, display: Display, *, verbose: bool = False, kept: bool
             signal.pause()
 
 
-def data_folder(*, keep: bool) -> Path | None:
-    """Where `--keep` keeps what the stack holds."""
-    return KEPT if keep else None
-
-
 @contextmanager
-def interruptible(display: Display, stopped: str = STOPPED) -> Iterator[None]:
+def interruptible(display: Display) -> Iterator[None]:
     """End on Ctrl-C, SIGTERM and SIGHUP alike, and show expected errors by their message."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
         yield
     except KeyboardInterrupt:
-        display.note(stopped)
+        display.note("Stopped.")
         raise typer.Exit(INTERRUPTED) from None
     except EXPECTED as error:
         display.error(str(error))

@@ -53,8 +53,6 @@ class Deployment:
     ids: Mapping[str, str]
     """The physical id of each logical one."""
     template: Mapping[str, Any]
-    updated: bool
-    """Whether the emulator had kept a stack."""
 
 
 def deploy(emulator: Emulator, assembly: Assembly, handlers: Mapping[str, Layer] | None = None) -> Deployment:
@@ -80,13 +78,13 @@ def deploy(emulator: Emulator, assembly: Assembly, handlers: Mapping[str, Layer]
     for asset in assembly.assets:
         storage.put_object(Bucket=BUCKET, Key=asset.key, Body=asset.content())
     storage.put_object(Bucket=BUCKET, Key=TEMPLATE, Body=json.dumps(template).encode())
-    updated = _requested(emulator, f"{emulator.endpoint_url}/{BUCKET}/{TEMPLATE}")
+    _request(emulator, f"{emulator.endpoint_url}/{BUCKET}/{TEMPLATE}")
     description = _finished(emulator)
     resources = emulator.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
     ids = {resource["LogicalResourceId"]: resource.get("PhysicalResourceId", "") for resource in resources}
     differences.complete_deployment(emulator, template, ids)
     outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
-    return Deployment(differences.api_url(emulator, outputs["ApiId"]), outputs, len(ids), ids, template, updated)
+    return Deployment(differences.api_url(emulator, outputs["ApiId"]), outputs, len(ids), ids, template)
 
 
 def _bootstrap(emulator: Emulator) -> None:
@@ -101,8 +99,8 @@ def layer_resource(template: Mapping[str, Any], part: str) -> str | None:
     return next(ids, None)
 
 
-def _requested(emulator: Emulator, template_url: str) -> bool:
-    """Ask for a stack of this template; whether there was one already."""
+def _request(emulator: Emulator, template_url: str) -> None:
+    """Ask for a stack of this template; a data folder may hold one already."""
     cloudformation = emulator.client("cloudformation")
     arguments: dict[str, Any] = {
         "StackName": STACK,
@@ -117,8 +115,6 @@ def _requested(emulator: Emulator, template_url: str) -> bool:
         except ClientError as error:
             if "No updates" not in str(error):
                 raise
-        return True
-    return False
 
 
 def _finished(emulator: Emulator) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from duetime_client.commands.clock import Clock
 from duetime_client.logs import LogFilter
 from local import ready_file as ready
 from local import stack
-from local.commands import STOPPED, STOPPED_KEPT, Keep, Port, ReadyFile, data_folder, interruptible
+from local.commands import Port, ReadyFile, interruptible
 from local.handlers import HandlerVersions, Reloader, package
 from local.logs import reader_at
 from local.terminal import Display
@@ -25,23 +25,19 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Run the stack on this machine, and reload handlers when they are saved.")
 
 
-@app.callback(
-    invoke_without_command=True, epilog="Example: duetime dev --keep    (tasks and schedules are there the next time)"
-)
+@app.callback(invoke_without_command=True, epilog="Example: duetime dev")
 def dev(
     *,
     port: Port = None,
-    keep: Keep = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
     """Run the stack on this machine, reload handlers when they are saved, and show what they log. Ctrl-C stops it."""
     display = Display()
-    with interruptible(display, STOPPED_KEPT if keep else STOPPED), ExitStack() as context:
+    with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
-        folder = data_folder(keep=keep)
-        running = context.enter_context(stack.running(display, port, folder, few_workers=True, lenient=True))
+        running = context.enter_context(stack.running(display, port, few_workers=True, lenient=True))
         context.enter_context(ready.announced(running.ready, ready_file))
-        display.addresses(running.ready, kept=keep)
+        display.addresses(running.ready)
         display.note(f"Handlers in {package()} are reloaded when they are saved.")
         threading.Thread(target=_reload, args=(running, display), daemon=True).start()
         reader = reader_at(running.ready.aws_endpoint_url, LogFilter())

@@ -111,7 +111,7 @@ class Display:
             table.add_row(*row)
         self._console.print(table)
 
-    def addresses(self, ready: Ready, *, kept: bool = False) -> None:
+    def addresses(self, ready: Ready) -> None:
         """Show the address of the API, commands to try it, and what Ctrl-C does."""
         self._console.print(f"\n[bold]API[/bold]  {ready.api_url}\n[bold]AWS[/bold]  {ready.aws_endpoint_url}\n")
         tasks = f"{ready.api_url}/v1/tasks"
@@ -120,8 +120,7 @@ class Display:
         created = f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'"
         for line in ("duetime tasks create echo --payload '\"hello\"' --in 3s --wait", created, f"curl -s {tasks}"):
             self._console.out(f"  {line}", highlight=False)
-        end = "its tasks and schedules are kept" if kept else "nothing of it is left: --keep keeps tasks and schedules"
-        self._console.print(f"\nCtrl-C stops the stack; {end}.")
+        self._console.print("\nCtrl-C stops the stack: its processes end, and its tasks are gone.")
 
     def reloaded(self, seconds: float) -> None:
         """Show that new attempts run the handlers as they were saved."""

@@ -21,11 +21,13 @@ def main() -> None:
     """Serve until the process is ended."""
     from ministack import app  # type: ignore[import-not-found] # noqa: PLC0415 - not there where the tests run
     from ministack.core import lambda_runtime  # type: ignore[import-not-found] # noqa: PLC0415 - same
-    from ministack.services import apigateway, lambda_svc  # type: ignore[import-not-found] # noqa: PLC0415 - same
+
+    # First, because other modules import these functions by name.
+    _share_layers(lambda_runtime)
+    _end_gently(lambda_runtime)
+    from ministack.services import apigateway  # type: ignore[import-not-found] # noqa: PLC0415 - same
 
     _limit_requests(apigateway)
-    _share_layers(lambda_runtime, lambda_svc)
-    _end_gently(lambda_runtime, lambda_svc)
     app.main()
 
 
@@ -38,18 +40,25 @@ def _limit_requests(apigateway: Any) -> None:  # noqa: ANN401 - a module of the 
     )
 
 
-def _share_layers(lambda_runtime: Any, lambda_svc: Any) -> None:  # noqa: ANN401 - modules of the emulator
+def _share_layers(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
     folder = Path(os.environ["TMPDIR"]) / LAYERS
-    layers = _module_beside("shared_layers").SharedLayers(folder, lambda_svc._resolve_layer_zip)  # noqa: SLF001 - same
+    layers = _module_beside("shared_layers").SharedLayers(folder, _archive_of)
     start = lambda_runtime.Worker._spawn  # noqa: SLF001 - same
     lambda_runtime.Worker._spawn = lambda process: layers.start(start, process)  # noqa: SLF001 - same
 
 
-def _end_gently(lambda_runtime: Any, lambda_svc: Any) -> None:  # noqa: ANN401 - modules of the emulator
+def _archive_of(layer: object) -> bytes | None:
+    # Imported when it is there: its import restores what a former server has saved.
+    from ministack.services import lambda_svc  # type: ignore[import-not-found] # noqa: PLC0415 - see above
+
+    archive: bytes | None = lambda_svc._resolve_layer_zip(layer)  # noqa: SLF001 - it has no hook for this
+    return archive
+
+
+def _end_gently(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
     ends = _module_beside("shared_layers").GentleEnd(lambda_runtime.kill_workers, lambda_runtime.release_worker)
     lambda_runtime.kill_workers = ends.end
-    # Imported by name there.
-    lambda_svc.release_worker = lambda_runtime.release_worker = ends.release
+    lambda_runtime.release_worker = ends.release
 
 
 def _module_beside(name: str) -> ModuleType:
