@@ -49,7 +49,7 @@ def _share_layers(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of th
 
 def _archive_of(layer: object) -> bytes | None:
     # Imported when it is there: its import restores what a former server has saved.
-    from ministack.services import lambda_svc  # type: ignore[import-not-found] # noqa: PLC0415 - see above
+    from ministack.services import lambda_svc  # noqa: PLC0415 - see above
 
     archive: bytes | None = lambda_svc._resolve_layer_zip(layer)  # noqa: SLF001 - it has no hook for this
     return archive

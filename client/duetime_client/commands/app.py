@@ -8,6 +8,7 @@ import typer
 from duetime_client.commands import (
     bulk_operations,
     calendars,
+    context_commands,
     dead_letters,
     locks,
     logs,
@@ -29,6 +30,8 @@ app = CommandGroup(
     cls=PluggableGroup,
     help="Create and control the tasks of a duetime deployment.",
     no_args_is_help=True,
+    # Of all commands: a context inherits it.
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 tasks.app.add_typer(task_control.app)
@@ -41,6 +44,7 @@ app.add_typer(calendars.app, name="calendars")
 app.add_typer(switches.app, name="switches")
 app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
+app.add_typer(context_commands.app, name="context")
 app.command("why")(why.why)
 app.command("logs")(logs.show_logs)
 app.command("summary")(summary.summary)
@@ -51,8 +55,14 @@ app.command("watch")(watch.watch)
 def show_version(*, requested: bool) -> None:
     """Print the version and exit."""
     if requested:
-        typer.echo(f"duetime {version('duetime-client')}")
+        print_version()
         raise typer.Exit
+
+
+@app.command("version", epilog="Example: duetime version")
+def print_version() -> None:
+    """Show the version."""
+    typer.echo(f"duetime {version('duetime-client')}")
 
 
 @app.callback()
