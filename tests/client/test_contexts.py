@@ -202,7 +202,12 @@ def test_the_version_and_short_help(unset: Run) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
-    [(("task",), "tasks"), (("tasks", "creat"), "create"), (("tasks", "list", "--stat", "failed"), "--state")],
+    [
+        (("task",), "'tasks'"),
+        (("locale",), "'local'"),
+        (("tasks", "creat"), "create"),
+        (("tasks", "list", "--stat", "failed"), "--state"),
+    ],
 )
 def test_a_slip_of_the_keyboard_is_answered_by_what_was_meant(
     unset: Run, arguments: tuple[str, ...], meant: str
