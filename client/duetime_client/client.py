@@ -36,7 +36,7 @@ from duetime_client.switches import Switches
 from duetime_client.task_control import TASKS, TaskControl, path_of, reason_body
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.topology_runs import Topologies
-from duetime_client.transport import IDEMPOTENCY_KEY, Transport
+from duetime_client.transport import IDEMPOTENCY_KEY, Transport, guard
 from duetime_client.watching import Watch
 
 if TYPE_CHECKING:
@@ -227,23 +227,23 @@ class Client(
         The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock` and a `target` of the same kind are merged,
         and None removes; `payload` is replaced completely. The reason is recorded with the task.
         """
-        headers = {"If-Match": if_match} if if_match else {}
+        headers = guard(if_match)
         query = [("reason", reason)] if reason else []
         body = body_of(changes)
         return task_of(self._transport.request("PATCH", path_of(task_id), query=query, body=body, headers=headers))
 
-    def cancel_task(self, task_id: str, *, force: bool = False, reason: str = "") -> Task:
+    def cancel_task(self, task_id: str, *, force: bool = False, reason: str = "", if_match: str | None = None) -> Task:
         """Cancel a task that has not started; with `force`, also request a running one to stop."""
         body: dict[str, object] = {**({"force": True} if force else {}), **(reason_body(reason) or {})}
-        return task_of(self._transport.request("POST", f"{path_of(task_id)}/cancel", body=body))
+        headers = guard(if_match)
+        return task_of(self._transport.request("POST", f"{path_of(task_id)}/cancel", body=body, headers=headers))
 
     def delete_task(self, task_id: str, *, if_match: str | None = None) -> None:
         """Delete a task with its payload, its result and its attempts; one that has not started is cancelled first.
 
-        A task that runs, a topology, and a node of one cannot be deleted.
+        A topology is deleted with all of its nodes, and a node only so. A task that runs cannot be deleted.
         """
-        headers = {"If-Match": if_match} if if_match else {}
-        self._transport.request("DELETE", path_of(task_id), headers=headers)
+        self._transport.request("DELETE", path_of(task_id), headers=guard(if_match))
 
     def watch(self, topic: str = MINE, /, **filters: Unpack[TaskFilter]) -> Iterator[Change]:
         """Changes as they happen, over a WebSocket: of `task:ID`, `topology:ID`, `schedule:NAME`, or of all tasks.

@@ -131,3 +131,8 @@ def checked(url: str) -> str:
     if parsed.scheme not in {"http", "https"} or not parsed.host or parsed.query or parsed.fragment:
         raise AddressInvalid(url)
     return url.rstrip("/")
+
+
+def guard(if_match: str | None) -> dict[str, str]:
+    """The header by which a request is refused unless its subject still has this ETag; none for any."""
+    return {"If-Match": if_match} if if_match else {}

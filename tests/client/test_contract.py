@@ -34,6 +34,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "cancel_backfill": (("a", "b"), {}),
     "cancel_task": (_ANYTHING, {"force": True, "reason": "why"}),
     "delete_task": (_ANYTHING, {"if_match": '"1"'}),
+    "delete_topology": (_ANYTHING, {"if_match": '"1"'}),
     "cancel_tasks_by_filter": (_FILTER, {"force": True, **_BULK}),
     "update_task": (_ANYTHING, {"if_match": '"1"', "reason": "why", "name": "n"}),
     "update_tasks_by_filter": ((*_FILTER, {"name": "n"}), _BULK),

@@ -257,6 +257,7 @@ def _topologies(account: Recorder) -> None:
         account.ask("POST", f"{topologies}/{running}/{verb}")
     account.target = lambda _phase, _context: "done"
     account.run(5 * MINUTE)
+    account.ask("DELETE", f"{topologies}/{waiting}")
 
 
 def _service(account: Recorder) -> None:
