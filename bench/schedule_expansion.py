@@ -23,7 +23,8 @@ from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer
@@ -35,10 +36,10 @@ from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.schedule_writer import ScheduleWriter
 from duetime.services.shards import Shards
 from duetime.services.tasks.creation_rules import CreationRules
-from tests.adapters.tables import new_table
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.s3 import FakeS3
-from tests.fakes.sqs import FakeSQS
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.s3 import FakeS3
+from duetime_testing.fakes.sqs import FakeSQS
+from duetime_testing.fakes.task_table import new_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

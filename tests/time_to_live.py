@@ -111,8 +111,8 @@ DECIDERS: dict[str, Rule] = {
     "domain/locks.py:Lock.expires_at": LOCK,
     "domain/locks.py:Lock.renewal_expires_at": LOCK,
     "domain/topologies/run_state.py:status_of": NODE,
-    "domain/watching/subscriptions.py:Connection.opened": WATCH_CONNECTION,
-    "domain/watching/subscriptions.py:Ticket.issued": WATCH_TICKET,
+    "domain/live_updates/subscriptions.py:Connection.opened": WATCH_CONNECTION,
+    "domain/live_updates/subscriptions.py:Ticket.issued": WATCH_TICKET,
     "services/worker/circuit_breaker.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,
     "services/bulk/filter_actions.py:BulkRequests._remembered": KEY,
@@ -144,6 +144,8 @@ DECIDERS: dict[str, Rule] = {
     "services/topologies/node_actions.py:NodeActions.count": TOPOLOGY,
     "services/topologies/node_actions.py:NodeActions.undo": RECORD,
     "services/topologies/retention.py:Retention._set_one": NODE,
+    "services/tasks/erase.py:TaskEraser._finish": RECORD,
+    "services/topologies/deletion.py:NodeEraser._erase_one": NODE,
 }
 """The functions of the use cases and decisions that name the instant at which an item of the table expires."""
 

@@ -13,8 +13,8 @@ from aws_cdk import App
 from aws_cdk.assertions import Template
 
 from docs.sections.markdown import code, documented, table
-from duetime import settings
-from duetime.settings import Variable
+from duetime import environment_variables
+from duetime.environment_variables import Variable
 from infra import environments
 from infra.app import add_stack
 from infra.environments import ENVIRONMENTS, SIZES, Environment, FunctionName, environment_named
@@ -62,7 +62,7 @@ def size_table() -> str:
 
 def variable_table() -> str:
     """Each environment variable, and which functions the deployed stack gives it to."""
-    meanings = documented(settings, "Variable")
+    meanings = documented(environment_variables, "Variable")
     given = _given()
     rows = []
     for variable in Variable:
@@ -80,7 +80,10 @@ def _given() -> Mapping[str, frozenset[str]]:
         flags: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
         layers = Layers(*(Layer(folder, digit * 64) for digit in "abc"))
         environment = replace(
-            environment_named("dev"), intake_owner="events", heartbeat_url="https://monitor.example.org"
+            environment_named("dev"),
+            intake_owner="events",
+            heartbeat_url="https://monitor.example.org",
+            archive_days=30,
         )
         stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)
         functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()

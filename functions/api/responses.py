@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition.api import composed
+from duetime.composition import composed
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
 from duetime.contract.http.operation import MERGE_PATCH, REPLAYED
@@ -88,6 +88,11 @@ def replayed(headers: Mapping[str, str], *, is_replay: bool) -> dict[str, str]:
 def answer(text: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
     """A response of JSON text."""
     return Response(int(status), text, {**_NO_STORE, "Content-Type": "application/json", **(headers or {})})
+
+
+def no_content() -> Response:
+    """A success of which nothing is to be said."""
+    return Response(HTTPStatus.NO_CONTENT.value, headers=_NO_STORE)
 
 
 def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import operator
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import duetime_client
+from duetime_client.commands import deferred_commands
 from duetime_client.commands.deferred_commands import BUILTIN, DeferredCommand
 from local import plugins
 
 COMMANDS = [*BUILTIN.values(), plugins.dev, plugins.local]
+FOLDER = Path(deferred_commands.__file__).parent
 SLOW = ("httpx", "pydantic", "yaml", "botocore", "boto3", "local.stack")
 """What takes a tenth of a second or more to import."""
 
@@ -23,6 +26,12 @@ def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
     summary, loaded = command.summarized(), command.load()
     assert (summary.name, loaded.name) == (command.name, command.name)
     assert (loaded.help or "").split("\n")[0] == summary.help
+
+
+def test_every_group_of_commands_is_listed() -> None:
+    """A module that defines a group is a command, or adds its commands to those of another one."""
+    modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = CommandGroup(" in path.read_text()}
+    assert modules - {command.module.rpartition(".")[2] for command in COMMANDS} == {"app", "backfills", "task_control"}
 
 
 def test_the_list_of_commands_imports_no_command() -> None:

@@ -21,13 +21,13 @@ from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.runtime.clock import SystemClock
 from duetime.composition import Platform
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.commands.app import app
 from duetime_client.pull_attempt import Attempt
 from duetime_client.worker import Context, Unretriable, Worker
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.task_table import new_table
 from tests.client.api_server import ApiServer
 from tests.fakes.session import FakeSession
 from tests.waiting import PATIENCE_SECONDS, until

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.document import document
 from tests.hostile.corpus import BODIES, Corpus
 from tests.hostile.grounds import InProcess
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from duetime.contract.http.operation import Operation
-    from tests.fakes.tables import Table
+    from duetime_testing.fakes.tables import Table
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document("none")))
 JSON = "application/json"

@@ -9,13 +9,14 @@ from botocore.exceptions import ConnectTimeoutError
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import BULK_INLINE_NODES, BULK_RETENTION, MAX_DEADLINE_SECONDS
+from duetime.domain.limits import BULK_RETENTION, MAX_DEADLINE_SECONDS
+from duetime.domain.operating_parameters import BULK_INLINE_NODES
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 SOON = 2 * SECOND

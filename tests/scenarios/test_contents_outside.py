@@ -8,13 +8,13 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY
+from duetime.environment_variables import Variable
 from duetime.handlers import AttemptPaused
-from duetime.settings import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE, Scenario
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 BIG = ["%08x" % (number * 2654435761 % 2**32) for number in range(200)]
 """JSON that does not fit into a record."""

@@ -8,15 +8,15 @@ import pytest
 
 from duetime.domain.dispatch.shard_history import GROUP_SIZE
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import to_iso
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.tasks import Tasks
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-    from tests.simulation.machines import Machine
+    from duetime_testing.simulation.machines import Machine
 
 NEXT_TO_NOTHING = 50
 """Milliseconds that a claim takes at most."""

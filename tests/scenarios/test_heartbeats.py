@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import MINUTE, SECOND
 from tests.scenarios.tasks import Tasks
 from tests.simulation.account import EGRESS
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 MONITOR = "https://monitor.example.org/ping/1234"
 

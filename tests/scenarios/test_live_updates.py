@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import (
-    MAX_FRAME_BYTES,
-    MAX_SUBSCRIPTIONS,
-    WATCH_CONNECTION_LIFE,
-    WATCH_TICKET_LIFE,
-)
+from duetime.domain.limits import MAX_FRAME_BYTES, MAX_SUBSCRIPTIONS, WATCH_CONNECTION_LIFE, WATCH_TICKET_LIFE
 from duetime.domain.times import HOUR
 from tests.scenarios.live import Live, Watcher
 from tests.scenarios.scenario import PLAIN, SECOND
@@ -23,7 +18,7 @@ from tests.scenarios.scenario import PLAIN, SECOND
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LATER = 7_200
 

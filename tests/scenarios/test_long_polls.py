@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import PLAIN, SECOND, Scenario
 from tests.simulation.account import PULLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 MOST = 2

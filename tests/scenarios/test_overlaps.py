@@ -9,8 +9,8 @@ import pytest
 
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.times import DAY, to_iso
+from duetime.environment_variables import Variable
 from duetime.handlers import Unretriable
-from duetime.settings import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import NAME, PATH, Schedules, is_of_a_schedule
 from tests.simulation.account import PULLED
@@ -18,7 +18,7 @@ from tests.simulation.account import PULLED
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import CALLBACK_TRIES, CONTENT_OUTLIVES_RECORD, LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import (
+    CALLBACK_TRIES,
+    CONTENT_OUTLIVES_RECORD,
+    LEASE_RETURN_MARGIN,
+    MAX_CLOCK_DIFFERENCE,
+)
 from duetime.domain.tasks.content import ContentPlace
 from duetime.handlers import Accepted, Unretriable
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
@@ -19,7 +24,7 @@ from tests.simulation.users import LEASE
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 CLEANED = {"kind": "http", "url": URL, "phases": ["clean"]}
 PREPARED = {"kind": "http", "url": URL, "phases": ["prepare"]}

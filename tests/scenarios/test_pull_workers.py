@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
 from tests.simulation import works
@@ -15,7 +15,7 @@ from tests.simulation.account import PULLED
 from tests.simulation.endpoints import CALLBACK_URL, URL
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 LEASE = 30 * SECOND

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.times import to_iso
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
 from tests.scenarios.test_schedule_catch_up import puts_occurrence
@@ -15,7 +15,7 @@ from tests.simulation import works
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 def test_a_schedule_runs_at_each_of_its_times() -> None:

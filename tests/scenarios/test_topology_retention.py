@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.times import DAY
+from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
-from duetime.settings import Variable
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LARGE = "x".join(str(number * 2654435761 % 2**32) for number in range(5_000))
 """A result that lies outside the record."""

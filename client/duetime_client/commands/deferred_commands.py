@@ -62,6 +62,7 @@ _SUMMARIES = {
     "switches": "Stop a type, an owner or all tasks, or limit its concurrency, without a deployment.",
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",
+    "archive": "Query the tasks that TTL has removed from the table.",
     "context": "Name deployments, and choose the one that commands use.",
     "why": "Explain why a task waits or where its time went; with --schedule and --at, why a schedule did"
     " not run then.",

@@ -12,19 +12,19 @@ from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import SUMMARY_TYPES_AT_ONCE
+from duetime.domain.operating_parameters import SUMMARY_TYPES_AT_ONCE
 from duetime.domain.summary.counts import Group
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.summary.counter import SummaryCounter
 from duetime.services.summary.reader import SummaryReader
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.virtual_time import SeededRandom, VirtualTime
 from tests.clocks import NOW, StandingClock
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.telemetry import FakeTelemetry
-from tests.simulation.virtual_time import SeededRandom, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,19 +11,19 @@ import pytest
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.domain.dispatch.enqueue_plan import Entry, Precision
-from duetime.domain.limits import MINUTE_PAGE
+from duetime.domain.operating_parameters import MINUTE_PAGE
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.runtime import Runtime
 from duetime.ports.tasks import MinutePage
 from duetime.services.shards import Shards
 from duetime.services.trigger.dispatcher import Dispatcher
 from duetime.services.trigger.due_messages import DueMessages
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.clocks import NOW
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.telemetry import FakeTelemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -11,8 +11,8 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain import errors
@@ -90,7 +90,7 @@ class CircuitResponse(TypedDict):
     open_until: Annotated[Instant, Field(description="When the host is called again, once.")]
 
 
-class SwitchPage(TypedDict):
+class SwitchList(TypedDict):
     """The switches and circuits that hold tasks back."""
 
     switches: Sequence[SwitchResponse]
@@ -152,9 +152,9 @@ def switch_response(switch: Switch) -> SwitchResponse:
     )
 
 
-def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchPage:
+def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchList:
     """What is held back."""
-    return SwitchPage(
+    return SwitchList(
         switches=[switch_response(switch) for switch in switches],
         circuits=[_circuit(circuit, state) for circuit, state in circuits],
     )
@@ -177,7 +177,7 @@ LIST = Operation(
     "listSwitches",
     "GET /v1/switches",
     "List switches and circuits",
-    Returns(SwitchPage, "The switches and circuits."),
+    Returns(SwitchList, "The switches and circuits."),
     description="Operators see all of them; other callers see the switches that concern them.",
 )
 READ = Operation(
@@ -187,6 +187,7 @@ READ = Operation(
     Returns(SwitchResponse, "The switch."),
     description="A switch that does not concern the caller is not found, except by operators.",
     errors=(errors.SwitchNotFound,),
+    has_open_path=True,
 )
 PUT = Operation(
     "putSwitch",
@@ -198,6 +199,7 @@ PUT = Operation(
     f"limits anything is deleted. {_WHO}",
     body=SwitchPut,
     errors=(errors.OperatorRequired, errors.SwitchesFull),
+    has_open_path=True,
 )
 DELETE = Operation(
     "deleteSwitch",
@@ -206,4 +208,5 @@ DELETE = Operation(
     Returns(SwitchResponse, "The switch as it was."),
     description=_WHO,
     errors=(errors.OperatorRequired, errors.SwitchNotFound),
+    has_open_path=True,
 )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from duetime.domain.times import DAY, to_iso
+
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.switches import SwitchKey
     from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
 
 
 class RequestError(Exception):
@@ -63,6 +66,16 @@ class TaskNotFound(RequestError):
     def __init__(self, task_id: TaskId) -> None:
         super().__init__(f"there is no task {task_id}")
         self.task_id = task_id
+
+
+class TaskArchived(TaskNotFound):
+    """There is no such task any more, or there never was: if it ended before its retention, the archive has it."""
+
+    def __init__(self, task_id: TaskId, retention: Millis) -> None:
+        super().__init__(task_id)
+        query = f"duetime archive query --where \"id = '{task_id}'\" --from {to_iso(task_id.home)[:10]}"
+        days = retention // DAY
+        self.args = (f"there is no task {task_id}; tasks that ended more than {days} days ago are archived: {query}",)
 
 
 class SubscriptionsFull(RequestError):
@@ -194,106 +207,6 @@ class TargetUnreachable(RequestError):
 
 class TargetSilent(RequestError):
     """The task's endpoint did not answer in time."""
-
-
-class ScheduleNotFound(RequestError):
-    """There is no such schedule, or it belongs to another owner."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no schedule {name!r}")
-        self.name = name
-
-
-class ScheduleExists(RequestError):
-    """There is a schedule of this name already."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is a schedule {name!r} already")
-        self.name = name
-
-
-class ScheduleStateConflict(RequestError):
-    """The schedule's state does not allow what was requested."""
-
-    def __init__(self, name: str, state: str, wanted: str) -> None:
-        super().__init__(f"the schedule {name!r} is {state} and cannot be {wanted}")
-        self.name = name
-        self.state = state
-
-
-class ScheduleVersionMismatch(RequestError):
-    """The schedule has changed since the version that the request was made for."""
-
-    def __init__(self, name: str, version: int) -> None:
-        super().__init__(f"the schedule {name!r} is at version {version}")
-        self.name = name
-        self.version = version
-
-
-class BackfillNotFound(RequestError):
-    """The schedule has no such backfill, or has forgotten it."""
-
-    def __init__(self, name: str, backfill_id: str) -> None:
-        super().__init__(f"the schedule {name!r} has no backfill {backfill_id!r}")
-        self.name = name
-        self.backfill_id = backfill_id
-
-
-class CalendarNotFound(RequestError):
-    """There is no such calendar, or it belongs to another owner."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no calendar {name!r}")
-        self.name = name
-
-
-class CalendarExists(RequestError):
-    """There is a calendar of this name already, and the request is to replace none."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is a calendar {name!r} already")
-        self.name = name
-
-
-class CalendarVersionMismatch(RequestError):
-    """The calendar has changed since the version that the request was made for."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"the calendar {name!r} is not at this version")
-        self.name = name
-
-
-class CalendarUsed(RequestError):
-    """A calendar cannot be removed while a schedule names it."""
-
-    def __init__(self, name: str, schedule: str) -> None:
-        super().__init__(f"the schedule {schedule!r} names the calendar {name!r}")
-        self.name = name
-        self.schedule = schedule
-
-
-class BulkNotFound(RequestError):
-    """There is no such bulk operation, or it belongs to another owner, or it ended long ago."""
-
-    def __init__(self, operation_id: TaskId) -> None:
-        super().__init__(f"there is no bulk operation {operation_id}")
-        self.operation_id = operation_id
-
-
-class BulkEnded(RequestError):
-    """The bulk operation has ended by itself."""
-
-    def __init__(self, operation_id: TaskId) -> None:
-        super().__init__(f"the bulk operation {operation_id} has succeeded and cannot be cancelled")
-        self.operation_id = operation_id
-
-
-class BulkOfTopology(RequestError):
-    """The bulk operation does what was requested of a topology."""
-
-    def __init__(self, operation_id: TaskId) -> None:
-        super().__init__(f"the operation {operation_id} is of a topology: pause, resume or cancel that instead")
-        self.operation_id = operation_id
 
 
 class KeyReused(RequestError):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import BULK_LEASE, BULK_RETENTION, MAX_CLOCK_DIFFERENCE
+from duetime.domain.limits import BULK_RETENTION
+from duetime.domain.operating_parameters import BULK_LEASE, MAX_CLOCK_DIFFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,7 @@ class BulkKind(StrEnum):
 
     Attributes:
         END: what is left of a topology that has failed or ended is cancelled, stopped or rolled back.
+        DELETE: the nodes of a topology that was deleted are erased.
     """
 
     CANCEL = "cancel"
@@ -34,6 +36,7 @@ class BulkKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     END = "end"
+    DELETE = "delete"
 
 
 class BulkState(StrEnum):
