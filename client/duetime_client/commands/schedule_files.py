@@ -187,7 +187,7 @@ def _applied(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bool,
 
         done = apply_steps(client, wanted, on_done, only_check=dry_run)
     if not quiet:
-        show_outcome(done, checked=dry_run)
+        show_outcome(done, checked=dry_run, invalid=len(invalid))
     return [*unchanged, *done, *invalid]
 
 
