@@ -14,7 +14,7 @@ from tests.scenarios.test_deleted_tasks import LARGE
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 SECRET: dict[str, dict[str, Any]] = {
     "secret-a": {"type": PLAIN, "payload": "secret words", "tags": {"secret": "tag"}},
