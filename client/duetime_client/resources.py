@@ -82,6 +82,7 @@ class TopologyResource:
         self.delete = client.delete_topology
         self.pause = client.pause_topology
         self.resume = client.resume_topology
+        self.delete = client.delete_topology
 
 
 class CalendarResource:
