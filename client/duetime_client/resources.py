@@ -82,7 +82,6 @@ class TopologyResource:
         self.delete = client.delete_topology
         self.pause = client.pause_topology
         self.resume = client.resume_topology
-        self.delete = client.delete_topology
 
 
 class CalendarResource:
