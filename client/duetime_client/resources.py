@@ -79,9 +79,9 @@ class TopologyResource:
         self.follow = client.follow_topology
         self.retry = client.retry_topology
         self.cancel = client.cancel_topology
+        self.delete = client.delete_topology
         self.pause = client.pause_topology
         self.resume = client.resume_topology
-        self.delete = client.delete_topology
 
 
 class CalendarResource:

@@ -8,11 +8,12 @@ from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
 from duetime.handlers import REGISTRY, registered_as
 from duetime_client import Client
+from duetime_client.live_connection import WebSocketMissing
 from duetime_testing.account import VirtualAccount
 from duetime_testing.assertions import Assertions
 from duetime_testing.errors import NotIdle
@@ -84,6 +85,7 @@ class Duetime(Assertions):
             sleep=self.sleep,
             random_source=random.Random(1).random,  # noqa: S311 - repeatable on purpose
             now=lambda: self.now,
+            connect=_refuse_connection,
             http_transport=InProcessTransport(self._begin, self._after_change),
         )
 
@@ -241,6 +243,11 @@ class Duetime(Assertions):
 
     def _count_runs(self, task_type: str, payload: Any) -> int:  # noqa: ANN401 - same
         return sum(each.payload == payload for each in self._account.executions.runs(task_type))
+
+
+def _refuse_connection(_url: str) -> NoReturn:
+    """There is nothing to connect to: the client polls, in virtual time."""
+    raise WebSocketMissing
 
 
 def instant(moment: datetime | str) -> datetime:

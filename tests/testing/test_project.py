@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,6 +70,12 @@ def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
     done = _pytest(project, "-q", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
+
+
+@pytest.mark.parametrize("package", ["duetime", "duetime_client", "duetime_testing"])
+def test_the_packages_have_types(package: str) -> None:
+    """A type checker in the project reads the annotations of all three."""
+    assert files(package).joinpath("py.typed").is_file()
 
 
 def test_without_its_handler_the_example_fails_and_says_why(project: Path) -> None:

@@ -1,0 +1,112 @@
+"""The client in a test of the kit: the product's own, in virtual time and without a network."""
+
+from __future__ import annotations
+
+import socket
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client import Conflict, InvalidRequest, TaskNotFound
+from duetime_testing import Duetime
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever opens a connection fails."""
+
+    def refuse(*_arguments: object) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def test_waiting_lets_virtual_time_pass(duetime: Duetime) -> None:
+    """Polling sleeps in virtual time, and ends when the task does."""
+
+    def work(_context: Context, _payload: object) -> str:
+        duetime.sleep(40)
+        return "done"
+
+    duetime.register("report", work)
+    began = duetime.now
+    task = duetime.client.tasks.create("report", delay_seconds=600)
+    assert duetime.client.tasks.wait(task.id).result == "done"
+    assert timedelta(seconds=640) <= duetime.now - began < timedelta(seconds=700)
+
+
+def test_a_request_that_waits_is_answered_when_the_task_has_ended(duetime: Duetime) -> None:
+    """`wait_seconds` returns the outcome, or the task as it is by then."""
+    duetime.register("report", lambda _context, payload: duetime.sleep(payload))
+    began = duetime.now
+    assert duetime.client.tasks.create("report", payload=3, wait_seconds=20).state == "succeeded"
+    assert duetime.now - began < timedelta(seconds=6)
+    assert duetime.client.tasks.create("report", payload=50, wait_seconds=5).state == "running"
+
+
+def test_changes_are_watched_without_a_connection(duetime: Duetime) -> None:
+    """The client polls, in virtual time, until the task has ended."""
+    duetime.register("report", lambda _context, _payload: duetime.sleep(5))
+    task = duetime.client.tasks.create("report", delay_seconds=30)
+    states = [change.item["state"] for change in duetime.client.watch(f"task:{task.id}") if change.item]
+    assert (states[0], states[-1]) == ("scheduled", "succeeded")
+
+
+def test_the_contract_is_the_deployed_one(duetime: Duetime) -> None:
+    """Requests are refused as the API refuses them, and idempotency keys are kept."""
+    with pytest.raises(InvalidRequest, match="due_at"):
+        duetime.client.tasks.create("report", due_at="tomorrow")
+    with pytest.raises(TaskNotFound):
+        duetime.client.tasks.get("01KE6P53G80000HJ4NJW9RY2YV")
+    first, again = (duetime.client.tasks.create("report", idempotency_key="k") for _ in range(2))
+    assert first.id == again.id
+    duetime.run_until_idle()
+    with pytest.raises(Conflict):
+        duetime.client.tasks.cancel(first.id)
+
+
+def test_every_task_is_listed_at_once(duetime: Duetime) -> None:
+    """No reader lags behind: what was created is on the next list, over pages."""
+    made = [duetime.client.tasks.create("report", delay_seconds=60).id for _ in range(12)]
+    assert {task.id for task in duetime.client.tasks.list(page_size=5)} == set(made)
+
+
+def test_tests_do_not_see_each_other() -> None:
+    """Two accounts in one thread have their own tasks and their own time."""
+    one, other = Duetime(), Duetime()
+    one.client.tasks.create("report", delay_seconds=60)
+    other.advance(hours=1)
+    assert not list(other.client.tasks.list())
+    assert other.now - one.now == timedelta(hours=1)
+    for each in (one, other):
+        each.close()
+
+
+def test_what_ends_the_test_in_a_handler_ends_the_test(duetime: Duetime) -> None:
+    """`pytest.fail` is not a failure of the task: it comes through to the test."""
+
+    def refuse(_context: Context, _payload: object) -> None:
+        pytest.fail("not in this test")
+
+    duetime.register("report", refuse)
+    duetime.client.tasks.create("report")
+    with pytest.raises(pytest.fail.Exception, match="not in this test"):
+        duetime.run_until_idle()
+
+
+def test_an_assertion_in_a_handler_is_in_the_report(duetime: Duetime) -> None:
+    """It fails the attempt, as in a deployment, and the report of the next failed assertion has it."""
+
+    def check(_context: Context, payload: object) -> None:
+        assert payload == {"a": 2}, f"got {payload}"
+
+    duetime.register("report", check)
+    duetime.client.tasks.create("report", payload={"a": 1}, retry={"max_attempts": 2})
+    duetime.run_until_idle()
+    with pytest.raises(AssertionError, match=r"report, attempt 2, failed: AssertionError: got \{'a': 1\}"):
+        duetime.assert_ran("report", times=1)
