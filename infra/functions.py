@@ -175,6 +175,7 @@ class Functions(Construct):
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
         self._stores.content.grant_access(function)
+        self._stores.content.grant_deletion(function)
         # Whatever happens to a start, the operation's timer is met within two minutes.
         function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         return function

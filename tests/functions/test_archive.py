@@ -16,8 +16,8 @@ from duetime.composition.archive import ArchiveServices
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import Variable
-from tests.fakes.stream import FakeStream
-from tests.fakes.telemetry import FakeTelemetry
+from duetime_testing.fakes.stream import FakeStream
+from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.functions.stack import Stack
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.archive import TASKS_PREFIX, UNREADABLE_PREFIX
 from duetime.environment_variables import Variable
+from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
-from tests.simulation.table_stream import SimulatedTableStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.fakes.attribute_values import Item
+    from duetime_testing.fakes.attribute_values import Item
 
 DAY = 24 * HOUR
 BUCKET = "archive"

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import read_graph
+from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
@@ -44,9 +45,6 @@ class TaskServices(Part):
     @cached_property
     def updater(self) -> TaskUpdater:
         """Changes and cancels tasks."""
-        # Not for those that only make tasks: the arithmetic of schedules takes long to import.
-        from duetime.composition.schedules import ScheduleServices  # noqa: PLC0415 - see the line above
-
         core = self.part(CoreServices)
         return TaskUpdater(
             stores=core.stores,
@@ -55,7 +53,7 @@ class TaskServices(Part):
             retention=self.settings.retention_ms,
             lock_manager=self.part(LockServices).manager,
             rules=self.creation_rules,
-            occurrence_listener=self.part(ScheduleServices).overlap_control,
+            occurrence_listener=overlap_control(self),
         )
 
     @cached_property

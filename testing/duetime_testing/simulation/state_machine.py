@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import SECOND
-from tests.fakes.stepfunctions import Status
+from duetime_testing.fakes.stepfunctions import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.domain.times import Millis
-    from tests.fakes.stepfunctions import Execution, FakeStepFunctions
-    from tests.simulation.virtual_time import Strand, VirtualTime
+    from duetime_testing.fakes.stepfunctions import Execution, FakeStepFunctions
+    from duetime_testing.simulation.virtual_time import Strand, VirtualTime
 
 DEFINITION = Path(__file__).with_name("topology_machine.json")
 """A copy of `infra.topology_state_machine.definition`, so that a simulation needs no CDK; a test compares both."""
@@ -241,9 +241,3 @@ def _put(given: Any, path: str | None, result: Any) -> Any:  # noqa: ANN401 - sa
 def frozen(definition: Mapping[str, Any]) -> str:
     """A definition as it is kept."""
     return json.dumps(definition, indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    from infra.topology_state_machine import definition as deployed
-
-    DEFINITION.write_text(frozen(deployed("function")), encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tests.fakes.attribute_values import Item, Value
+    from duetime_testing.fakes.attribute_values import Item, Value
 
     Millis = int
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
 
-from tests.fakes.attribute_values import Item, Value, contains, equal, kind_of, number_of, number_text, order
+from duetime_testing.fakes.attribute_values import Item, Value, contains, equal, kind_of, number_of, number_text, order
 
 Names: TypeAlias = Mapping[str, str]
 Values: TypeAlias = Mapping[str, Value]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
-from tests.fakes.attribute_values import MOST_BYTES, ValueInvalid, checked, order, size_of
-from tests.fakes.errors import Exceptions
-from tests.fakes.expressions import ExpressionInvalid, condition, name_of, projection, update
-from tests.fakes.tables import Index, Table
-from tests.fakes.updating import updated
+from duetime_testing.fakes.attribute_values import MOST_BYTES, ValueInvalid, checked, order, size_of
+from duetime_testing.fakes.errors import Exceptions
+from duetime_testing.fakes.expressions import ExpressionInvalid, condition, name_of, projection, update
+from duetime_testing.fakes.tables import Index, Table
+from duetime_testing.fakes.updating import updated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tests.fakes.attribute_values import Item, Value
-    from tests.fakes.expressions import Comparison, Condition
+    from duetime_testing.fakes.attribute_values import Item, Value
+    from duetime_testing.fakes.expressions import Comparison, Condition
 
 _MOST_KEYS = 100
 """In one BatchGetItem (Source: DynamoDB API Reference)."""

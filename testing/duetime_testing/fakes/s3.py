@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-from tests.fakes.errors import Exceptions
+from duetime_testing.fakes.errors import Exceptions
 
 
 class FakeS3:

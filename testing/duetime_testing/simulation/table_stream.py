@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY, SECOND, Millis
-from tests.fakes.stream import FakeStream
+from duetime_testing.fakes.stream import FakeStream
 
 if TYPE_CHECKING:
-    from tests.simulation.account import Account
-    from tests.simulation.virtual_time import Strand
+    from duetime_testing.simulation.account import Account
+    from duetime_testing.simulation.virtual_time import Strand
 
 BATCH = 25
 _LANES = 2

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.fakes.attribute_values import checked, joined, kind_of, number_of, number_text
-from tests.fakes.expressions import ExpressionInvalid, fetch, name_of
+from duetime_testing.fakes.attribute_values import checked, joined, kind_of, number_of, number_text
+from duetime_testing.fakes.expressions import ExpressionInvalid, fetch, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from tests.fakes.attribute_values import Item, Value
-    from tests.fakes.expressions import Names, Update, Values
+    from duetime_testing.fakes.attribute_values import Item, Value
+    from duetime_testing.fakes.expressions import Names, Update, Values
 
 
 def updated(update: Update, item: Item, names: Names, values: Values, keys: Collection[str]) -> Item:

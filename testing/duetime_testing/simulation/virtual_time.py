@@ -7,6 +7,7 @@ import random
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
+from threading import local
 from typing import TYPE_CHECKING, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -47,6 +48,20 @@ class Strand:
 def family_of(strand: Strand) -> list[Strand]:
     """A strand and all that it has started, and what that has started, the youngest first."""
     return [each for child in strand.children for each in family_of(child)] + [strand]
+
+
+class _Running(local):
+    """What runs in each thread; a world belongs to the thread that made it."""
+
+    time: VirtualTime | None = None
+
+
+_RUNNING = _Running()
+
+
+def running_time() -> VirtualTime | None:
+    """The virtual time that the caller runs in, if it does."""
+    return _RUNNING.time
 
 
 def _always() -> bool:
@@ -171,6 +186,13 @@ class VirtualTime:
 
     def run_while(self, goes_on: Callable[[], object], end: Millis) -> bool:
         """Let one thing happen after the other until something is no longer so; says whether that was before `end`."""
+        before, _RUNNING.time = _RUNNING.time, self
+        try:
+            return self._run_events(goes_on, end)
+        finally:
+            _RUNNING.time = before
+
+    def _run_events(self, goes_on: Callable[[], object], end: Millis) -> bool:
         while goes_on():
             if not self._events or self._events[0][0] > end:
                 return False

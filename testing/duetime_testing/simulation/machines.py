@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenlet import GreenletExit
 
+from duetime import composition
 from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Platform
 from duetime.composition.http import HttpServices
 from duetime.composition.targets import TargetServices
-from tests.fakes.telemetry import FakeTelemetry
-from tests.simulation.endpoints import InlineAwsRunner, SimulatedCaller
-from tests.simulation.faults import FaultyClient
-from tests.simulation.generations import Generation
-from tests.simulation.virtual_time import SeededRandom
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.faults import FaultyClient
+from duetime_testing.simulation.generations import Generation
+from duetime_testing.simulation.target_calls import InlineAwsRunner, SimulatedCaller
+from duetime_testing.simulation.virtual_time import SeededRandom, running_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from duetime.adapters.targets import Targets
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Job
-    from tests.simulation.account import Account
-    from tests.simulation.virtual_time import Strand, VirtualTime
+    from duetime_testing.simulation.account import Account
+    from duetime_testing.simulation.virtual_time import Strand, VirtualTime
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -105,8 +106,10 @@ class SimulatedTargets(TargetServices):
     @cached_property
     def targets(self) -> Targets:
         """What tasks call; AWS is called without real threads."""
+        machine = self.platform.process
+        assert isinstance(machine, Machine)
         aws = InlineAwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
-        return replace(super().targets, aws=aws)
+        return machine.account.targets(machine, replace(super().targets, aws=aws))
 
 
 @dataclass
@@ -221,6 +224,19 @@ class Machine:
         """Nothing that was started on a dead machine goes on, be it to clean up."""
         if self.dead:
             raise GreenletExit
+
+
+def composition_of_machine() -> Composition | None:
+    """The composition of the machine that the caller runs on; `None` outside of virtual time."""
+    time = running_time()
+    if time is None:
+        return None
+    machine = time.process().home
+    assert isinstance(machine, Machine), "only what runs on a machine is composed"
+    return machine.composition
+
+
+composition.use_by_process(composition_of_machine)
 
 
 class NamedRandomSource(SeededRandom):

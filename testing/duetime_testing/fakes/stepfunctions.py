@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from tests.fakes.errors import Exceptions
+from duetime_testing.fakes.errors import Exceptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,14 +12,13 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import SECOND
-from tests import grants
-from tests.fakes.dynamodb import FakePaginator
-from tests.fakes.errors import Exceptions
+from duetime_testing.fakes.dynamodb import FakePaginator
+from duetime_testing.fakes.errors import Exceptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tests.simulation.machines import Machine
+    from duetime_testing.simulation.machines import Machine
 
 _THROTTLES = {
     "dynamodb": "ProvisionedThroughputExceededException",
@@ -114,7 +113,7 @@ class FaultyClient:
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
         machine, account = self._machine, self._machine.account
         machine.live()
-        grants.check(machine.function, account.environ, self._service, operation, request)
+        account.check_grant(machine.function, self._service, operation, request)
         call = Call(machine, self._service, operation, request)
         if account.before_call is not None:
             account.before_call(call)

@@ -12,8 +12,8 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tests.fakes.attribute_values import Item
-    from tests.fakes.tables import Table
+    from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.fakes.tables import Table
 
 Record = dict[str, Any]
 
