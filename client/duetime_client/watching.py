@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 REREAD_AFTER = timedelta(seconds=30)
 """How long a lost message can go unnoticed: what is watched is read again this often."""
+STALE_REREAD_AFTER = timedelta(seconds=1)
+"""How soon after a reading what is told to be stale is read again: a flood of changes tells it many times a second."""
 PING_AFTER = timedelta(minutes=5)
 """API Gateway closes a connection on which nothing is sent for ten minutes."""
 RENEW_AFTER = timedelta(hours=1, minutes=55)
@@ -117,10 +119,16 @@ class Watch:
             opened = read_at = pinged_at = self.now()
             # What was written between the last reading and the subscription.
             yield from self._reread()
+            is_stale = False
             while self.now() < opened + RENEW_AFTER:
-                frame = connection.receive(RECEIVE_SECONDS) or {}
+                # What is stale does not wait for the next message.
+                seconds = STALE_REREAD_AFTER.total_seconds() if is_stale else RECEIVE_SECONDS
+                frame = connection.receive(seconds) or {}
                 yield from self._new(_changes_in(frame))
-                if frame.get("kind") == "stale" or self.now() >= read_at + REREAD_AFTER:
+                is_stale = is_stale or frame.get("kind") == "stale"
+                if self.now() >= read_at + (STALE_REREAD_AFTER if is_stale else REREAD_AFTER):
+                    # What comes during the reading may be newer than it.
+                    is_stale = False
                     yield from self._reread()
                     read_at = self.now()
                 if self.now() >= pinged_at + PING_AFTER:

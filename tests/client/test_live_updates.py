@@ -109,7 +109,7 @@ class Connection:
         self.remote.sent.append(message)
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """The next message; `{"wait": seconds}` stands for silence."""
+        """The next message; `{"wait": seconds}` is silence, `after` the time before a message."""
         if not self.frames:
             raise Unreachable("ws", "lost", sent=True)
         if (seconds := self.frames[0].get("wait")) is not None:
@@ -118,7 +118,9 @@ class Connection:
             if seconds <= timeout:
                 self.frames.popleft()
             return None
-        return self.frames.popleft()
+        frame = self.frames.popleft()
+        self.remote.now += timedelta(seconds=frame.get("after", 0))
+        return frame
 
     def close(self) -> None:
         """Note that it was closed."""
@@ -281,3 +283,26 @@ def test_the_command_follows_a_task_to_its_end(duetime: Callable[..., Result], d
 def test_the_command_watches_one_thing(duetime: Callable[..., Result], arguments: tuple[str, ...]) -> None:
     """An id, a schedule, or all tasks, which alone can be filtered."""
     assert duetime("watch", *arguments).exit_code == 2
+
+
+def test_many_stale_messages_are_one_reading_a_second() -> None:
+    """A flood of them, as many changes cause, is followed by few readings, and the last of them by one."""
+    remote = Remote(deque([[{"kind": "stale", "refs": ["1"], "after": 0.004} for _ in range(500)]]))
+    remote.connections[0].append({"wait": 60.0})
+    remote.records["end"] = (1, item("end", 1))
+    readings: list[datetime] = []
+    watch = remote.watch("schedule:all")
+
+    def read() -> list[Change]:
+        readings.append(remote.now)
+        if remote.now >= START + timedelta(seconds=2):
+            remote.records["end"] = (2, item("end", 2))
+        return remote.read()
+
+    watch.read = read
+    for change in watch.changes():
+        if change.version == 2:
+            break
+    assert remote.now - START <= timedelta(seconds=4), "the last message is followed, too"
+    # Two of them are those of a new connection.
+    assert len(readings) <= 2 + 3

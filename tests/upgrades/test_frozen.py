@@ -10,10 +10,13 @@ import pytest
 
 from duetime import composition
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.removed_records import removed_batch
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
+from duetime.contract.archive.lines import JsonLines
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import from_datetime, minute_of
+from duetime_testing.fakes.stream import record_of
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.functions.stack import OWNER
 from tests.minutes import items_of
@@ -181,3 +184,21 @@ def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
     assert life.stack.call("topology", {"state": "finish", "task_id": topology, "fence": 1})["over"]
     assert life.api.send("GET", path).body["counts"] == {"succeeded": 3}
     assert life.finish(topology) == "succeeded"
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_what_was_frozen_can_be_archived(life: Life, path: Path) -> None:
+    """When TTL removes a record of then, its line says what the API answers of it today."""
+    scene = thawed(life, path, UNKNOWN)
+    telemetry = FakeTelemetry()
+    by = {"type": "Service", "principalId": schema.TTL_PRINCIPAL}
+    records = [
+        {**record_of(1, scene["clock"], item, None), "userIdentity": by} for item in scene["items"] if "z" in item
+    ]
+    batch = removed_batch({"Records": records}, telemetry)
+    assert (len(batch.tasks), batch.unreadable, telemetry.notes) == (len(records), (), [])
+    for each in batch.tasks:
+        line = json.loads(JsonLines().line(each.task, ()))
+        now = life.api.send("GET", f"/v1/tasks/{each.task.id}").body
+        outside = {"payload", "result", "content_expired"}
+        assert {name: line[name] for name in now.keys() - outside} == {name: now[name] for name in now.keys() - outside}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from duetime.contract.live_updates.encoding import JsonEncoder
 from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.errors import Unavailable
+from duetime.domain.ids import TaskId
 from duetime.domain.live_updates.subscriptions import Connection, Subscription, Topic, TopicKind
 from duetime.ports.runtime import Runtime
 from duetime.ports.subscriptions import Delivery
@@ -26,6 +28,7 @@ class Store:
 
     watching: Connection
     away: bool = False
+    reads: int = 0
     closed: list[Connection] = field(default_factory=list)
 
     def subscriptions(self, owner: str) -> list[Subscription]:
@@ -33,6 +36,7 @@ class Store:
         if self.away:
             raise Unavailable("throttled")
         assert owner == RUNNING.owner
+        self.reads += 1
         return [Subscription(self.watching, "1", Topic(TopicKind.MINE))]
 
     def close(self, connection: Connection) -> None:
@@ -83,3 +87,19 @@ def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, co
     assert +telemetry.counts == {counted: 1}
     assert len(sender.sent) == sent
     assert store.closed == ([store.watching] if delivery is Delivery.GONE else [])
+
+
+def test_120_000_changes_a_second_are_240_short_messages_to_one_watcher() -> None:
+    """Each batch of changes is one message that says to read again, however many tasks it has, and one read."""
+    clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)
+    store: Any = Store(Connection.opened("one", RUNNING.owner, clock.now()))
+    runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
+    pusher = ChangePusher(store, sender, JsonEncoder(), runtime)
+    for batch in range(240):
+        ids = (TaskId.of(clock.now(), batch, number) for number in range(500))
+        changes = [Change(f"{id_}", 0, None, replace(RUNNING, id=id_)) for id_ in ids]
+        pusher.consume(ChangeBatch(tuple(changes)))
+    assert telemetry.counts == {"watch_messages_sent": 240}
+    assert store.reads == 240
+    assert {json.loads(text)["kind"] for text in sender.sent} == {"stale"}
+    assert max(len(text) for text in sender.sent) < 100
