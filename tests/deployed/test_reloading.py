@@ -1,0 +1,49 @@
+"""Handlers that are reloaded while the stack runs, and the secret that signs its calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from layers.build import Layer
+from local.deployment import HANDLERS
+from local.handlers import HandlerVersions, built, package
+from local.signing_secret import signing_secret
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from duetime_client import Client
+    from local.stack import Stack
+
+FRESH = """
+from duetime.handlers import handler
+
+
+@handler("fresh")
+def fresh(context, payload):
+    return "fresh"
+"""
+
+
+def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: Client, tmp_path: Path) -> None:
+    """A new layer of handlers is used by the next attempt; so is the former one when it is published again."""
+    versions = HandlerVersions(deployed.emulator, deployed.deployment)
+    former = {HANDLERS: built()[HANDLERS]}
+    folder = tmp_path / "python" / package().name
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(FRESH)
+    try:
+        versions.publish({HANDLERS: Layer(tmp_path, "fresh-handlers")})
+        task = client.create_task("fresh", allow_unknown_type=True, wait_seconds=20)
+        assert (task.state, task.result) == ("succeeded", "fresh")
+    finally:
+        versions.publish(former)
+    assert client.create_task("echo", payload="as before", wait_seconds=20).state == "succeeded"
+
+
+def test_the_secret_of_the_local_stack_can_be_read(deployed: Stack) -> None:
+    """It is what the functions sign HTTP calls with."""
+    stored = deployed.emulator.client("secretsmanager").get_secret_value(
+        SecretId=deployed.deployment.outputs["SigningSecretArn"]
+    )
+    assert signing_secret(deployed.ready.aws_endpoint_url) == stored["SecretString"]
