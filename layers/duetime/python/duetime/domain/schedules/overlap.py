@@ -46,7 +46,7 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
         return None
     if stored.state is ScheduleState.PAUSED:
         return Skipped(f"the schedule {stored.name!r} is paused", SkipCode.PAUSED)
-    if schedule_ref.revision != stored.revision_of(schedule_ref.nominal):
+    if not stored.is_current(schedule_ref):
         reason = f"the schedule {stored.name!r} was changed or paused after this was placed"
         return Skipped(reason, SkipCode.CHANGED)
     return None

@@ -10,6 +10,7 @@ from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skipped, start_decision
 from duetime.domain.schedules.permanent_runs import continued, ended_at, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_changes import paused
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import STARTABLE, Move, State
@@ -148,9 +149,10 @@ class OverlapControl:
             if stored.state is ScheduleState.PAUSED:
                 return
             kind = task.error.type if task.error else "error"
-            calendars = self.expander.planner.known_calendars_of(stored)
-            paused = stored.paused(self.runtime.now(), f"the task {task.id} failed: {kind}", calendars)
-            if self.stores.schedules.save(paused, self.runtime.nonce()):
+            now, calendars = self.runtime.now(), self.expander.planner.known_calendars_of(stored)
+            marked = self.expander.planner.stopped_occurrences.marked(stored, now, calendars)
+            held = paused(marked, now, f"the task {task.id} failed: {kind}", calendars)
+            if self.stores.schedules.save(held, self.runtime.nonce()):
                 return
         raise Unavailable(f"the schedule {schedule_ref.schedule!r} was written by others again and again")
 
