@@ -240,3 +240,17 @@ def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
         assert scenario.ask("POST", f"{HOURLY}/pause").status == 200
         scenario.run(10 * MINUTE)
         assert scenario.ask("GET", HOURLY).body["runs_started"] == len(ran(scenario)) == 2
+
+
+@pytest.mark.parametrize("change", [NEW_TASK, {"cron": "*/1 * * * *"}], ids=["task", "timing"])
+def test_what_a_change_replaces_is_not_counted_as_skipped(change: dict[str, Any]) -> None:
+    """Each instant runs, once: the tasks that were placed for them before the change are none that were skipped."""
+    with Scenario() as scenario:
+        scenario.run(MINUTE - scenario.now % MINUTE + 15 * SECOND)
+        assert scenario.ask("POST", "/v1/schedules", {**BODY, "cron": "* * * * *"}).status == 201
+        scenario.run(SECOND)
+        assert len(occurrences(scenario)) > 2
+        assert scenario.ask("PATCH", HOURLY, change).status == 200
+        scenario.run(6 * MINUTE)
+        shown = scenario.ask("GET", HOURLY).body
+        assert (len(ran(scenario)), shown["runs_skipped"], shown["skipped_runs"]) == (6, 0, [])

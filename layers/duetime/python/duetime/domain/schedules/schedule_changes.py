@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import MAX_NOTE_LENGTH, MAX_STOPPED_OCCURRENCES
+from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_NOTE_LENGTH, MAX_REMARKS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrences import Occurrence, next_nominal, previous_nominal
 from duetime.domain.schedules.revisions import NO_REVISION, with_end
-from duetime.domain.schedules.run_history import LastRun
+from duetime.domain.schedules.run_history import RUN_BY_HAND, LastRun
 from duetime.domain.schedules.schedule import ScheduleState
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.revisions import StoppedOccurrence
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 
@@ -105,6 +106,22 @@ def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) ->
         remaining_runs=None if remaining is None else max(0, remaining - len(more)),
         runs_started=stored.runs_started + len(more),
     )
+
+
+def with_manual_run(stored: StoredSchedule, task: Task, now: Millis) -> StoredSchedule:
+    """With a run by hand counted and remarked, unless it was counted before."""
+    if task.schedule_ref is None or _is_counted(stored, task):
+        return stored
+    key = stored.spec.clock.zone.text_at(task.schedule_ref.nominal)
+    counted = replace(stored, runs_started=stored.runs_started + 1)
+    return counted.remarked(now, key, f"{RUN_BY_HAND}{task.id}")
+
+
+def _is_counted(stored: StoredSchedule, task: Task) -> bool:
+    """Whether a run by hand was counted: its remark says so, or may have had to make room for later ones."""
+    if any(remark.note == f"{RUN_BY_HAND}{task.id}" for remark in stored.log):
+        return True
+    return len(stored.log) == MAX_REMARKS and stored.log[0].at + MAX_CLOCK_DIFFERENCE > task.created_at
 
 
 def with_new_timing(stored: StoredSchedule, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
