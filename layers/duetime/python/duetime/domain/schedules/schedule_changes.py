@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_NOTE_LENGTH, MAX_REMARKS, MAX_STOPPED_OCCURRENCES
+from duetime.domain.limits import MAX_NOTE_LENGTH, MAX_REMARKS, MAX_STOPPED_OCCURRENCES
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrences import Occurrence, next_nominal, previous_nominal
 from duetime.domain.schedules.revisions import NO_REVISION, with_end
