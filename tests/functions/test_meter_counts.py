@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,10 @@ import boto3
 from tests.functions.meter import Meter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, ItemsView
+    from collections.abc import Callable, ItemsView, Mapping
 
 
-class _Interrupted(dict[str, Any]):
+class _Interrupted(UserDict[str, Any]):
     """An item; while its size is taken, another thread counts a call."""
 
     def __init__(self, item: dict[str, Any], meanwhile: Callable[[], None]) -> None:
@@ -31,7 +32,7 @@ def test_calls_of_several_threads_are_all_counted() -> None:
     model = SimpleNamespace(name="PutItem")
     refused = {"Error": {"Code": "ConditionalCheckFailedException"}}
 
-    def count(item: dict[str, Any]) -> None:
+    def count(item: Mapping[str, Any]) -> None:
         meter.count(model, {**refused, "Item": item})
 
     count(_Interrupted({"p": {"S": "a"}}, lambda: count({"p": {"S": "b"}})))

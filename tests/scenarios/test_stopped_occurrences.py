@@ -8,10 +8,11 @@ import pytest
 
 from duetime.domain.times import to_iso
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
-from tests.scenarios.schedules import PATH, Schedules
+from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
+    from tests.simulation.faults import Call
 
 STOPS = ["cancel", "pause", "delete"]
 CHANGES: dict[str, list[tuple[str, str, Any]]] = {
@@ -165,3 +166,29 @@ def test_the_occurrences_say_what_was_stopped() -> None:
         assert answer.status == 200
         (found,) = [each for each in answer.body["occurrences"] if each["scheduled_at"] == to_iso(second.due_at)]
         assert (found["runs"], found["note"]) == (False, "its task was stopped, or run early, by its user")
+
+
+@pytest.mark.parametrize("how", STOPS)
+def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(how: str) -> None:
+    """The expansion placed it and died; before the next one comes, its user stops it and changes the schedule."""
+    with Schedules() as schedules:
+        made(schedules)
+        schedules.run(3 * MINUTE)
+
+        def is_save(call: Call) -> bool:
+            return call.machine.function == "trigger" and call.operation == "put_item" and is_of_a_schedule(call)
+
+        died = schedules.once(is_save, lambda call: call.machine.die())
+        before = {task.id for task in schedules.placed()}
+        assert schedules.run_until(lambda: died, 3 * MINUTE)
+        placed = [task for task in schedules.placed() if task.id not in before]
+        last = placed[-1]
+        stop(schedules, last, how)
+        change(schedules, "payload")
+        schedules.run(10 * MINUTE + MINUTE // 2 - schedules.now % MINUTE)
+        ran = schedules.ran()
+        assert last.due_at not in ran
+        wanted = schedules.minutes(schedules.created_at, schedules.now - SECOND)
+        assert ran == dict.fromkeys((at for at in wanted if at != last.due_at), 1)
+        ahead = [task for task in schedules.placed() if task.state == "scheduled" and task.due_at > schedules.now]
+        assert schedules.schedule()["runs_started"] == len(ran) + 1 + len(ahead)

@@ -85,6 +85,29 @@ def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
     return tuple(each for each in expand(unlimited, now, last.nominal).occurrences if each.runs)
 
 
+def perhaps_placed(
+    stored: StoredSchedule, now: Millis, horizon: Millis, calendars: Sequence[Calendar] = ()
+) -> Sequence[Occurrence]:
+    """The occurrences that are to come and may have been placed: also by an expansion that never saved the schedule."""
+    known = coming(stored, now, calendars)
+    if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
+        return known
+    more = expand(stored.schedule(calendars), _saved_to(stored, now), horizon).occurrences
+    return (*known, *(each for each in more if each.runs))
+
+
+def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: Millis) -> StoredSchedule:
+    """With what was stopped counted as placed, as far as the expansion that placed it did not come to that."""
+    more, remaining = sum(each.nominal > _saved_to(stored, now) for each in stopped), stored.remaining_runs
+    if stored.is_permanent or not more:
+        return stored
+    return replace(
+        stored,
+        remaining_runs=None if remaining is None else max(0, remaining - more),
+        runs_started=stored.runs_started + more,
+    )
+
+
 def with_stopped(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence]) -> StoredSchedule:
     """Knowing which occurrences its user has stopped, or run early; the latest, if there are too many."""
     return replace(stored, stopped=tuple(sorted(stopped, key=lambda each: each.nominal))[-MAX_STOPPED_OCCURRENCES:])
@@ -134,6 +157,12 @@ def with_new_timing(stored: StoredSchedule, calendars: Sequence[Calendar] = ()) 
 
     apart = [each if is_meant(each.nominal) else replace(each, revision=NO_REVISION) for each in stored.stopped]
     return replace(stored, stopped=tuple(apart))
+
+
+def _saved_to(stored: StoredSchedule, now: Millis) -> Millis:
+    """Up to where what its present revision has placed ahead was saved with it."""
+    last = stored.last_run
+    return max(now, last.nominal) if last is not None and last.revision == stored.revision else now
 
 
 def _has_instants(stored: StoredSchedule, until: Millis, calendars: Sequence[Calendar]) -> bool:

@@ -52,7 +52,7 @@ class ExpansionPlanner:
     @property
     def stopped_occurrences(self) -> StoppedOccurrences:
         """Finds what the user of a schedule has stopped."""
-        return StoppedOccurrences(self.stores.tasks)
+        return StoppedOccurrences(self.stores.tasks, self.look_ahead)
 
     def calendars_of(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         """The calendars that a schedule names.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.dispatch.enqueue_plan import first_unread
 from duetime.domain.schedules.revisions import StoppedOccurrence, is_stopped
-from duetime.domain.schedules.schedule_changes import coming, with_stopped
+from duetime.domain.schedules.schedule_changes import counted, perhaps_placed, with_stopped
+from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoppedOccurrences:
-    """Finds the occurrences ahead of a schedule that their user has stopped, or run early. Reads only on changes."""
+    """Finds the occurrences ahead of a schedule that their user has stopped, or run early. Reads only on changes.
+
+    Attributes:
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+    """
 
     tasks: TaskStore
+    look_ahead: Millis
 
     def marked(self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
         """The schedule before a change, knowing what its user stopped: a change leaves that alone.
@@ -33,7 +40,9 @@ class StoppedOccurrences:
         known = {each.task_id: each for each in stored.stopped}
         records = self.tasks.read_many(list(known), consistent=True) if known else {}
         kept = [each for each in known.values() if each.nominal > now or _is_open(records.get(each.task_id))]
-        return with_stopped(stored, [*kept, *found]) if kept or found or known else stored
+        if not (kept or found or known):
+            return stored
+        return with_stopped(counted(stored, found, now), [*kept, *found])
 
     def stopped_meanwhile(
         self, before: StoredSchedule, after: StoredSchedule, calendars: Sequence[Calendar]
@@ -42,7 +51,9 @@ class StoppedOccurrences:
         return self._found(before, after.updated_at, calendars)
 
     def _found(self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]) -> Sequence[StoppedOccurrence]:
-        nominals = {stored.id_of(each): each.nominal for each in coming(stored, now, calendars)}
+        # Clocks differ by less than a minute.
+        horizon = first_unread(now, self.look_ahead) + MINUTE
+        nominals = {stored.id_of(each): each.nominal for each in perhaps_placed(stored, now, horizon, calendars)}
         records = self.tasks.read_many(list(nominals), consistent=True) if nominals else {}
         return [
             StoppedOccurrence(nominals[task_id], task_id, stored.revision)
