@@ -12,7 +12,7 @@ from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 STOPS = ["cancel", "pause", "delete"]
 CHANGES: dict[str, list[tuple[str, str, Any]]] = {

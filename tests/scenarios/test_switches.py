@@ -17,8 +17,8 @@ from tests.simulation.endpoints import URL
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.fakes.attribute_values import Item
-    from tests.simulation.faults import Call
+    from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 PATH = "/v1/switches"
