@@ -14,7 +14,7 @@ from tests.simulation.occurrence_users import NAME, OccurrenceUsers
 from tests.simulation.storms import Storm, Theme
 
 STORM = 8 * MINUTE
-SEEDS = range(3)
+SEEDS = range(4)
 
 
 class EditedStorm(Storm):
