@@ -8,6 +8,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.schedule_codec import former_ends_form, read_former_ends
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
@@ -17,6 +18,7 @@ from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Win
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
+from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence, revision_of
 from duetime.domain.schedules.run_history import Activity, BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -101,8 +103,9 @@ FULL = StoredSchedule(
     log=(Remark(HOME, "", "paused"), Remark(HOME, "2026-11-21T02:33:00+00:00", "étrange")),
     runs_started=11,
     runs_skipped=12,
-    revision_ends=(HOME + 1, HOME + 2),
+    revision_ends=(RevisionEnd(HOME + 1, 2, 1), RevisionEnd(HOME + 2, 3, 3)),
     expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
+    stopped=(StoppedOccurrence(HOME + 4, numbered(8), 3), StoppedOccurrence(HOME + 5, numbered(9), 0)),
 )
 
 
@@ -112,6 +115,17 @@ def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wante
     assert schedule_store.save(wanted, "n1")
     assert schedule_store.read(wanted.owner, wanted.name) == (replace(wanted, incarnation=1), Activity())
     assert schedule_store.list_after(wanted.owner, "", 10) == [replace(wanted, incarnation=1)]
+
+
+def test_ends_of_revisions_are_read_by_the_earlier_code_and_from_it() -> None:
+    """It stored when each of the latest revisions ended, one after the other up to the present one."""
+    ends = (RevisionEnd(100, 3, 3), RevisionEnd(200, 7, 7))
+    former = former_ends_form(ends, 9)
+    assert former == [100, 100, 100, 100, 200, 200]
+    for nominal in (50, 100, 101, 200, 201):
+        in_former_code = 9 - sum(nominal <= end for end in former)
+        assert in_former_code == revision_of(nominal, 9, ends) == revision_of(nominal, 9, read_former_ends(former, 9))
+    assert len(former_ends_form(ends, 900)) == 20
 
 
 def test_the_full_example_is_full() -> None:

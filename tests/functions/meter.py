@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tests.metering import item_size, write_units
@@ -29,11 +30,12 @@ class Meter:
     """
 
     def __init__(self, session: boto3.Session) -> None:
+        self._lock = Lock()
         self.reset()
         events = session.events
         for operation in _CHARGED:
             events.register(f"before-parameter-build.dynamodb.{operation}", _ask_for_capacity)
-        events.register("after-call.*.*", self._count)
+        events.register("after-call.*.*", self.count)
 
     def reset(self) -> None:
         """Begin anew."""
@@ -47,19 +49,25 @@ class Meter:
         """All requests."""
         return sum(self.requests.values())
 
-    def _count(self, model: Any, parsed: dict[str, Any], **_: Any) -> None:  # noqa: ANN401 - botocore's own
-        self.requests[model.name] += 1
+    def count(self, model: Any, parsed: dict[str, Any], **_: Any) -> None:  # noqa: ANN401 - botocore's own
+        """Count one call; several threads make them at once."""
+        refused = 0
         if parsed.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
-            self.table_units += write_units(item_size(parsed["Item"])) if parsed.get("Item") else 1
+            refused = write_units(item_size(parsed["Item"])) if parsed.get("Item") else 1
         capacities = parsed.get("ConsumedCapacity", [])
-        for capacity in [capacities] if isinstance(capacities, dict) else capacities:
-            indexes = capacity.get("GlobalSecondaryIndexes", {}).values()
-            index_units = sum(index["CapacityUnits"] for index in indexes)
+        capacities = [capacities] if isinstance(capacities, dict) else capacities
+        total = sum(capacity["CapacityUnits"] for capacity in capacities)
+        indexes = [index for capacity in capacities for index in capacity.get("GlobalSecondaryIndexes", {}).values()]
+        index_units = sum(index["CapacityUnits"] for index in indexes)
+        # Added at the end: `+=` reads, computes and stores, and what another thread stores in between would be lost.
+        with self._lock:
+            self.requests[model.name] += 1
+            self.table_units += refused
             if model.name in _WRITES:
                 self.index_units += index_units
-                self.table_units += capacity["CapacityUnits"] - index_units
+                self.table_units += total - index_units
             else:
-                self.read_units += capacity["CapacityUnits"]
+                self.read_units += total
 
 
 def _ask_for_capacity(params: dict[str, Any], **_: Any) -> None:  # noqa: ANN401 - botocore's own

@@ -10,12 +10,12 @@ from infra.environments import FunctionName
 
 BUDGET = {
     "api": (165, 254),
-    "trigger": (130, 206),
+    "trigger": (133, 206),
     "worker": (140, 208),
     "topology": (150, 206),
     "bulk": (157, 206),
     "deadletter": (91, 206),
-    "broadcast": (115, 206),
+    "broadcast": (116, 206),
     "watch": (96, 254),
     "archive": (80, 245),
     "egress": (41, 208),

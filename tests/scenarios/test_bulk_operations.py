@@ -342,3 +342,24 @@ def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: S
     repeated = scenario.ask("POST", CANCEL, body, headers=key)
     assert (repeated.status, repeated.body["id"], repeated.body["state"]) == (202, operation, "cancelled")
     assert repeated.body["affected"] < len(ids)
+
+
+@pytest.mark.parametrize("body", [{}, {"per_second": 1}], ids=["at-once", "paced"])
+def test_a_repeat_of_a_request_that_was_lost_means_no_task_that_came_since(body: dict[str, Any]) -> None:
+    """The API dies before it stores anything but the key; its client creates a task, and sends the request again."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        ids = tasks_of(scenario, 5)
+        wanted, key = {"filter": {"type": PLAIN}, **body}, {"Idempotency-Key": "once"}
+        dies = scenario.once(
+            lambda call: call.machine.function == "api" and call.operation == "query", lambda call: call.machine.die()
+        )
+        scenario.send("POST", CANCEL, wanted, headers=key)
+        scenario.run(SECOND)
+        assert dies
+        (later,) = tasks_of(scenario, 1)
+        repeated = scenario.ask("POST", CANCEL, wanted, headers=key)
+        assert repeated.status in {200, 202}, repeated.body
+        scenario.run(MINUTE)
+        assert {scenario.record(task).state for task in ids} == {"cancelled"}
+        assert scenario.record(later).state == "scheduled"

@@ -170,3 +170,42 @@ def test_a_lock_is_not_taken_while_its_holder_works_by_a_clock_that_is_behind() 
 def _set_clocks(scenario: Scenario, skew: int) -> None:
     for machine in scenario.machines:
         machine.step_clock(skew)
+
+
+def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_handed_on() -> None:
+    """It is free: a repeat of the request would take it from whoever has got it since."""
+    with Line({}) as scenario:
+        _first, _second, third = scenario.ids
+        calls: list[Call] = []
+
+        def strike(call: Call) -> None:
+            if call.machine.function == "api" and schema.LOCK_PREFIX in str(call.request):
+                calls.append(call)
+                if len(calls) > 2:
+                    call.refuse()
+
+        scenario.before_call = strike
+        answer = scenario.ask("DELETE", "/v1/locks/db-17")
+        scenario.before_call = None
+        assert (answer.status, len(calls) > 2) == (200, True), answer.body
+        scenario.receive_again()
+        assert scenario.run_until(lambda: third in scenario.began, within=6 * MINUTE)
+
+
+def test_an_outcome_is_answered_although_the_lock_cannot_be_handed_on_at_once() -> None:
+    """It is stored; the lock is given back at the next try, and the next task gets it at once."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        for _ in range(2):
+            assert scenario.ask("POST", "/v1/tasks", {"type": PULLED, "lock": LOCK}).status == 201
+        scenario.run(10 * SECOND)
+        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": "w", "wait_seconds": 20}
+        (lease,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
+
+        def is_of_the_lock(call: Call) -> bool:
+            return call.machine.function == "api" and schema.LOCK_PREFIX in str(call.request)
+
+        refused = scenario.once(is_of_the_lock, lambda call: call.refuse())
+        assert scenario.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1}).status == 200
+        assert len(refused) == 1
+        assert scenario.ask("POST", "/v1/leases", wanted).body["leases"]

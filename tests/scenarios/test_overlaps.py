@@ -367,3 +367,18 @@ def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any])
         schedules.run(5 * MINUTE)
         assert len(schedules.effects) >= count + 4
         assert schedules.ask("DELETE", path).body["code"] == "calendar_in_use"
+
+
+def test_an_occurrence_is_counted_as_skipped_once_although_its_worker_dies() -> None:
+    """It dies between the remark and the write of the task: the next one takes it up, and finds it counted."""
+    with Schedules() as schedules:
+        schedules.target = lambda _phase, _context: schedules.take(100 * SECOND)
+        schedules.make(cron="* * * * *", overlap="skip")
+
+        def is_skip(call: Call) -> bool:
+            return call.operation == "update_item" and "is still going" in str(call.request)
+
+        died = schedules.once(is_skip, lambda call: call.machine.die())
+        assert schedules.run_until(lambda: died, 5 * MINUTE)
+        schedules.run(20 * MINUTE)
+        assert schedules.schedule()["runs_skipped"] == len(schedules.skipped())

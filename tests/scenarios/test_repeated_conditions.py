@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from tests.scenarios.scenario import HOUR, PLAIN
+from tests.scenarios.scenario import HOUR, PLAIN, SECOND, UNDONE
 from tests.scenarios.schedules import PATH, Schedules
 
 LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(400))
@@ -62,3 +62,39 @@ def test_ids_need_no_capitals() -> None:
         assert [each["id"] for each in found] == [task]
         assert schedules.ask("GET", "/v1/tasks", query=f"parent={task.lower()}").status == 200
         assert schedules.ask("GET", "/v1/tasks", query="ids=no-id").status == 400
+
+
+@pytest.mark.parametrize("verb", ["run", "retry", "rollback"])
+def test_what_a_request_started_is_not_started_again_by_its_repeat(verb: str) -> None:
+    """Sent again with the version that it was made for, it is answered as the first time, whatever ran since."""
+    with Schedules() as schedules:
+        if verb == "run":
+            task = schedules.create(HOUR)
+        else:
+            schedules.fail()
+            task = schedules.create(kind=UNDONE, retry={"max_attempts": 1})
+            schedules.run(5 * SECOND)
+        version = {"If-Match": f'"{schedules.record(task).version}"'}
+        path = f"/v1/tasks/{task}/{verb}"
+        first = schedules.ask("POST", path, None, headers=version)
+        assert first.status in {200, 202}, first.body
+        fence = schedules.record(task).fence
+        at_once = schedules.ask("POST", path, None, headers=version)
+        schedules.run(5 * SECOND)
+        ended = schedules.record(task)
+        later = schedules.ask("POST", path, None, headers=version)
+        assert (at_once.status, later.status) == (first.status, first.status)
+        assert schedules.record(task).version == ended.version
+        assert ended.fence == fence + 1
+        other = {"If-Match": '"77"'}
+        assert schedules.ask("POST", path, None, headers=other).status == 412
+
+
+def test_another_request_with_an_old_version_is_refused() -> None:
+    """It was another user who had the task run: what this one has seen is not there any more."""
+    with Schedules() as schedules:
+        task = schedules.create(HOUR)
+        version = {"If-Match": f'"{schedules.record(task).version}"'}
+        path = f"/v1/tasks/{task}/run"
+        assert schedules.ask("POST", path, {"reason": "one"}, headers=version).status == 200
+        assert schedules.ask("POST", path, {"reason": "other"}, headers=version).status == 412

@@ -82,6 +82,34 @@ def test_changes_after_changes_drop_no_queued_occurrence() -> None:
         assert len(ran(scenario)) == 1
 
 
+@pytest.mark.parametrize("number", [25, 60])
+def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
+    """However often it is changed within seconds, what was due before runs, once, and nothing else does."""
+    with Scenario() as scenario:
+        changed_while_queued(scenario, *({"catch_up_seconds": 100 + each} for each in range(number)))
+        assert len(ran(scenario)) == 1
+        assert scenario.ask("GET", HOURLY).body["runs_skipped"] == 0
+
+
+def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
+    """Workers are away for half an hour; each change comes between two occurrences, and each of these runs once."""
+    with Scenario() as scenario:
+        scenario.faulty = True  # workers are away for a while
+        assert scenario.ask("POST", "/v1/schedules", {**BODY, "cron": "* * * * *"}).status == 201
+        scenario.receiving = False
+        scenario.run(MINUTE - scenario.now % MINUTE + 30 * SECOND)
+        for each in range(30):
+            assert scenario.ask("PATCH", HOURLY, {"catch_up_seconds": 100 + each}).status == 200
+            scenario.run(MINUTE - scenario.now % MINUTE + 30 * SECOND)
+        let_workers_receive(scenario)
+        scenario.run(10 * MINUTE)
+        began = [task.schedule_ref.nominal for task in ran(scenario) if task.schedule_ref]
+        assert len(began) == len(set(began))
+        wanted = range(min(began), scenario.now - 10 * SECOND, MINUTE)
+        assert sorted(began) == list(wanted)
+        assert len(began) >= 40
+
+
 def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
     """A pause holds all that has not begun."""
     with Scenario() as scenario:
@@ -212,3 +240,17 @@ def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
         assert scenario.ask("POST", f"{HOURLY}/pause").status == 200
         scenario.run(10 * MINUTE)
         assert scenario.ask("GET", HOURLY).body["runs_started"] == len(ran(scenario)) == 2
+
+
+@pytest.mark.parametrize("change", [NEW_TASK, {"cron": "*/1 * * * *"}], ids=["task", "timing"])
+def test_what_a_change_replaces_is_not_counted_as_skipped(change: dict[str, Any]) -> None:
+    """Each instant runs, once: the tasks that were placed for them before the change are none that were skipped."""
+    with Scenario() as scenario:
+        scenario.run(MINUTE - scenario.now % MINUTE + 15 * SECOND)
+        assert scenario.ask("POST", "/v1/schedules", {**BODY, "cron": "* * * * *"}).status == 201
+        scenario.run(SECOND)
+        assert len(occurrences(scenario)) > 2
+        assert scenario.ask("PATCH", HOURLY, change).status == 200
+        scenario.run(6 * MINUTE)
+        shown = scenario.ask("GET", HOURLY).body
+        assert (len(ran(scenario)), shown["runs_skipped"], shown["skipped_runs"]) == (6, 0, [])

@@ -195,3 +195,66 @@ def test_a_repeat_does_nothing_to_another_schedule_of_the_name(what: str) -> Non
         schedules.run(5 * MINUTE)
         assert not schedules.effects
         assert schedules.ask("POST", f"{PATH}/{what}", body, headers={"Idempotency-Key": "new"}).status == 201
+
+
+@pytest.mark.parametrize("key", [{}, KEY], ids=["without", "with-a-key"])
+def test_a_run_by_hand_is_counted_once_wherever_its_request_dies(key: dict[str, str]) -> None:
+    """Whatever call of the API is the last one: what runs was counted, once, and is told of by one remark."""
+    number, dies = 0, True
+    while dies:
+        number += 1
+        with Schedules() as schedules:
+            schedules.make(cron="0 0 1 * *")
+            calls = dies_at(schedules, number)
+            schedules.send("POST", f"{PATH}/run", headers=key)
+            schedules.run(LATER)
+            dies, schedules.before_call = len(calls) >= number, None
+            if key:
+                assert schedules.ask("POST", f"{PATH}/run", headers=key).status == 201
+            schedules.run(10 * MINUTE)
+            shown = schedules.schedule()
+            remarks = [each["reason"] for each in shown["skipped_runs"] if "run by hand" in each["reason"]]
+            assert (shown["runs_started"], len(remarks)) == (len(schedules.ran()), len(schedules.ran())), number
+            assert len(schedules.ran()) <= 1
+    assert number > 4
+
+
+def test_a_run_by_hand_is_counted_although_the_trigger_writes_its_schedule_at_that_moment() -> None:
+    """The count is written again, upon what the trigger has written."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(SECOND)
+        before = schedules.schedule()["runs_started"]
+
+        def is_save(call: Call) -> bool:
+            return call.machine.function == "api" and call.operation == "put_item" and is_of_a_schedule(call)
+
+        slow = schedules.slow(is_save, 2 * SECOND)
+        replies = schedules.send("POST", f"{PATH}/run")
+        assert schedules.run_until(lambda: slow)
+        assert schedules.amend(catch_up_seconds=70).status == 200
+        assert schedules.run_until(lambda: replies)
+        assert replies[0].status == 201
+        assert schedules.schedule()["runs_started"] == before + 1
+
+
+def test_a_repeated_run_is_answered_although_its_schedule_was_changed_since() -> None:
+    """The first request was for the version that it named, and died before its task was there: the repeat makes it."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 0 1 * *")
+        headers = {**KEY, "If-Match": f'"{schedules.schedule()["version"]}"'}
+
+        def is_task(call: Call) -> bool:
+            return call.machine.function == "api" and call.operation == "put_item" and "H" in call.request["Item"]
+
+        died = schedules.once(is_task, lambda call: call.machine.die())
+        schedules.send("POST", f"{PATH}/run", headers=headers)
+        schedules.run(SECOND)
+        assert died
+        assert schedules.amend(catch_up_seconds=70).status == 200
+        assert schedules.ask("POST", f"{PATH}/run", headers={**headers, "Idempotency-Key": "other"}).status == 412
+        made = schedules.ask("POST", f"{PATH}/run", headers=headers)
+        assert made.status == 201, made.body
+        assert schedules.ask("POST", f"{PATH}/run", headers=headers).body["id"] == made.body["id"]
+        schedules.run(MINUTE)
+        assert sum(schedules.ran().values()) == 1

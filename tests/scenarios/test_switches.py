@@ -17,6 +17,7 @@ from tests.simulation.endpoints import URL
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
+    from duetime_testing.fakes.attribute_values import Item
     from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
@@ -304,3 +305,22 @@ def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
         tasks.run(15 * MINUTE)
         assert tasks.tally() == {"succeeded": 50}
         assert tasks.counts()["circuits_closed"] == 1
+
+
+def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unasked() -> None:
+    """Workers that know no switches let nothing begin until it is repaired; those that do go by the last ones."""
+    with Switched() as tasks:
+        task_id = tasks.create(2 * MINUTE, retry=ONCE)
+        key = (schema.SWITCH_PREFIX, "switches")
+        damaged: Item = {
+            schema.PARTITION_KEY: {"S": key[0]},
+            schema.SORT_KEY: {"S": key[1]},
+            "b": {"S": '[["planet","mars",true,null,"",0,""]]'},
+        }
+        tasks.table.write(tasks.now, key, damaged)
+        tasks.run(10 * MINUTE)
+        waiting = tasks.record(task_id)
+        assert (waiting.state, waiting.attempt, tasks.effects) == ("waiting", 0, [])
+        tasks.table.write(tasks.now, key, None)
+        tasks.run(5 * MINUTE)
+        assert tasks.done(task_id).attempt == 1

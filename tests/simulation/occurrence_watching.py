@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.definition import Overlap
+from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import State
@@ -34,6 +37,7 @@ class OccurrenceWatching:
 
     Attributes:
         limits: of how many runs each schedule is, that was asked for so.
+        stopped: the instants whose occurrence a user has stopped before its time, as was answered, and its task.
         repeated: the tasks that a user has had tried again: they go on beside whatever runs now.
         overlapping: the schedules whose overlap policy a user has changed.
         excluded: the schedules all of whose times a calendar excludes.
@@ -45,6 +49,7 @@ class OccurrenceWatching:
         self.overlapping: set[str] = set()
         self.excluded: set[str] = set()
         self.repeated: set[str] = set()
+        self.stopped: dict[tuple[str, str, Millis], str] = {}
         self._going: dict[tuple[str, str], set[str]] = {}
         self._began: dict[tuple[str, str], set[str]] = {}
         self._ended_at: dict[tuple[str, str], Millis] = {}
@@ -75,6 +80,8 @@ class OccurrenceWatching:
         if schedule_ref is None or task.attempt_history or schedule_ref.cause not in _OF_RHYTHM:
             return
         key, name = (schedule_ref.schedule, schedule_ref.mark), task.id.text
+        stopped = self.stopped.get((*key, schedule_ref.nominal)) if schedule_ref.cause is Cause.SCHEDULE else None
+        self._check(stopped is None, f"{name} began, for the instant of {stopped}, which its user has stopped")
         self._check_alone(schedule_ref, key, name)
         self._going.setdefault(key, set()).add(name)
         if schedule_ref.cause is Cause.SCHEDULE:
@@ -83,6 +90,28 @@ class OccurrenceWatching:
             most = self.limits.get(schedule_ref.schedule)
             self._check(most is None or len(began) <= most, f"{schedule_ref.schedule} began run {len(began)} of {most}")
             self._check(schedule_ref.schedule not in self.excluded, f"{name} began, which a calendar excludes")
+
+    def stop(self, task: Task) -> None:
+        """A user was told that an occurrence is stopped whose time is still to come."""
+        if task.schedule_ref is not None:
+            instant = task.schedule_ref.schedule, task.schedule_ref.mark, task.schedule_ref.nominal
+            self.stopped[instant] = task.id.text
+
+    def check_edited(self, name: str, until: Millis) -> None:
+        """Of a schedule whose timing nobody has changed, each instant up to `until` that was not stopped has run.
+
+        Whatever else of it was changed while its occurrences were queued.
+        """
+        stored = self._account.schedules.store.read("local", name)[0]
+        if stored is None:
+            return
+        known = self._account.schedules.begun
+        for instant in following(replace(stored.schedule(), stopped=frozenset()), stored.created_at, MAX_OCCURRENCES):
+            key = name, stored.mark, instant.nominal
+            if instant.nominal > until:
+                return
+            ran = key in known or key in self.stopped
+            self._check(ran, f"{name} has not run its occurrence of {instant.nominal}, which nobody has stopped")
 
     def _check_alone(self, schedule_ref: ScheduleRef, key: tuple[str, str], name: str) -> None:
         stored = self._revision(schedule_ref)

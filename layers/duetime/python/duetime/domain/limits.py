@@ -116,8 +116,10 @@ MAX_REMARKS = 20
 """Entries in the `skipped_runs` of a schedule."""
 MAX_REMARK_LENGTH = 160
 """Characters of the reason in such an entry."""
-MAX_REVISION_ENDS = 20
-"""Earlier definitions of a schedule with the same timing whose occurrences may still be waiting to run."""
+MAX_REVISION_ENDS = 200
+"""Earlier definitions of a schedule with the same timing that are told apart, of those that had an occurrence."""
+MAX_STOPPED_OCCURRENCES = 1_000
+"""Occurrences that their user stopped before a change of their schedule, and that no later change brings back."""
 MAX_CALENDARS = 8
 """Calendars that one schedule can use."""
 MAX_CALENDAR_DATES = 5_000

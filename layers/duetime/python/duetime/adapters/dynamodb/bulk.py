@@ -26,7 +26,7 @@ REQUEST = "request"
 _LATEST = "bulk"
 _OPERATION = "o"
 _OWNER, _KIND, _STATE, _CREATED_AT, _FINISHED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
-_AFTER, _COUNTS, _REFUSED, _NEXT_AT = "a", "n", "r", "d"
+_AFTER, _COUNTS, _REFUSED, _NEXT_AT, _UNTIL = "a", "n", "r", "d", "U"
 _HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON, _ACTOR = "h", "q", "l", "w", "m", "u"
 _STORED_KINDS = {BulkKind.UPDATE: "change", BulkKind.RETRY: "redrive"}
 """The kinds that are stored under their first names; all others under their own."""
@@ -125,6 +125,8 @@ def _item_of(operation: BulkOperation) -> Item:
         item[_TOPOLOGY] = attribute_values.text(operation.topology.text)
     if operation.actor:
         item[_ACTOR] = attribute_values.text(operation.actor)
+    if operation.until is not None:
+        item[_UNTIL] = attribute_values.number(operation.until)
     if operation.request is not None:
         item[_REQUEST] = field_codecs.content(operation.request)
     if progress.after is not None:
@@ -165,6 +167,7 @@ def _operation(item: StoredItem) -> BulkOperation:
             finished_at=attribute_values.integer(item[_FINISHED_AT]) if _FINISHED_AT in item else None,
             reason=attribute_values.string(item[_REASON]),
             actor=attribute_values.string(item[_ACTOR]) if _ACTOR in item else "",
+            until=attribute_values.integer(item[_UNTIL]) if _UNTIL in item else None,
             version=version_of(item),
         )
 

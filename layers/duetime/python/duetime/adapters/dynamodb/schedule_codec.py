@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import attribute_values
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
+from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
+from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
@@ -21,10 +23,14 @@ from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import TASK_OPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
 
 _TEMPLATE_FIELDS = ("type", "target", *TASK_OPTIONS)
 """Of `TaskSpec`, each stored as the field of that name of a task."""
+_FORMER_ENDS = 20
+"""Ends of revisions that earlier code kept."""
 _HANDLER = "handler"
 """Of a template: a handler was requested, not left to the type."""
 _PLAIN = ("on_excluded", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap", "catch_up_seconds")
@@ -122,6 +128,40 @@ def expectation_form(state: ExpectationState) -> list[Any]:
 def read_expectation(form: list[Any]) -> ExpectationState:
     """Read it."""
     return ExpectationState(*form)
+
+
+def ends_form(ends: Sequence[RevisionEnd]) -> list[Any]:
+    """The ends of revisions."""
+    return [list(astuple(each)) for each in ends]
+
+
+def read_ends(form: list[Any]) -> tuple[RevisionEnd, ...]:
+    """Read them."""
+    return tuple(RevisionEnd(*each) for each in form)
+
+
+def former_ends_form(ends: Sequence[RevisionEnd], revision: int) -> list[int]:
+    """The same for code of an earlier version: when each of the latest revisions ended that came before this one."""
+    first = max(ends[0].since, revision - _FORMER_ENDS)
+    return [
+        max(end.until for end in ends if end.since <= max(number, ends[0].since)) for number in range(first, revision)
+    ]
+
+
+def read_former_ends(untils: list[int], revision: int) -> tuple[RevisionEnd, ...]:
+    """Read what an earlier version stored: when each of the revisions right before the present one ended."""
+    first = revision - len(untils)
+    return tuple(RevisionEnd(until, first + index, first + index) for index, until in enumerate(untils))
+
+
+def stopped_form(stopped: Sequence[StoppedOccurrence]) -> list[Any]:
+    """The occurrences that their user stopped."""
+    return [[each.nominal, each.task_id.text, each.revision] for each in stopped]
+
+
+def read_stopped(form: list[Any]) -> tuple[StoppedOccurrence, ...]:
+    """Read them."""
+    return tuple(StoppedOccurrence(nominal, TaskId(task_id), revision) for nominal, task_id, revision in form)
 
 
 def calendar_form(calendar: Calendar) -> dict[str, Any]:

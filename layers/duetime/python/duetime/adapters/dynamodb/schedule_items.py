@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.adapters.dynamodb.owner_index import place_in_list
 from duetime.adapters.dynamodb.schedule_codec import (
+    ends_form,
     expectation_form,
+    former_ends_form,
     packed,
+    read_ends,
     read_expectation,
+    read_former_ends,
     read_run,
     read_spec,
+    read_stopped,
     run_form,
     spec_form,
+    stopped_form,
     template_form,
     unpacked,
 )
@@ -26,12 +32,13 @@ from duetime.domain.schedules.schedule_record import StoredSchedule
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.schedules.revisions import RevisionEnd
 
 
 ACTIVITY = "a"
 UID = "u"
 _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
-_REVISION_ENDS = "R"
+_FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
 _EXPECTATION = "E"
 ACTIVE = "a"
 BUFFERED = "w"
@@ -88,7 +95,11 @@ def item_of(stored: StoredSchedule) -> Item:
         _COURSE: packed(_next_action(stored)),
     }
     if stored.revision_ends:
-        item[_REVISION_ENDS] = packed(stored.revision_ends)
+        item[_REVISION_ENDS] = packed(ends_form(stored.revision_ends))
+        # While a new version is deployed, functions of the earlier one still read this.
+        item[_FORMER_REVISION_ENDS] = packed(former_ends_form(stored.revision_ends, stored.revision))
+    if stored.stopped:
+        item[_STOPPED] = packed(stopped_form(stored.stopped))
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
     if stored.log:
@@ -145,9 +156,19 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         log=tuple(Remark(*each) for each in unpacked(item[_LOG])) if _LOG in item else (),
         runs_started=placed,
         runs_skipped=skipped,
-        revision_ends=tuple(unpacked(item[_REVISION_ENDS])) if _REVISION_ENDS in item else (),
+        revision_ends=_revision_ends(item, revision),
         expectation=read_expectation(unpacked(item[_EXPECTATION])) if _EXPECTATION in item else None,
+        stopped=read_stopped(unpacked(item[_STOPPED])) if _STOPPED in item else (),
     )
+
+
+def _revision_ends(item: StoredItem, revision: int) -> tuple[RevisionEnd, ...]:
+    """The ends of revisions, as they are stored, or as an earlier version of this code stored them."""
+    if _REVISION_ENDS in item:
+        return read_ends(unpacked(item[_REVISION_ENDS]))
+    if _FORMER_REVISION_ENDS in item:
+        return read_former_ends(unpacked(item[_FORMER_REVISION_ENDS]), revision)
+    return ()
 
 
 def activity_of(item: StoredItem) -> Activity:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.task_items import unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.switches import ALL_TASKS, Switch, Switches, SwitchKey, SwitchScope
 
@@ -32,7 +33,11 @@ class DynamoSwitchStore:
         self._table = table
 
     def read(self, *, consistent: bool) -> Switches:
-        """Read all switches; there are none while nothing is stored."""
+        """Read all switches; there are none while nothing is stored.
+
+        Raises:
+            RecordUnreadable: what is stored is not what this code, or any earlier one, writes.
+        """
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=consistent)
         return _switches(answer["Item"]) if "Item" in answer else Switches()
@@ -58,8 +63,9 @@ def _told(switch: Switch) -> list[Any]:
 
 
 def _switches(item: StoredItem) -> Switches:
-    switches = [_switch(*told) for told in json.loads(attribute_values.unpacked(item[_SWITCHES]))]
-    return Switches({switch.key: switch for switch in switches}, version_of(item))
+    with unreadable_as_error(item):
+        switches = [_switch(*told) for told in json.loads(attribute_values.unpacked(item[_SWITCHES]))]
+        return Switches({switch.key: switch for switch in switches}, version_of(item))
 
 
 def _switch(scope: str, name: str, *rest: Any) -> Switch:  # noqa: ANN401 - the fields of a switch, in their order

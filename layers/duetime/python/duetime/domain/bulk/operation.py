@@ -94,6 +94,8 @@ class BulkOperation:
         not_complete_before: an operation that this one replaces may still change tasks until then.
         reason: why it was cancelled, if not by its user.
         actor: the name of who requested it, if that is another than the owner.
+        until: tasks that were created, or ended, later are not meant; `None` for no such limit. A request that is
+            repeated by its key before anything of it was stored means what it meant when it came first.
         version: counts its writes; 0 while it is not stored.
     """
 
@@ -112,6 +114,7 @@ class BulkOperation:
     finished_at: Millis | None = None
     reason: str = ""
     actor: str = ""
+    until: Millis | None = None
     version: int = 0
 
     @property

@@ -139,7 +139,9 @@ def _of_no_occurrence(
 
 
 def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
-    """Why an occurrence does not run: a calendar, or a change of the clock."""
+    """Why an occurrence does not run: its user, a calendar, or a change of the clock."""
+    if occurrence.nominal in schedule.stopped:
+        return OccurrenceOutcome.SKIPPED, f"It does not run at that time: {occurrence.note}."
     is_excluded = covering(schedule.calendars, occurrence.nominal) is not None
     return OccurrenceOutcome.EXCLUDED if is_excluded else OccurrenceOutcome.CLOCK_CHANGE, f"{occurrence.note}."
 

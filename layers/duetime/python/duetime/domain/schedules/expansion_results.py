@@ -69,7 +69,9 @@ def expand_timing(
     """
     expansion = expand(schedule, stored.done, until)
     runs = [each for each in expansion.occurrences if each.runs]
-    skipped = [each for each in expansion.occurrences if not each.runs]
+    # What its user has stopped was counted when it was placed.
+    stopped = stored.stopped_instants
+    skipped = [each for each in expansion.occurrences if not each.runs and each.nominal not in stopped]
     if stored.owed is not None:
         runs.insert(0, stored.owed)
     next_at = expansion.next_at

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from duetime.domain.ids import TaskId
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from duetime.domain.times import Millis
 
 
@@ -36,17 +34,6 @@ class Derivation:
             shards: how many shards there are.
         """
         return TaskId.of(home, self.spread % shards, self.tail)
-
-
-def revision_of(nominal: Millis, revision: int, ends: Sequence[Millis]) -> int:
-    """The revision under which an occurrence is placed, whenever that is done.
-
-    Args:
-        nominal: the instant that it stands for.
-        revision: the present revision.
-        ends: when the revisions before it ended, the latest last, as far back as the timing is the same.
-    """
-    return revision - sum(nominal <= end for end in ends)
 
 
 def derived(schedule_id: str, revision: int, key: str, purpose: str = "") -> Derivation:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.calendar_search import covering, next_working_moment
 from duetime.domain.schedules.definition import OnExcluded
-from duetime.domain.schedules.occurrence_ids import derived, revision_of
+from duetime.domain.schedules.occurrence_ids import derived
+from duetime.domain.schedules.revisions import revision_of
 from duetime.domain.schedules.wall_times import LAST_WALL
 from duetime.domain.times import SECOND, Millis
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Span
     from duetime.domain.schedules.recurrences import Lost
     from duetime.domain.schedules.schedule import Schedule
+
+STOPPED = "its task was stopped, or run early, by its user"
+"""Why an occurrence does not run whose task was placed before the schedule was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,8 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
     said = schedule.recurrence.note(nominal)
     key = schedule.spec.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
+    if nominal in schedule.stopped:
+        return replace(occurrence, runs=False, note=_joined(said, STOPPED))
     span = covering(schedule.calendars, nominal)
     if span is not None:
         occurrence = _excluded(schedule, occurrence, span)

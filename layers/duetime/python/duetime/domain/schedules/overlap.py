@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
+_STILL_GOING = " is still going"
+
 
 @dataclass(frozen=True, slots=True)
 class StartDecision:
@@ -46,10 +48,18 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
         return None
     if stored.state is ScheduleState.PAUSED:
         return Skipped(f"the schedule {stored.name!r} is paused", SkipCode.PAUSED)
-    if schedule_ref.revision != stored.revision_of(schedule_ref.nominal):
+    if not stored.is_current(schedule_ref):
         reason = f"the schedule {stored.name!r} was changed or paused after this was placed"
         return Skipped(reason, SkipCode.CHANGED)
     return None
+
+
+def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
+    """Why an occurrence was skipped for the run before it, if that is remarked: its worker died before it wrote so."""
+    key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
+    notes = (each.note for each in stored.log if each.key == key and _STILL_GOING in each.note)
+    reason = next(notes, None)
+    return None if reason is None else Skipped(reason, SkipCode.OVERLAP)
 
 
 def start_decision(
@@ -68,10 +78,10 @@ def start_decision(
     if active is None and buffered is None:
         return StartDecision(None, replace(activity, active=task.id, buffered=None))
     if stored.spec.overlap is not Overlap.BUFFER_ONE and not stored.is_permanent:
-        reason = f"the run of {_nominal(active or buffered)} is still going"
+        reason = f"the run of {_nominal(active or buffered)}{_STILL_GOING}"
         return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
     if active is not None and buffered is not None:
-        reason = f"the run of {_nominal(active)} is still going, and that of {_nominal(buffered)} waits"
+        reason = f"the run of {_nominal(active)}{_STILL_GOING}, and that of {_nominal(buffered)} waits"
         return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
     # If the active one has ended, the one that waits is next, and this one takes its place in the buffer.
     first = activity.active if buffered is None else buffered.id

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec
     from duetime.domain.schedules.recurrences import Recurrence
+    from duetime.domain.schedules.revisions import RevisionEnd
     from duetime.domain.times import Millis
 
 
@@ -46,7 +47,8 @@ class Schedule:
         calendars: the calendars it names, as they are now.
         remaining_runs: how many may still run after those that were placed; `None` for no limit.
         revision: grows with every change; occurrences carry it.
-        revision_ends: when the revisions before it ended that had the same timing, the latest last.
+        revision_ends: the ends of the revisions before it that had the same timing, the latest last.
+        stopped: instants that do not run, for their user stopped their tasks, or ran them early.
         searched: where its calendars were found closed; a copy with other fields begins again.
     """
 
@@ -57,7 +59,8 @@ class Schedule:
     calendars: tuple[Calendar, ...] = ()
     remaining_runs: int | None = None
     revision: int = 1
-    revision_ends: tuple[Millis, ...] = ()
+    revision_ends: tuple[RevisionEnd, ...] = ()
+    stopped: frozenset[Millis] = frozenset()
     searched: Searched = field(default_factory=Searched, init=False, compare=False, repr=False)
 
     @property

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import MAX_BACKFILLS, MAX_NOTE_LENGTH, MAX_REMARK_LENGTH, MAX_REMARKS, MAX_REVISION_ENDS
+from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.expansion import expand
-from duetime.domain.schedules.occurrence_ids import derived, revision_of
-from duetime.domain.schedules.occurrences import Occurrence
+from duetime.domain.schedules.occurrence_ids import derived
+from duetime.domain.schedules.revisions import is_of, revision_of
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
     from duetime.domain.times import Millis
 
 
@@ -40,8 +41,9 @@ class StoredSchedule:
         payload: of each occurrence.
         updated_at: when its owner last changed, paused or resumed it; its present revision begins there.
         revision: grows whenever what was placed and is still to come must be placed again; occurrences carry it.
-        revision_ends: when each of the revisions before it ended that had the same timing, the latest last: what stands
-            for an instant up to an end belongs to that revision, and still runs.
+        revision_ends: the ends of the revisions before it that had the same timing, the latest last: what stands for an
+            instant up to an end belongs to that revision, and still runs. One that had no instant is left out.
+        stopped: occurrences that an earlier revision had placed ahead and that their user stopped, or ran early.
         version: grows with all that its owner, or a failure, does to it: the ETag.
         incarnation: grows with every write.
         generation: grows with every expansion; timers carry it, and a stale one is dropped by it.
@@ -77,8 +79,9 @@ class StoredSchedule:
     log: tuple[Remark, ...] = ()
     runs_started: int = 0
     runs_skipped: int = 0
-    revision_ends: tuple[Millis, ...] = ()
+    revision_ends: tuple[RevisionEnd, ...] = ()
     expectation: ExpectationState | None = None
+    stopped: tuple[StoppedOccurrence, ...] = ()
 
     @property
     def name(self) -> str:
@@ -121,15 +124,28 @@ class StoredSchedule:
             remaining_runs=self.remaining_runs,
             revision=self.revision,
             revision_ends=self.revision_ends,
+            stopped=self.stopped_instants,
         )
+
+    @property
+    def stopped_instants(self) -> frozenset[Millis]:
+        """The instants of the occurrences that their user stopped, or ran early."""
+        return frozenset(each.nominal for each in self.stopped)
 
     def revision_of(self, nominal: Millis) -> int:
         """The revision that an occurrence belongs to, whoever places it, and whenever."""
+        if (stopped := self._stopped_at(nominal)) is not None:
+            return stopped.revision
         return revision_of(nominal, self.revision, self.revision_ends)
 
-    def is_current(self, last: LastRun) -> bool:
+    def is_current(self, placed: LastRun | ScheduleRef) -> bool:
         """Whether an occurrence that was placed may still run."""
-        return last.revision == self.revision_of(last.nominal)
+        if (stopped := self._stopped_at(placed.nominal)) is not None:
+            return placed.revision == stopped.revision
+        return is_of(placed.revision, placed.nominal, self.revision, self.revision_ends)
+
+    def _stopped_at(self, nominal: Millis) -> StoppedOccurrence | None:
+        return next((each for each in self.stopped if each.nominal == nominal), None)
 
     def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
         """The id of an occurrence's task: the same whoever asks, and whenever."""
@@ -147,59 +163,6 @@ class StoredSchedule:
         log = (*self.log, Remark(at, key, note[:MAX_REMARK_LENGTH]))
         return replace(self, log=log[-MAX_REMARKS:])
 
-    def steered(self, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-        """In its next revision: what was placed and is to come will not run, and is returned to what remains."""
-        now = max((now, *self.revision_ends))
-        remaining, coming = self.remaining_runs, self._coming(now, calendars)
-        return replace(
-            self,
-            updated_at=now,
-            revision=self.revision + 1,
-            version=self.version + 1,
-            done=now,
-            owed=None,
-            remaining_runs=None if remaining is None else remaining + coming,
-            runs_started=max(0, self.runs_started - coming),
-            revision_ends=(),
-        )
-
-    def _coming(self, now: Millis, calendars: Sequence[Calendar]) -> int:
-        """How many occurrences were placed that are still to come."""
-        last = self.last_run
-        if last is None or not self.is_current(last) or last.nominal <= now:
-            return 0
-        if self.is_permanent:
-            return 1
-        unlimited = replace(self.schedule(calendars), remaining_runs=None)
-        return sum(each.runs for each in expand(unlimited, now, last.nominal).occurrences)
-
-    def edited(self, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-        """In its next revision, with the same timing: what is to come is placed again, what was due still runs.
-
-        That includes what was due and has not been placed, or caught up, yet: it keeps its revision, and so its id.
-        """
-        after = self.steered(now, calendars)
-        ends = (*self.revision_ends, after.updated_at)[-MAX_REVISION_ENDS:]
-        after = replace(after, revision_ends=ends, done=min(self.done, after.done), owed=self.owed)
-        last = self.last_run
-        if not self.is_permanent or last is None or not self.is_current(last) or last.nominal <= after.updated_at:
-            return after
-        # The next run of a chain is at its time all the same.
-        key = self.spec.clock.zone.text_at(last.nominal)
-        task_id = after.id_of(Occurrence(last.nominal, last.nominal, last.nominal, key))
-        return replace(
-            after,
-            last_run=LastRun(task_id, last.nominal, after.revision),
-            remaining_runs=self.remaining_runs,
-            runs_started=self.runs_started,
-        )
-
-    def paused(self, now: Millis, reason: str, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-        """Held, with the reason why."""
-        held = self.steered(now, calendars)
-        held = replace(held, state=ScheduleState.PAUSED, paused_reason=reason[:MAX_NOTE_LENGTH])
-        return held.remarked(now, "", f"paused: {reason}" if reason else "paused")
-
     def removed(self) -> StoredSchedule:
         """What stays in the place of a schedule that was deleted.
 
@@ -214,6 +177,7 @@ class StoredSchedule:
             paused_reason="",
             revision=self.revision + 1,
             revision_ends=(),
+            stopped=(),
             version=self.version + 1,
             generation=self.generation + 1,
             remaining_runs=None,

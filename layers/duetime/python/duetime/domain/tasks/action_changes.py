@@ -21,6 +21,16 @@ def recorded(task: Task, action: Action, by: Attribution, at: Millis, fields: It
     return {"actions": task.actions.plus(record)}
 
 
+def is_repeated(task: Task, action: Action, version: int | None, by: Attribution) -> bool:
+    """Whether an action was carried out on the very version that a request for it names.
+
+    Then it is the same request, sent again since the answer to the first one was lost.
+    """
+    if version is None:
+        return False
+    return any((each.action, each.version, each.by) == (action, version + 1, by) for each in task.actions.records)
+
+
 def by_topology(topology: Task) -> Attribution:
     """A topology does it to one of its nodes: for the reason for which something was last done to the topology."""
     last = topology.actions.records[-1:]

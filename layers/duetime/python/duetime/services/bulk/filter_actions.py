@@ -102,7 +102,8 @@ class BulkRequests:
 
     def _go_on(self, operation: BulkOperation, request: BulkRequest, budget: Millis) -> BulkProgress:
         before = operation.progress
-        action = replace(request.action, after=before.after, limit=MAX_PAGE, budget=budget)
+        until = min((each for each in (request.action.until, operation.until) if each is not None), default=None)
+        action = replace(request.action, after=before.after, limit=MAX_PAGE, budget=budget, until=until)
         by = replace(request.by, name=operation.actor, operation=operation.id)
         result = self._piece(operation.owner, request, action, by)
         counted: list[str] = [kind.__name__ for kind, count in result.refused.items() for _ in range(count)]
@@ -125,5 +126,7 @@ class BulkRequests:
             raise KeyReused
         if known.task_id == operation.id:
             return operation, None
-        operation = replace(operation, id=known.task_id, created_at=known.created_at)
+        # What was created since the first request is not meant by it.
+        since = known.created_at
+        operation = replace(operation, id=known.task_id, created_at=since, until=since)
         return operation, self.stores.bulk.read(operation.id)

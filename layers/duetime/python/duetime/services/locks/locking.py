@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Enqueuer
 
 _TRIES = 20
+_RETURN_TRIES = 3
+"""How often a lock is given back, beside the retries of each request."""
 _LINE = 10
 """So many of a line are checked for one hand-over; a line longer than that is gone through in pieces."""
 _BUSY_PAUSE = SECOND
@@ -104,8 +106,18 @@ class LockManager:
         )
 
     def give_back(self, task: Task, claim: LockClaim) -> None:
-        """End a task's hold, and let in the first of the line."""
-        self.hand_over(claim.name, task)
+        """End a task's hold, and let in the first of the line.
+
+        Never raises `Unavailable`: the outcome is stored, and must not be answered as if it were not. The hold ends by
+        itself, and the next of the line checks that.
+        """
+        for _ in range(_RETURN_TRIES):
+            try:
+                self.hand_over(claim.name, task)
+            except Unavailable as error:
+                self.runtime.telemetry.note("a lock was not handed on", task=task.id.text, error=str(error))
+            else:
+                return
 
     def release_reservation(self, task: Task) -> None:
         """Hand on at once what is reserved for a task that does not come for it: it was cancelled, paused or put off.

@@ -12,11 +12,13 @@ from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expa
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.permanent_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_changes import paused
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parents import Cause
 from duetime.services.schedules.expansion_pass import ExpansionPass
 from duetime.services.schedules.expectations import check_time, checked
 from duetime.services.schedules.occurrence_tasks import Due
+from duetime.services.schedules.stopped_occurrences import StoppedOccurrences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,11 @@ class ExpansionPlanner:
     occurrence_tasks: OccurrenceTasks
     runtime: Runtime
     look_ahead: Millis
+
+    @property
+    def stopped_occurrences(self) -> StoppedOccurrences:
+        """Finds what the user of a schedule has stopped."""
+        return StoppedOccurrences(self.stores.tasks, self.look_ahead)
 
     def calendars_of(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         """The calendars that a schedule names.
@@ -118,7 +125,8 @@ class ExpansionPlanner:
     def _pause(self, stored: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> None:
         """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
         if stored.state is ScheduleState.ACTIVE:
-            self.save(stored.paused(self.runtime.now(), str(refusal), calendars))
+            now = self.runtime.now()
+            self.save(paused(self.stopped_occurrences.marked(stored, now, calendars), now, str(refusal), calendars))
 
     def _by_timing(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
         """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_changes import edited, paused, retimed, with_new_timing
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
@@ -54,11 +55,12 @@ class ScheduleManager:
             FieldInvalid: a field cannot be accepted, or its time never comes.
         """
         before = self.writer.read(owner, name, version)
+        seen = before
         stored_payload: Content | None = None
         replaced_payload: Content | None = None
 
         def updated(stored: StoredSchedule) -> StoredSchedule:
-            nonlocal stored_payload, replaced_payload
+            nonlocal seen, stored_payload, replaced_payload
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
@@ -67,7 +69,8 @@ class ScheduleManager:
                 return stored
             if update.task is not None:
                 self.writer.expander.planner.occurrence_tasks.accept(spec.task)
-            after = self._updated(stored, spec)
+            seen = self.writer.marked(stored)
+            after = self._updated(seen, spec)
             if "remaining_runs" in update.fields:
                 after = replace(after, remaining_runs=spec.remaining_runs)
             self.writer.check(after)
@@ -82,7 +85,7 @@ class ScheduleManager:
         if replaced_payload is not None:
             self.writer.retain_payload(after)
             self.writer.expire_payload(after.uid, replaced_payload)
-        return self.writer.expand(after)
+        return self.writer.expand(self.writer.with_stopped_since(seen, after))
 
     def _with_payload(self, stored: StoredSchedule) -> StoredSchedule:
         """With the payload in its specification, for an update is merged into both."""
@@ -92,9 +95,12 @@ class ScheduleManager:
     def _updated(self, stored: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
         """In its next revision, with another specification; active again if it had ended."""
         keeps_due = stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec)
-        moved = stored.edited if keeps_due else stored.steered
-        after = moved(self.runtime.now(), self.writer.expander.planner.known_calendars_of(stored))
+        planner = self.writer.expander.planner
+        moved = edited if keeps_due else retimed
+        after = moved(stored, self.runtime.now(), planner.known_calendars_of(stored))
         after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
+        if not keeps_due:
+            after = with_new_timing(after, planner.known_calendars_of(after))
         return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
@@ -120,19 +126,22 @@ class ScheduleManager:
         Raises:
             ScheduleStateConflict: it has ended.
         """
+        seen: StoredSchedule | None = None
 
-        def paused(stored: StoredSchedule) -> StoredSchedule:
+        def held(stored: StoredSchedule) -> StoredSchedule:
+            nonlocal seen
             if stored.state is ScheduleState.ENDED:
                 raise ScheduleStateConflict(name, stored.state, "paused")
             if stored.state is ScheduleState.PAUSED and stored.paused_reason == reason:
                 return stored
             if stored.state is ScheduleState.PAUSED:
                 return replace(stored, paused_reason=reason, version=stored.version + 1)
-            return stored.paused(self.runtime.now(), reason, self.writer.expander.planner.known_calendars_of(stored))
+            seen = self.writer.marked(stored)
+            return paused(seen, self.runtime.now(), reason, self.writer.expander.planner.known_calendars_of(seen))
 
         stored = self.writer.read(owner, name)
         if stored.state is not ScheduleState.PAUSED or stored.paused_reason != reason:
-            stored = self.writer.write(stored, version, paused)
+            stored = self.writer.with_stopped_since(seen or stored, self.writer.write(stored, version, held))
         return self.writer.with_payload(stored)
 
     def resume(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:

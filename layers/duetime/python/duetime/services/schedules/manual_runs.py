@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.errors import BackfillNotFound, ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.run_history import RUN_BY_HAND, BackfillRun
+from duetime.domain.schedules.run_history import BackfillRun
+from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.tasks.idempotency_keys import Accepted
 from duetime.domain.tasks.parents import Cause
 from duetime.services.schedules.occurrence_tasks import Due
@@ -77,7 +79,8 @@ class ManualRuns:
             if task.erased:
                 raise TaskDeleted(task.id)
             return Accepted(task, is_replay=True)
-        stored = self.writer.read(owner, name, version)
+        # What is known was at that version when it came first.
+        stored = self.writer.read(owner, name, version if known is None else None)
         at = now if known is None else known.created_at
         # By its key, the id of a repeat is that of the first request, which may have come to an end before its write.
         occurrence = Occurrence(at, at, at, f"now {self.runtime.nonce() if key is None else key.text}")
@@ -90,18 +93,15 @@ class ManualRuns:
         return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND))
 
     def _produced(self, stored: StoredSchedule, due: Due) -> Accepted[Task]:
-        """The task of a run by hand, sent and remarked, unless a repeat of its request was first."""
+        """The task of a run by hand, counted and sent, unless a repeat of its request was first."""
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
         task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.payload_of(stored))
+        with suppress(Unavailable, ScheduleNotFound):
+            # Before its message: whoever takes the task up counts it if that was lost.
+            self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now()))
         self.enqueuer.send_due([task])
         if not is_new:
             return Accepted(self.stores.tasks.read(task.id) or task, is_replay=True)
-        told = replace(stored, runs_started=stored.runs_started + 1)
-        now = self.runtime.now()
-        at = stored.spec.clock.zone.text_at(due.occurrence.nominal)
-        with suppress(Unavailable):
-            # A remark that is lost does no harm.
-            self.stores.schedules.save(told.remarked(now, at, f"{RUN_BY_HAND}{task.id}"), self.runtime.nonce())
         return Accepted(task)
 
     def backfill(

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
-from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skipped, start_decision
+from duetime.domain.schedules.occurrences import judged, next_nominal
+from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skipped, skipped_before, start_decision
 from duetime.domain.schedules.permanent_runs import continued, ended_at, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_changes import paused, with_manual_run
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import STARTABLE, Move, State
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -54,11 +59,15 @@ class OverlapControl:
         if stored is None or stored.mark != schedule_ref.mark:
             return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted", SkipCode.DELETED)
         if (unwanted := skipped(stored, schedule_ref)) is not None:
-            self._remark(task, unwanted.reason, once=True)
+            if not self._is_placed_again(stored, schedule_ref):
+                self._remark(task, unwanted.reason, once=True)
             return unwanted
+        if schedule_ref.cause is Cause.MANUAL:
+            # Whoever made it may have died before it was counted.
+            self._write(task, partial(with_manual_run, task=task, now=self.runtime.now()), stored)
         if schedule_ref.cause is Cause.BACKFILL or may_overlap(stored):
             return None
-        verdict = self._by_overlap(task, stored, activity)
+        verdict = skipped_before(stored, schedule_ref) or self._by_overlap(task, stored, activity)
         if isinstance(verdict, Skipped):
             self._remark(task, verdict.reason)
         return verdict
@@ -148,25 +157,59 @@ class OverlapControl:
             if stored.state is ScheduleState.PAUSED:
                 return
             kind = task.error.type if task.error else "error"
-            calendars = self.expander.planner.known_calendars_of(stored)
-            paused = stored.paused(self.runtime.now(), f"the task {task.id} failed: {kind}", calendars)
-            if self.stores.schedules.save(paused, self.runtime.nonce()):
+            now, calendars = self.runtime.now(), self.expander.planner.known_calendars_of(stored)
+            marked = self.expander.planner.stopped_occurrences.marked(stored, now, calendars)
+            held = paused(marked, now, f"the task {task.id} failed: {kind}", calendars)
+            if self.stores.schedules.save(held, self.runtime.nonce()):
                 return
         raise Unavailable(f"the schedule {schedule_ref.schedule!r} was written by others again and again")
 
     def _remark(self, task: Task, reason: str, *, once: bool = False) -> None:
-        """Have the schedule remember why an occurrence did not run; a remark that is lost does no harm."""
+        """Have the schedule remember why an occurrence did not run, and count it; doing it twice is doing it once."""
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
             return
-        stored, _ = self.stores.schedules.read(task.owner, schedule_ref.schedule)
-        if stored is None or stored.mark != schedule_ref.mark:
-            return
-        if once and stored.log and stored.log[-1].note == reason:
-            return
-        key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
-        told = replace(stored, runs_skipped=stored.runs_skipped + 1).remarked(self.runtime.now(), key, reason)
-        self.stores.schedules.save(told, self.runtime.nonce())
+        nominal = schedule_ref.nominal
+
+        def remarked(stored: StoredSchedule) -> StoredSchedule:
+            key = stored.spec.clock.zone.text_at(nominal)
+            is_known = any((each.key, each.note) == (key, reason) for each in stored.log)
+            if is_known or (once and stored.log and stored.log[-1].note == reason):
+                return stored
+            return replace(stored, runs_skipped=stored.runs_skipped + 1).remarked(self.runtime.now(), key, reason)
+
+        self._write(task, remarked)
+
+    def _is_placed_again(self, stored: StoredSchedule, schedule_ref: ScheduleRef) -> bool:
+        """Whether an occurrence that a change replaced has another task, or will get one: then nothing is skipped."""
+        nominal = schedule_ref.nominal
+        if stored.state is not ScheduleState.ACTIVE:
+            return False
+        if stored.is_permanent:
+            return stored.last_run is not None and stored.last_run.nominal == nominal
+        schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
+        if next_nominal(schedule, nominal - 1) != nominal:
+            return False
+        return nominal > stored.done or self.stores.tasks.read(stored.id_of(judged(schedule, nominal))) is not None
+
+    def _write(
+        self,
+        task: Task,
+        changed: Callable[[StoredSchedule], StoredSchedule],
+        stored: StoredSchedule | None = None,
+    ) -> None:
+        """Write a change of a task's schedule, again if somebody else's write comes between."""
+        name, mark = (task.schedule_ref.schedule, task.schedule_ref.mark) if task.schedule_ref else ("", "")
+        for _ in range(_TRIES):
+            if stored is None:
+                stored, _activity = self.stores.schedules.read(task.owner, name)
+            if stored is None or stored.mark != mark:
+                return
+            after = changed(stored)
+            if after == stored or self.stores.schedules.save(after, self.runtime.nonce()):
+                return
+            stored = None
+        raise Unavailable(f"the schedule {name!r} was written by others again and again")
 
     def _open(self, task_id: TaskId | None) -> Task | None:
         """A task, if it has not come to its end."""

@@ -10,6 +10,7 @@ from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import between, following
 from duetime.domain.schedules.permanent_runs import run_of
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_changes import coming
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,15 +69,12 @@ class SchedulePreview:
         """The next occurrences, those that do not run among them; none of a schedule that no clock moves on."""
         if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return []
-        now, last = self.clock.now(), stored.last_run
-        schedule = stored.schedule(self.known_calendars(stored))
+        now, calendars = self.clock.now(), self.known_calendars(stored)
+        schedule = stored.schedule(calendars)
         remaining = schedule.remaining_runs
         if remaining is not None:
             # It counts from what was placed, some of which is still to come.
-            placed_to = last.nominal if last is not None and stored.is_current(last) else now
-            unlimited = replace(schedule, remaining_runs=None)
-            coming = between(unlimited, now, placed_to, _NEAR) if placed_to > now else ()
-            schedule = replace(schedule, remaining_runs=remaining + sum(each.runs for each in coming))
+            schedule = replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
         return following(schedule, now, count)
 
     def next_at(self, stored: StoredSchedule) -> Millis | None:

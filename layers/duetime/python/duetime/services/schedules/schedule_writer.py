@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
@@ -11,6 +12,7 @@ from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid, Unava
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleVersionMismatch
 from duetime.domain.schedules.occurrences import next_nominal
 from duetime.domain.schedules.schedule import check
+from duetime.domain.schedules.schedule_changes import stopped_since
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.times import SECOND
@@ -122,6 +124,28 @@ class ScheduleWriter:
                 return replace(after, incarnation=before.incarnation + 1)
             before = self.read_again(before, version)
         raise busy(before.name)
+
+    def marked(self, stored: StoredSchedule) -> StoredSchedule:
+        """The schedule before a change, knowing which occurrences ahead its user has stopped, or run early."""
+        planner = self.expander.planner
+        return planner.stopped_occurrences.marked(stored, self.runtime.now(), planner.known_calendars_of(stored))
+
+    def with_stopped_since(self, before: StoredSchedule, after: StoredSchedule) -> StoredSchedule:
+        """The changed schedule, knowing also what was stopped, or began, while the change was written.
+
+        Args:
+            before: as it was marked for the change.
+            after: as it was written.
+        """
+        if after.revision == before.revision:
+            return after
+        planner = self.expander.planner
+        with suppress(Unavailable, ScheduleNotFound):
+            # Should this be lost, what was stopped at that very moment comes after the change.
+            calendars = planner.known_calendars_of(before)
+            found = planner.stopped_occurrences.stopped_meanwhile(before, after, calendars)
+            return self.write(after, None, partial(stopped_since, found=found)) if found else after
+        return after
 
     def write_timer(self, stored: StoredSchedule) -> None:
         """Set the timer by which the trigger expands it, in a minute that nobody has read yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import RecordUnreadable, Unavailable
 from duetime.domain.operating_parameters import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
 from duetime.domain.tasks.attempt_results import Postponed
 
@@ -38,7 +38,8 @@ class SwitchGate:
             self._asked_at = now
             try:
                 self._known = self.switches.read(consistent=False)
-            except Unavailable as error:
+            except (Unavailable, RecordUnreadable) as error:
+                # A damaged record, or one of a later version, must not cost attempts, nor let anything begin unasked.
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
         return self._known
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
-from duetime.domain.tasks.action_changes import recorded
+from duetime.domain.tasks.action_changes import is_repeated, recorded
 from duetime.domain.tasks.actions import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
@@ -112,8 +112,14 @@ class TaskControl:
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Have a task that has not started run now; one that runs already is left as it is."""
-        task = self._read(owner, task_id, version)
+        """Have a task that has not started run now; one that runs already is left as it is.
+
+        So is one that this request, sent again with its version, had run before; the same holds for `retry`.
+        """
+        task = self._read(owner, task_id)
+        if is_repeated(task, Action.RUN_REQUESTED, version, by):
+            return task
+        _check_version(task, version)
         if task.state in GOING_ON - STARTABLE:
             return task
         now = self.runtime.now()
@@ -127,7 +133,10 @@ class TaskControl:
             ContentExpired: also if its payload is gone.
         """
         for _ in range(_TRIES if version is None else 1):
-            task = self._read(owner, task_id, version)
+            task = self._read(owner, task_id)
+            if is_repeated(task, Action.RETRIED, version, by):
+                return task
+            _check_version(task, version)
             if task.state in GOING_ON and task.attempt_history and not isinstance(task.target, TopologyTarget):
                 return task
             sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task)}
@@ -145,7 +154,10 @@ class TaskControl:
             StateConflict: also if the target is known to offer none.
             ContentExpired: its payload is gone.
         """
-        task = self._read(owner, task_id, version)
+        task = self._read(owner, task_id)
+        if is_repeated(task, Action.ROLLBACK_REQUESTED, version, by):
+            return task
+        _check_version(task, version)
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target offers no rollback")

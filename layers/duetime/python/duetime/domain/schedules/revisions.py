@@ -1,0 +1,89 @@
+"""The revisions of a schedule: to which of them an instant belongs, after any number of changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import MAX_REVISION_ENDS
+from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.states import LEASED, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+NO_REVISION = 0
+"""The revision of what belongs to none: its timing no longer means it."""
+_STOPPED = LEASED | {State.PAUSED, State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionEnd:
+    """The end of a revision whose timing the later ones kept: what it placed up to there still runs.
+
+    Attributes:
+        until: the last instant that belongs to it.
+        revision: its number.
+        since: the number of the first revision that was merged into it, or its own.
+    """
+
+    until: Millis
+    revision: int
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedOccurrence:
+    """An occurrence that was placed ahead, and that its user stopped, or ran early, before the schedule was changed.
+
+    Attributes:
+        nominal: the instant that it stands for; no later revision places it again.
+        task_id: its task.
+        revision: under which it was placed: should its user let it go on, it still runs.
+    """
+
+    nominal: Millis
+    task_id: TaskId
+    revision: int
+
+
+def revision_of(nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> int:
+    """The revision under which an occurrence is placed, whenever that is done.
+
+    Args:
+        nominal: the instant that it stands for.
+        revision: the present revision.
+        ends: of the revisions before it, the latest last, as far back as the timing is the same.
+    """
+    return next((end.revision for end in ends if nominal <= end.until), revision)
+
+
+def is_of(placed_by: int, nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> bool:
+    """Whether an occurrence that a revision placed may still run."""
+    for end in ends:
+        if nominal <= end.until:
+            return end.since <= placed_by <= end.revision
+    return placed_by == revision
+
+
+def with_end(ends: Sequence[RevisionEnd], until: Millis, revision: int) -> tuple[RevisionEnd, ...]:
+    """With the end of one more revision; beyond the limit the two oldest become one, which drops no occurrence."""
+    after = (*ends, RevisionEnd(until, revision, revision))
+    while len(after) > MAX_REVISION_ENDS:
+        oldest, following, *others = after
+        after = (replace(following, since=oldest.since), *others)
+    return after
+
+
+def is_stopped(task: Task) -> bool:
+    """Whether the task of an occurrence that is still to come has been stopped, or run early, by its user."""
+    if task.erased or task.state in _STOPPED:
+        return True
+    if task.state is State.CANCELLED:
+        # What the schedule itself did not want then, it may want now.
+        return task.error is None or task.error.type != SKIPPED
+    return bool(task.attempt_history)

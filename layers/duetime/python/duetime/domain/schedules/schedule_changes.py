@@ -1,0 +1,178 @@
+"""What a change of a schedule makes of it: its next revision. Decisions as values, for a record and the time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import MAX_NOTE_LENGTH, MAX_REMARKS, MAX_STOPPED_OCCURRENCES
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
+from duetime.domain.schedules.expansion import expand
+from duetime.domain.schedules.occurrences import Occurrence, next_nominal, previous_nominal
+from duetime.domain.schedules.revisions import NO_REVISION, with_end
+from duetime.domain.schedules.run_history import RUN_BY_HAND, LastRun
+from duetime.domain.schedules.schedule import ScheduleState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.revisions import StoppedOccurrence
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+
+def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
+    """In its next revision: what was placed and is to come will not run, and is returned to what remains."""
+    now = max((now, *(end.until for end in stored.revision_ends)))
+    remaining, taken_back = stored.remaining_runs, len(coming(stored, now, calendars))
+    return replace(
+        stored,
+        updated_at=now,
+        revision=stored.revision + 1,
+        version=stored.version + 1,
+        done=now,
+        owed=None,
+        remaining_runs=None if remaining is None else remaining + taken_back,
+        runs_started=max(0, stored.runs_started - taken_back),
+        revision_ends=(),
+        stopped=tuple(each for each in stored.stopped if each.nominal > now),
+    )
+
+
+def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
+    """In its next revision, with the same timing: what is to come is placed again, what was due still runs.
+
+    That includes what was due and has not been placed, or caught up, yet: it keeps its revision, and so its id.
+    """
+    after = retimed(stored, now, calendars)
+    ends = stored.revision_ends
+    if _has_instants(stored, after.updated_at, calendars):
+        ends = with_end(ends, after.updated_at, stored.revision)
+    done = min(stored.done, after.done)
+    after = replace(after, revision_ends=ends, done=done, owed=stored.owed, stopped=stored.stopped)
+    last = stored.last_run
+    if not stored.is_permanent or last is None or not coming(stored, after.updated_at):
+        return after
+    # The next run of a chain is at its time all the same.
+    return replace(
+        after,
+        last_run=LastRun(_chain_id(after, last.nominal), last.nominal, after.revision),
+        remaining_runs=stored.remaining_runs,
+        runs_started=stored.runs_started,
+    )
+
+
+def paused(stored: StoredSchedule, now: Millis, reason: str, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
+    """Held, with the reason why."""
+    held = retimed(stored, now, calendars)
+    held = replace(held, state=ScheduleState.PAUSED, paused_reason=reason[:MAX_NOTE_LENGTH])
+    return held.remarked(now, "", f"paused: {reason}" if reason else "paused")
+
+
+def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Sequence[Occurrence]:
+    """The occurrences that its present revision has placed and that are still to come, but for those stopped."""
+    last = stored.last_run
+    if last is None or last.revision != stored.revision or last.nominal <= now:
+        return ()
+    if stored.is_permanent:
+        at = last.nominal
+        key = stored.spec.clock.zone.text_at(at)
+        return () if at in stored.stopped_instants else (Occurrence(at, at, at, key),)
+    unlimited = replace(stored.schedule(calendars), remaining_runs=None)
+    return tuple(each for each in expand(unlimited, now, last.nominal).occurrences if each.runs)
+
+
+def perhaps_placed(
+    stored: StoredSchedule, now: Millis, horizon: Millis, calendars: Sequence[Calendar] = ()
+) -> Sequence[Occurrence]:
+    """The occurrences that are to come and may have been placed: also by an expansion that never saved the schedule."""
+    known = coming(stored, now, calendars)
+    if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
+        return known
+    more = expand(stored.schedule(calendars), _saved_to(stored, now), horizon).occurrences
+    return (*known, *(each for each in more if each.runs))
+
+
+def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: Millis) -> StoredSchedule:
+    """With what was stopped counted as placed, as far as the expansion that placed it did not come to that."""
+    more, remaining = sum(each.nominal > _saved_to(stored, now) for each in stopped), stored.remaining_runs
+    if stored.is_permanent or not more:
+        return stored
+    return replace(
+        stored,
+        remaining_runs=None if remaining is None else max(0, remaining - more),
+        runs_started=stored.runs_started + more,
+    )
+
+
+def with_stopped(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence]) -> StoredSchedule:
+    """Knowing which occurrences its user has stopped, or run early; the latest, if there are too many."""
+    return replace(stored, stopped=tuple(sorted(stopped, key=lambda each: each.nominal))[-MAX_STOPPED_OCCURRENCES:])
+
+
+def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) -> StoredSchedule:
+    """The changed schedule, knowing what its user stopped while it was changed: that is not taken back any more."""
+    known = stored.stopped_instants
+    more = [each for each in found if each.nominal not in known]
+    if not more:
+        return stored
+    after, remaining = with_stopped(stored, (*stored.stopped, *more)), stored.remaining_runs
+    if stored.is_permanent and stored.last_run is not None:
+        # What it is to do next is that very run, whatever has become of it.
+        same = [each for each in more if each.nominal == stored.last_run.nominal]
+        last = [LastRun(each.task_id, each.nominal, each.revision) for each in same]
+        return replace(after, last_run=last[0]) if last else after
+    return replace(
+        after,
+        remaining_runs=None if remaining is None else max(0, remaining - len(more)),
+        runs_started=stored.runs_started + len(more),
+    )
+
+
+def with_manual_run(stored: StoredSchedule, task: Task, now: Millis) -> StoredSchedule:
+    """With a run by hand counted and remarked, unless it was counted before."""
+    if task.schedule_ref is None or _is_counted(stored, task):
+        return stored
+    key = stored.spec.clock.zone.text_at(task.schedule_ref.nominal)
+    counted = replace(stored, runs_started=stored.runs_started + 1)
+    return counted.remarked(now, key, f"{RUN_BY_HAND}{task.id}")
+
+
+def _is_counted(stored: StoredSchedule, task: Task) -> bool:
+    """Whether a run by hand was counted: its remark says so, or may have had to make room for later ones."""
+    if any(remark.note == f"{RUN_BY_HAND}{task.id}" for remark in stored.log):
+        return True
+    return len(stored.log) == MAX_REMARKS and stored.log[0].at + MAX_CLOCK_DIFFERENCE > task.created_at
+
+
+def with_new_timing(stored: StoredSchedule, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
+    """With what its user stopped set apart, as far as the new timing does not mean its instant."""
+    schedule = stored.schedule(calendars)
+
+    def is_meant(nominal: Millis) -> bool:
+        return stored.is_permanent or next_nominal(schedule, nominal - 1) == nominal
+
+    apart = [each if is_meant(each.nominal) else replace(each, revision=NO_REVISION) for each in stored.stopped]
+    return replace(stored, stopped=tuple(apart))
+
+
+def _saved_to(stored: StoredSchedule, now: Millis) -> Millis:
+    """Up to where what its present revision has placed ahead was saved with it."""
+    last = stored.last_run
+    return max(now, last.nominal) if last is not None and last.revision == stored.revision else now
+
+
+def _has_instants(stored: StoredSchedule, until: Millis, calendars: Sequence[Calendar]) -> bool:
+    """Whether any instant up to `until` belongs to the present revision, so that its end must be known."""
+    since = stored.revision_ends[-1].until if stored.revision_ends else -1
+    if stored.is_permanent:
+        return stored.last_run is not None and since < stored.last_run.nominal <= until
+    latest = previous_nominal(stored.schedule(calendars), until + 1)
+    return latest is not None and latest > since
+
+
+def _chain_id(stored: StoredSchedule, nominal: Millis) -> TaskId:
+    return stored.id_of(Occurrence(nominal, nominal, nominal, stored.spec.clock.zone.text_at(nominal)))

@@ -1,0 +1,194 @@
+"""A user stops an occurrence that was placed ahead of its time: no later change of its schedule brings it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.times import to_iso
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime_testing.simulation.faults import Call
+
+STOPS = ["cancel", "pause", "delete"]
+CHANGES: dict[str, list[tuple[str, str, Any]]] = {
+    "payload": [("PATCH", "", {"task": {"type": PLAIN, "payload": {"new": 1}}})],
+    "timing": [("PATCH", "", {"cron": "*/1 * * * *"})],
+    "twice": [("PATCH", "", {"catch_up_seconds": 70}), ("PATCH", "", {"pause_on_failure": True})],
+    "there-and-back": [("PATCH", "", {"cron": "30 3 1 1 *"}), ("PATCH", "", {"cron": "* * * * *"})],
+    "pause-and-resume": [("POST", "/pause", None), ("POST", "/resume", None)],
+    "zone": [("PATCH", "", {"timezone": "Asia/Kathmandu"})],
+}
+
+
+def made(schedules: Schedules, **fields: Any) -> None:  # noqa: ANN401 - JSON
+    """Create a schedule 45 s before a minute, so that several of its occurrences are placed at once."""
+    schedules.faulty = True  # what is held and what is stopped never runs
+    schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
+    schedules.make(**{"overlap": "allow_all", **fields})
+    schedules.run(SECOND)
+
+
+def stop(schedules: Schedules, task: Task, how: str) -> None:
+    """Stop an occurrence as its user does."""
+    path = f"/v1/tasks/{task.id}"
+    answer = schedules.ask("POST", f"{path}/{'pause' if how == 'pause' else 'cancel'}")
+    assert answer.status == 200, answer.body
+    if how == "delete":
+        assert schedules.ask("DELETE", path).status == 204
+
+
+def change(schedules: Schedules, name: str) -> None:
+    """Change the schedule."""
+    for method, path, body in CHANGES[name]:
+        answer = schedules.ask(method, f"{PATH}{path}", body)
+        assert answer.status == 200, answer.body
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("how", STOPS)
+def test_a_stopped_occurrence_stays_stopped_over_changes_of_its_schedule(how: str, name: str) -> None:
+    """Its instant does not run; all others do, once each."""
+    with Schedules() as schedules:
+        made(schedules)
+        first, second, *_ = schedules.placed()
+        assert second.schedule_ref is not None
+        stop(schedules, second, how)
+        change(schedules, name)
+        schedules.run(5 * MINUTE)
+        ran = schedules.ran()
+        assert second.schedule_ref.nominal not in ran
+        wanted = schedules.minutes(first.due_at, schedules.now - SECOND)
+        assert ran == dict.fromkeys((at for at in wanted if at != second.due_at), 1)
+
+
+@pytest.mark.parametrize("name", ["payload", "timing", "pause-and-resume"])
+def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_schedule(name: str) -> None:
+    """Its user held that very task, and lets it go on: it runs at its time."""
+    with Schedules() as schedules:
+        made(schedules)
+        second = schedules.placed()[1]
+        stop(schedules, second, "pause")
+        change(schedules, name)
+        assert schedules.ask("POST", f"/v1/tasks/{second.id}/resume").status == 200
+        schedules.run(5 * MINUTE)
+        assert schedules.ran()[second.due_at] == 1
+        assert schedules.record(second.id.text).state == "succeeded"
+
+
+def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() -> None:
+    """Its user had it run before its time; the change places only what has not run."""
+    with Schedules() as schedules:
+        made(schedules)
+        second = schedules.placed()[1]
+        assert schedules.ask("POST", f"/v1/tasks/{second.id}/run").status in {200, 202}
+        schedules.run(5 * SECOND)
+        assert schedules.ran()[second.due_at] == 1
+        change(schedules, "payload")
+        schedules.run(5 * MINUTE)
+        assert schedules.ran()[second.due_at] == 1
+
+
+@pytest.mark.parametrize("how", ["cancel", "pause"])
+@pytest.mark.parametrize("name", ["payload", "pause-and-resume"])
+def test_a_stopped_occurrence_counts_as_one_of_the_remaining_runs(how: str, name: str) -> None:
+    """As it does without a change: of four runs, three are left."""
+    with Schedules() as schedules:
+        made(schedules, remaining_runs=4)
+        stop(schedules, schedules.placed()[1], how)
+        change(schedules, name)
+        schedules.run(10 * MINUTE)
+        assert sum(schedules.ran().values()) == 3
+        shown = schedules.schedule()
+        assert (shown["runs_started"], shown["remaining_runs"], shown["state"]) == (4, 0, "ended")
+
+
+@pytest.mark.parametrize("how", STOPS)
+@pytest.mark.parametrize("body", [{"catch_up_seconds": 70}, {"permanent": {"gap_seconds": 500}}])
+def test_a_stopped_run_of_a_permanent_schedule_stays_stopped(how: str, body: dict[str, Any]) -> None:
+    """Its next run lies a whole gap ahead; what its user stopped does not come back at its time."""
+    with Schedules() as schedules:
+        made(schedules, permanent={"gap_seconds": 600}, overlap="skip")
+        schedules.run(30 * SECOND)
+        ahead = schedules.placed()[-1]
+        assert ahead.due_at > schedules.now + 9 * MINUTE
+        stop(schedules, ahead, how)
+        assert schedules.amend(**body).status == 200
+        schedules.run(ahead.due_at - schedules.now + 10 * SECOND)
+        assert schedules.ran()[ahead.due_at] == 0
+
+
+def test_a_paused_run_of_a_permanent_schedule_holds_its_chain_over_changes() -> None:
+    """The chain waits for the run that its user holds, and goes on when that is resumed."""
+    with Schedules() as schedules:
+        made(schedules, permanent={"gap_seconds": 120}, overlap="skip")
+        schedules.run(10 * SECOND)
+        ahead = schedules.placed()[-1]
+        stop(schedules, ahead, "pause")
+        for seconds in (70, 80):
+            assert schedules.amend(catch_up_seconds=seconds).status == 200
+        schedules.run(20 * MINUTE)
+        assert sum(schedules.ran().values()) == 1
+        assert schedules.amend(catch_up_seconds=90).status == 200
+        assert schedules.ask("POST", f"/v1/tasks/{ahead.id}/resume").status == 200
+        schedules.run(5 * MINUTE)
+        assert sum(schedules.ran().values()) == 4
+        assert schedules.ran()[ahead.due_at] == 1
+
+
+def test_an_occurrence_that_is_stopped_while_its_schedule_is_changed_stays_stopped() -> None:
+    """The change has read the occurrence before; it is stopped before the change is written."""
+    with Schedules() as schedules:
+        made(schedules)
+        second = schedules.placed()[1]
+        slow = schedules.slow(lambda call: call.operation == "put_item" and "r#" in (call.partition or ""), 2 * SECOND)
+        replies = schedules.send("PATCH", PATH, {"catch_up_seconds": 70})
+        assert schedules.run_until(lambda: slow)
+        stop(schedules, second, "cancel")
+        assert schedules.run_until(lambda: replies)
+        assert replies[0].status == 200
+        schedules.run(5 * MINUTE)
+        assert schedules.ran()[second.due_at] == 0
+
+
+def test_the_occurrences_say_what_was_stopped() -> None:
+    """The list of what is to come shows that the instant does not run, and why."""
+    with Schedules() as schedules:
+        made(schedules)
+        second = schedules.placed()[1]
+        stop(schedules, second, "cancel")
+        change(schedules, "payload")
+        answer = schedules.ask("GET", f"{PATH}/occurrences", query="")
+        assert answer.status == 200
+        (found,) = [each for each in answer.body["occurrences"] if each["scheduled_at"] == to_iso(second.due_at)]
+        assert (found["runs"], found["note"]) == (False, "its task was stopped, or run early, by its user")
+
+
+@pytest.mark.parametrize("how", STOPS)
+def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(how: str) -> None:
+    """The expansion placed it and died; before the next one comes, its user stops it and changes the schedule."""
+    with Schedules() as schedules:
+        made(schedules)
+        schedules.run(3 * MINUTE)
+
+        def is_save(call: Call) -> bool:
+            return call.machine.function == "trigger" and call.operation == "put_item" and is_of_a_schedule(call)
+
+        died = schedules.once(is_save, lambda call: call.machine.die())
+        before = {task.id for task in schedules.placed()}
+        assert schedules.run_until(lambda: died, 3 * MINUTE)
+        placed = [task for task in schedules.placed() if task.id not in before]
+        last = placed[-1]
+        stop(schedules, last, how)
+        change(schedules, "payload")
+        schedules.run(10 * MINUTE + MINUTE // 2 - schedules.now % MINUTE)
+        ran = schedules.ran()
+        assert last.due_at not in ran
+        wanted = schedules.minutes(schedules.created_at, schedules.now - SECOND)
+        assert ran == dict.fromkeys((at for at in wanted if at != last.due_at), 1)
+        ahead = [task for task in schedules.placed() if task.state == "scheduled" and task.due_at > schedules.now]
+        assert schedules.schedule()["runs_started"] == len(ran) + 1 + len(ahead)

@@ -1,0 +1,77 @@
+"""Users who stop single occurrences of schedules, and change schedules again and again without touching their times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.states import State
+from duetime.domain.times import SECOND
+from tests.simulation.schedule_users import PATH
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from tests.simulation.storms import Storm
+
+NAME = "edited"
+_AHEAD = 10 * SECOND
+"""So long before its time an occurrence is stopped, at the least: by all clocks it has not begun."""
+_MOST_EDITS = 30
+
+
+class OccurrenceUsers:
+    """What users do with one schedule and its occurrences, one request after the other."""
+
+    def __init__(self, storm: Storm) -> None:
+        self.storm = storm
+        self.random = storm.random
+        self.stopped: list[Task] = []
+        self.is_certain = True
+        self._value = 60
+
+    def use(self, until: Millis) -> None:
+        """Create the schedule, then stop what is ahead, and change it."""
+        body = {
+            "name": NAME,
+            "cron": "* * * * *",
+            "overlap": "allow_all",
+            "task": {"type": "storm-plain", "timeout_seconds": 60},
+        }
+        while not self._ask("POST", PATH, body):
+            self.storm.take(SECOND)
+        self.is_certain = True
+        self.storm.schedules.disturbed.add(NAME)
+        while self.storm.time.now() < until:
+            self.storm.take(self.random.randrange(1, 40 * SECOND))
+            if self.random.random() < 0.5:
+                self._stop()
+            for _ in range(self.random.choice([1, 1, 2, _MOST_EDITS])):
+                self._value += 1
+                self._ask("PATCH", f"{PATH}/{NAME}", {"catch_up_seconds": self._value})
+        self._ask("POST", f"{PATH}/{NAME}/pause", {})
+
+    def _stop(self) -> None:
+        """Stop one of the occurrences that the present revision has placed ahead."""
+        stored, _ = self.storm.schedules.store.read("local", NAME)
+        now = self.storm.time.now()
+        ahead = [
+            task
+            for task in self.storm.watching.tasks()
+            if task.schedule_ref is not None and stored is not None and task.schedule_ref.schedule == NAME
+            if task.schedule_ref.cause is Cause.SCHEDULE and stored.is_current(task.schedule_ref)
+            if task.state is State.SCHEDULED and task.due_at > now + _AHEAD
+        ]
+        if not ahead or not self.is_certain:
+            return
+        task = self.random.choice(ahead)
+        verb = self.random.choice(["cancel", "pause"])
+        if self._ask("POST", f"/v1/tasks/{task.id}/{verb}", {}):
+            self.storm.occurrences.stop(task)
+
+    def _ask(self, method: str, path: str, body: dict[str, Any]) -> bool:
+        """Send a request; says whether it was answered to have been done."""
+        answer = self.storm.users.ask(method, path, body)
+        # What was not answered may be written at any later time, upon whatever was stopped since.
+        self.is_certain = self.is_certain and answer is not None and answer.status < 500
+        return answer is not None and answer.status < 300

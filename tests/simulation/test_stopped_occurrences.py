@@ -1,0 +1,73 @@
+"""Storms in which users stop occurrences, and change their schedule again and again while workers lag behind."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from duetime.domain.schedules import revisions, schedule_changes
+from duetime.domain.times import MINUTE, SECOND, Millis
+from duetime.services.schedules import stopped_occurrences
+from tests.simulation import works
+from tests.simulation.occurrence_users import NAME, OccurrenceUsers
+from tests.simulation.storms import Storm, Theme
+
+STORM = 8 * MINUTE
+SEEDS = range(4)
+
+
+class EditedStorm(Storm):
+    """A storm with one more user; its queues are left unread for minutes, so that occurrences wait while edits come."""
+
+    def __init__(self, seed: int, rate: float) -> None:
+        super().__init__(seed, rate, Theme.TASKS)
+        self.faulty = True
+
+    def run(self) -> list[object]:
+        """Let it happen; what the invariants found."""
+        users = OccurrenceUsers(self)
+        end = self.time.now() + STORM
+        self.time.start_process(partial(users.use, end))
+        self.time.start_process(partial(self._leave_queues, end))
+        self.time.run_until(end + 30 * MINUTE)
+        self.occurrences.check_edited(NAME, end - 4 * MINUTE)
+        return list(self.watching.violations)
+
+    def _leave_queues(self, until: Millis) -> None:
+        while self.time.now() < until - 3 * MINUTE:
+            self.receiving = False
+            self.take(self.random.randrange(MINUTE, 3 * MINUTE))
+            self.receiving = True
+            for poller in self._pollers.values():
+                self.time.nudge(poller)
+            self.take(20 * SECOND)
+
+
+def violations_of(seed: int, rate: float) -> list[object]:
+    """What one storm breaks."""
+    storm = EditedStorm(seed, rate)
+    try:
+        return storm.run()
+    finally:
+        works.STAGE.remove(storm)
+        storm.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_change_brings_back_what_was_stopped_nor_drops_what_is_due(seed: int) -> None:
+    """Whatever meets: a stopped occurrence never begins, and each other one does."""
+    assert violations_of(seed, 0.0) == []
+
+
+def test_an_occurrence_that_comes_back_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mistake: a change does not ask what its user has stopped."""
+    monkeypatch.setattr(stopped_occurrences, "is_stopped", lambda _task: False)
+    assert any("has stopped" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))
+
+
+def test_a_queued_occurrence_that_is_dropped_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mistake: only the latest end of a revision is known."""
+    original = revisions.with_end
+    monkeypatch.setattr(schedule_changes, "with_end", lambda _ends, until, number: original((), until, number))
+    assert any("has not run" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))
