@@ -35,6 +35,7 @@ TASK: Mapping[str, Any] = {
     "lock": {"key": "db-17", "max_holders": 1, "scope": "task"},
     "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
     "callback_url": "http://127.0.0.1:9/y",
+    "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300},
 }
 SCHEDULE: Mapping[str, Any] = {
     "name": "nightly",

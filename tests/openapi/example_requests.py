@@ -8,7 +8,7 @@ from duetime.domain.times import to_iso
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.simulation.account import PULLED
-from tests.simulation.endpoints import CALLBACK_URL, URL
+from tests.simulation.endpoints import CALLBACK_URL, NOTICE_URL, URL
 from tests.simulation.table_stream import SimulatedTableStream
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ def _create(account: Recorder) -> None:
     account.ask("POST", f"{tasks}/batch", {"tasks": batch})
     http = {"kind": "http", "url": URL, "phases": ["prepare"], "queries": ["progress"]}
     account.create(kind="transfer", target=http, payload={"rows": 17}, callback_url=CALLBACK_URL)
+    notify_on = {"to": NOTICE_URL, "failed": True, "late_seconds": 300}
+    account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60, "notify_on": notify_on})
     account.run(MINUTE)
 
 

@@ -294,6 +294,10 @@ class Account:
         """Do a phase of a task, as an endpoint; what endpoints do is up to those who use the account."""
         raise NotImplementedError
 
+    def notified(self, notice_id: str, kind: str) -> int:
+        """Note that a notice was posted to its address; the status of the answer."""
+        raise NotImplementedError
+
     def called_back(self, task_id: str, state: str) -> int:
         """Note that a task's outcome was posted to its callback URL; the status of the answer."""
         raise NotImplementedError

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 URL = "https://worker.example.org/do"
 CALLBACK_URL = "https://hooks.example.org/ended"
+NOTICE_URL = "https://hooks.example.org/notices"
 SINK = "arn:aws:sqs:us-east-1:123456789012:sink"
 """A queue that tasks send messages to."""
 SINK_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/sink"
@@ -86,6 +87,9 @@ class SimulatedCaller:
         if call.url.startswith(CALLBACK_URL):
             told = json.loads(call.body)
             return HttpResponse(account.called_back(told["data"]["id"], told["data"]["state"]))
+        if call.url.startswith(NOTICE_URL):
+            told = json.loads(call.body)
+            return HttpResponse(account.notified(call.id, told["type"]))
         if account.endpoint_down_until > account.time.now():
             account.count("endpoint down")
             return HttpResponse(503, body=b"down")

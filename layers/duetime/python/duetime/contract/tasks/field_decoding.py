@@ -27,14 +27,14 @@ from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import AwsTarget, Lock, Retry, Target
+    from duetime.contract.tasks.bodies import AwsTarget, Lock, NotifyOn, Retry, Target
     from duetime.contract.tasks.patch_bodies import TaskPatch
     from duetime.domain.times import Millis
 
 
 Place = tuple[str | int, ...]
 ROOT: Place = ()
-_MADE = {"retry", "lock"}
+_MADE = {"retry", "lock", "notify_on"}
 _KEPT_AS_IT_IS = tuple(name for name in domain.TASK_OPTIONS if name not in _MADE)
 
 
@@ -67,6 +67,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
         "target": _target(body.target) if "target" in body.model_fields_set else None,
         "retry": _retry(body.retry),
         "lock": _lock(body.lock),
+        "notify_on": _notify_on(body.notify_on),
     }
 
 
@@ -137,6 +138,10 @@ def _aws_target(body: AwsTarget) -> targets.AwsTarget:
 
 def _lock(body: Lock | None) -> domain.LockSpec | None:
     return None if body is None else domain.LockSpec(body.key, body.max_holders, body.scope)
+
+
+def _notify_on(body: NotifyOn | None) -> domain.NotifyOn | None:
+    return None if body is None else domain.NotifyOn(body.to, body.failed, body.late_seconds)
 
 
 def _retry(body: Retry) -> RetryPolicy:

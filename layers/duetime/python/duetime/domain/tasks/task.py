@@ -11,6 +11,7 @@ from duetime.domain.tasks.actions import NO_ACTIONS
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +73,21 @@ class RequestedAction(StrEnum):
     CANCEL = "cancel"
 
 
+@dataclass(frozen=True, slots=True)
+class NotifyOn:
+    """What is told of a task, and to whom.
+
+    Attributes:
+        to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
+        failed: whether its final failure is told.
+        late_seconds: how long after its due time it is told that it has not started; `None` for never.
+    """
+
+    to: str
+    failed: bool = False
+    late_seconds: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOptions:
     """What a client chooses of a task, and its record and its answers have under the same name.
@@ -81,6 +97,7 @@ class TaskOptions:
         rollback_on_failure: whether a final failure is undone by the target's `rollback`.
         lock: what it needs for itself, or shares with few, while it runs.
         callback_url: where its outcome is told.
+        notify_on: who is told if it fails for good, or does not start in time.
     """
 
     priority: Priority = Priority.NORMAL
@@ -90,6 +107,7 @@ class TaskOptions:
     rollback_on_failure: bool = False
     lock: LockSpec | None = None
     callback_url: str | None = None
+    notify_on: NotifyOn | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -203,6 +221,16 @@ class Task(TaskOptions):
     def exists_for(self, owner: str) -> bool:
         """Whether an owner has this task."""
         return self.owner == owner and not self.erased
+
+    @property
+    def late_at(self) -> Millis | None:
+        """When it is told that the task has not started; `None` if nobody is to be told.
+
+        A task that was due before it was created cannot have started any earlier than that.
+        """
+        if self.notify_on is None or self.notify_on.late_seconds is None:
+            return None
+        return max(self.due_at, self.created_at) + self.notify_on.late_seconds * SECOND
 
     @property
     def is_topology(self) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.parents import NodeRef
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import LockSpec, Priority, Progress, RequestedAction
+    from duetime.domain.tasks.task import LockSpec, NotifyOn, Priority, Progress, RequestedAction
     from duetime.domain.times import Millis
 
 
@@ -31,6 +31,7 @@ class TaskChanges(TypedDict, total=False):
     rollback_on_failure: bool
     lock: LockSpec | None
     callback_url: str | None
+    notify_on: NotifyOn | None
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None
