@@ -103,7 +103,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.save": TOPOLOGY,
     "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
-    "adapters/dynamodb/watching.py:_expiring": WATCH_CONNECTION,
+    "adapters/dynamodb/subscriptions.py:_expiring": WATCH_CONNECTION,
 }
 """The functions of the adapters that write the attribute; an empty name is the module itself."""
 

@@ -6,8 +6,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
+from duetime.contract.live_updates import operations
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.watching import operations
 
 from .responses import Response, answer
 from .routing import route

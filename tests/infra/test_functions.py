@@ -15,9 +15,9 @@ from duetime.composition.core import CoreServices
 from duetime.composition.dead_letters import DeadLetterServices
 from duetime.composition.http import HttpServices
 from duetime.composition.intake import IntakeServices
+from duetime.composition.live_updates import WatchServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.trigger import TriggerServices
-from duetime.composition.watching import WatchServices
 from duetime.composition.worker import WorkerServices
 from duetime.settings import Variable
 from infra.environments import FunctionName, UnsafeEnvironment, environment_named

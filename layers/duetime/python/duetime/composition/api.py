@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duetime.ports.tracebacks import TracebackStore
     from duetime.services.bulk.filter_actions import BulkRequests
     from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.live_updates.tickets import WatchTickets
     from duetime.services.locks.admin import LockAdmin
     from duetime.services.pull.lease import LeaseService
     from duetime.services.pull.report import LeaseReports
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from duetime.services.tasks.update import TaskUpdater
     from duetime.services.tasks.wait import OutcomeWaiter
     from duetime.services.topologies.service import TopologyService
-    from duetime.services.watching.tickets import WatchTickets
 
 
 def composed() -> ApiServices:

@@ -46,10 +46,12 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor
 
 _ACTIVITY = "a"
-_UID, _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "u", "t", "d", "b", "T", "P", "c", "L"
+UID = "u"
+_GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
 _REVISION_ENDS = "R"
 _EXPECTATION = "E"
-_ACTIVE, _BUFFERED = "a", "w"
+ACTIVE = "a"
+BUFFERED = "w"
 
 
 class DynamoScheduleStore:
@@ -67,13 +69,13 @@ class DynamoScheduleStore:
                 TableName=self._table,
                 KeyConditionExpression="#p = :p",
                 ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
-                ExpressionAttributeValues={":p": attribute_values.text(_partition(owner, name))},
+                ExpressionAttributeValues={":p": attribute_values.text(partition_of(owner, name))},
                 ConsistentRead=True,
             )
         stored, activity = None, Activity()
         for item in answer["Items"]:
             if item[schema.SORT_KEY]["S"] == _ACTIVITY:
-                activity = _activity(item)
+                activity = activity_of(item)
             elif not is_deleted(item):
                 stored = _stored(owner, item)
         return stored, activity
@@ -81,14 +83,14 @@ class DynamoScheduleStore:
     def vacancy(self, owner: str, name: str) -> int | None:
         """The edition at which a schedule of this name is created; `None` if there is one."""
         with translated():
-            answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, name), ConsistentRead=True)
+            answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         if "Item" not in answer:
             return 0
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
-        item, identity = _item_of(stored), Identity(_UID, stored.uid.text)
+        item, identity = item_of(stored), Identity(UID, stored.uid.text)
         return save_next(self._client, self._table, item, stored.incarnation, nonce, identity)
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
@@ -96,8 +98,8 @@ class DynamoScheduleStore:
 
         What is under its name by then may be another schedule, which this leaves alone.
         """
-        marker = deletion_marker(_item_of(stored.removed()), expires_at)
-        identity = Identity(_UID, stored.uid.text)
+        marker = deletion_marker(item_of(stored.removed()), expires_at)
+        identity = Identity(UID, stored.uid.text)
         if not delete_next(self._client, self._table, marker, stored.incarnation, nonce, identity):
             return False
         self._end_activity(stored, expires_at)
@@ -108,16 +110,16 @@ class DynamoScheduleStore:
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
-                Key=_activity_key(stored.owner, stored.name),
+                Key=activity_key(stored.owner, stored.name),
                 ConditionExpression="attribute_not_exists(#u) OR (#u = :u AND attribute_not_exists(#x))",
                 UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #b",
                 ExpressionAttributeNames={
-                    "#u": _UID,
+                    "#u": UID,
                     "#x": schema.TTL,
                     "#v": schema.VERSION_OF_SCHEMA,
                     "#e": VERSION,
-                    "#a": _ACTIVE,
-                    "#b": _BUFFERED,
+                    "#a": ACTIVE,
+                    "#b": BUFFERED,
                 },
                 ExpressionAttributeValues={
                     ":u": attribute_values.text(stored.uid.text),
@@ -130,9 +132,9 @@ class DynamoScheduleStore:
     def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
         """Store which occurrence goes on, if that is still at the version that was read."""
         item = {
-            **_activity_key(owner, name),
+            **activity_key(owner, name),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
-            **_texts({_UID: activity.uid, _ACTIVE: activity.active, _BUFFERED: activity.buffered}),
+            **_texts({UID: activity.uid, ACTIVE: activity.active, BUFFERED: activity.buffered}),
         }
         return save_next(self._client, self._table, item, activity.version, nonce)
 
@@ -143,7 +145,7 @@ class DynamoScheduleStore:
             key.removeprefix(schema.SCHEDULE_HEAD_MARK)
             for key in listed(self._client, self._table, self._executor, place, limit)
         ]
-        items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
+        items = read_items(self._client, self._table, [key_of(owner, name) for name in names])
         # The index may still list one that was deleted just now.
         found = (_stored(owner, item) for item in items if not is_deleted(item))
         return sorted(found, key=lambda each: each.name)
@@ -162,21 +164,21 @@ def schedule_of(item: StoredItem) -> StoredSchedule:
     return _stored(owner, item)
 
 
-def _partition(owner: str, name: str) -> str:
+def partition_of(owner: str, name: str) -> str:
     # A name has no `#`, so the last one is between the two.
     return f"{schema.SCHEDULE_PREFIX}{owner}#{name}"
 
 
-def _key_of(owner: str, name: str) -> Item:
+def key_of(owner: str, name: str) -> Item:
     return {
-        schema.PARTITION_KEY: attribute_values.text(_partition(owner, name)),
+        schema.PARTITION_KEY: attribute_values.text(partition_of(owner, name)),
         schema.SORT_KEY: attribute_values.text(f"{schema.SCHEDULE_HEAD_MARK}{name}"),
     }
 
 
-def _activity_key(owner: str, name: str) -> Item:
+def activity_key(owner: str, name: str) -> Item:
     return {
-        schema.PARTITION_KEY: attribute_values.text(_partition(owner, name)),
+        schema.PARTITION_KEY: attribute_values.text(partition_of(owner, name)),
         schema.SORT_KEY: attribute_values.text(_ACTIVITY),
     }
 
@@ -185,13 +187,13 @@ def _texts(ids: dict[str, TaskId | None]) -> Item:
     return {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
 
 
-def _item_of(stored: StoredSchedule) -> Item:
+def item_of(stored: StoredSchedule) -> Item:
     owner, name = stored.owner, stored.name
     item = {
-        **_key_of(owner, name),
+        **key_of(owner, name),
         schema.OWNER_KEY: place_in_list(owner, schema.SCHEDULE_LIST_MARK, name),
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
-        _UID: attribute_values.text(stored.uid.text),
+        UID: attribute_values.text(stored.uid.text),
         _GENERATION: attribute_values.number(stored.generation),
         _DONE: attribute_values.number(stored.done),
         _SPEC: packed(spec_form(stored.spec)),
@@ -235,7 +237,7 @@ def _stored(owner: str, item: StoredItem) -> StoredSchedule:
     tzdata, remaining, last, owed, runs, placed, skipped = rest
     return StoredSchedule(
         owner=owner,
-        uid=TaskId(attribute_values.string(item[_UID])),
+        uid=TaskId(attribute_values.string(item[UID])),
         shards=shards,
         spec=read_spec(name, unpacked(item[_SPEC]), item[_TEMPLATE]["M"]),
         payload=field_codecs.read_content("payload", item[_PAYLOAD]),
@@ -261,8 +263,8 @@ def _stored(owner: str, item: StoredItem) -> StoredSchedule:
     )
 
 
-def _activity(item: StoredItem) -> Activity:
+def activity_of(item: StoredItem) -> Activity:
     uid, active, buffered = (
-        TaskId(attribute_values.string(item[name])) if name in item else None for name in (_UID, _ACTIVE, _BUFFERED)
+        TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE, BUFFERED)
     )
     return Activity(uid, active, buffered, version_of(item))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.aws_clients import Clients
-    from duetime.adapters.dynamodb.watching import DynamoWatchStore
+    from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
 
@@ -110,9 +110,9 @@ class DynamoStores:
         return DynamoLongPollStore(self._client, self._table)
 
     @cached_property
-    def watching(self) -> DynamoWatchStore:
+    def subscriptions(self) -> DynamoWatchStore:
         """Who watches what."""
         # Few functions need it.
-        from duetime.adapters.dynamodb.watching import DynamoWatchStore  # noqa: PLC0415 - see the line above
+        from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore  # noqa: PLC0415 - see the line above
 
         return DynamoWatchStore(self._client, self._table)

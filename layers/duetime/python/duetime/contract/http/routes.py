@@ -9,11 +9,11 @@ from duetime.contract.bulk import operations as bulk
 from duetime.contract.explanations import operations as explanations
 from duetime.contract.http.operation import Operation
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
+from duetime.contract.live_updates import operations as live_updates
 from duetime.contract.pull import operations as leases
 from duetime.contract.schedules import operations as schedules
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.topologies import operations as topologies
-from duetime.contract.watching import operations as watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _DECLARED_IN = (
     schedules,
     topologies,
     summary,
-    watching,
+    live_updates,
     health,
 )
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")

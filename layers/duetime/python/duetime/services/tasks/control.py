@@ -13,7 +13,7 @@ from duetime.domain.errors import (
     TaskNotFound,
     VersionMismatch,
 )
-from duetime.domain.tasks.action_recording import recorded
+from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.actions import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with

@@ -16,7 +16,7 @@ from duetime.domain.errors import (
     Unavailable,
     VersionMismatch,
 )
-from duetime.domain.tasks.action_recording import recorded
+from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.actions import BY_SYSTEM, Action, ActionRecord
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.payload_expiry import unless_referenced
