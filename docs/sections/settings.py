@@ -80,7 +80,11 @@ def _given() -> Mapping[str, frozenset[str]]:
         flags: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
         layers = Layers(*(Layer(folder, digit * 64) for digit in "abc"))
         environment = replace(
-            environment_named("dev"), intake_owner="events", heartbeat_url="https://monitor.example.org"
+            environment_named("dev"),
+            intake_owner="events",
+            heartbeat_url="https://monitor.example.org",
+            otlp_endpoint="http://localhost:4318",
+            otlp_layer="arn:aws:lambda:eu-west-1:123456789012:layer:otel:1",
         )
         stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)
         functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()

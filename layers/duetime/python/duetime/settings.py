@@ -90,6 +90,8 @@ class Variable(StrEnum):
     """Types of tasks, separated by spaces, whose lateness and duration have metrics of their own."""
     WATCH_URL = "DUETIME_WATCH_URL"
     """URL of the WebSocket API, which clients connect to."""
+    OTLP_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+    """OpenTelemetry: the URL that spans are exported to, with OTLP over HTTP; empty for no spans."""
     SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
     """Powertools: the service a log line belongs to."""
     METRICS_NAMESPACE = "POWERTOOLS_METRICS_NAMESPACE"
@@ -286,6 +288,11 @@ class Settings:
     def heartbeat_url(self) -> str:
         """URL of a monitor outside, or the empty string."""
         return self.environ.get(Variable.HEARTBEAT_URL, "")
+
+    @property
+    def exports_spans(self) -> bool:
+        """Whether spans are exported; OpenTelemetry reads the endpoint itself."""
+        return bool(self.environ.get(Variable.OTLP_ENDPOINT, ""))
 
     @property
     def metric_values(self) -> dict[str, frozenset[str]]:

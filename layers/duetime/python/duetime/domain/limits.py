@@ -328,6 +328,8 @@ MAX_QUERY_ANSWER_BYTES = 65_536
 """Bytes of an endpoint's response to a query that are returned."""
 QUERY_TIMEOUT = 10 * SECOND
 """How long an endpoint can take to respond to a query."""
+SPAN_EXPORT_TIME = SECOND
+"""How long an invocation may take at its end to export its spans; what is not exported by then is dropped or waits."""
 MIN_LATE_SECONDS = 60
 """Shortest time after the due time at which a late start can be told: the trigger looks once a minute."""
 MAX_LATE_SECONDS = 604_800

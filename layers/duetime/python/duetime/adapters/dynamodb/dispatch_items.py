@@ -28,6 +28,7 @@ _ENTRY_FIELDS = (
     "sent",
     "lease_expires_at",
     "finished_at",
+    "traceparent",
 )
 ENTRY_NAMES = (
     schema.SORT_KEY,
@@ -150,4 +151,5 @@ def _entry_of(item: StoredItem) -> MinuteItem:
         leased_until=fields.get("lease_expires_at"),
         finished="finished_at" in fields,
         pull_queue=pull_queue_of(fields.get("type", ""), fields.get("target"), fields["state"]),
+        traceparent=fields.get("traceparent"),
     )

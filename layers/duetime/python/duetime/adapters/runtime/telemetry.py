@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from aws_lambda_powertools import Logger
 
+from duetime.ports.runtime import UNTRACED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.ports.tracing import Tracer
 
 # ruff: noqa: PLC0415 - only the worker has output to attribute; the other functions start without what that needs
 
@@ -70,10 +73,14 @@ class PowertoolsTelemetry:
         namespace: the CloudWatch namespace.
         shown: the values of a dimension that have metrics of their own, because CloudWatch bills each one; all values
             of a dimension that is not named here have.
+        tracer: what exports the spans of an invocation when that ends.
     """
 
-    def __init__(self, service: str, namespace: str, shown: Mapping[str, frozenset[str]]) -> None:
+    def __init__(
+        self, service: str, namespace: str, shown: Mapping[str, frozenset[str]], tracer: Tracer = UNTRACED
+    ) -> None:
         self._service = service
+        self._tracer = tracer
         self._output = cast("TextIO", CurrentOutput())
         self._logger = Logger(service=service, stream=self._output)
         self._namespace = namespace
@@ -111,7 +118,7 @@ class PowertoolsTelemetry:
         attribute_output(self._service, self._logger.log_level, self._output)
 
     def flush(self) -> None:
-        """Write everything counted and measured since the last time; nothing if there is nothing."""
+        """Write everything counted and measured since the last time, and export the spans; nothing if there is none."""
         with self._lock:
             counts, self._counts = self._counts, {}
             measures, self._measures = self._measures, {}
@@ -119,6 +126,7 @@ class PowertoolsTelemetry:
         series += [_Series(name, _MILLISECONDS, split, tuple(values)) for (name, split), values in measures.items()]
         for line in _lines(series, self._service, self._namespace, time.time_ns() // 1_000_000):
             sys.stdout.write(f"{line}\n")
+        self._tracer.flush()
 
     def _split(self, dimension: Mapping[str, str]) -> _Split:
         for name, value in dimension.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,7 @@ class Message:
     Attributes:
         pull_queue: the pulled type on whose queue it is; empty for the queue of its priority.
         late_at: the time by which the task has not started, if that is to be told; else the task is to be run.
+        traceparent: the task's creation context, as far as its sender knows it; no queue carries it.
     """
 
     task_id: TaskId
@@ -61,6 +62,7 @@ class Message:
     owner: str
     pull_queue: str = ""
     late_at: Millis | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,7 @@ class Entry:
     leased_until: Millis | None
     finished: bool
     pull_queue: str = ""
+    traceparent: str | None = None
 
     @classmethod
     def of(cls, task: Task) -> Entry:
@@ -210,11 +213,13 @@ class Entry:
             leased_until=task.lease_expires_at,
             finished=task.finished_at is not None,
             pull_queue=task.pull_queue,
+            traceparent=task.traceparent,
         )
 
     def message(self, due: Millis) -> Message:
         """The message that makes a worker check this task."""
-        return Message(self.task_id, self.generation, due, self.priority, self.owner, self.pull_queue)
+        message = Message(self.task_id, self.generation, due, self.priority, self.owner, self.pull_queue)
+        return replace(message, traceparent=self.traceparent)
 
 
 def queue_of(item: Entry | Message) -> str:

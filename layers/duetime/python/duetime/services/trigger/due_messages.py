@@ -22,6 +22,7 @@ from duetime.domain.dispatch.enqueue_plan import (
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
+from duetime.services.spans import dispatch_span
 from duetime.services.trigger.shard_group_reader import Served
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ class DueMessages:
         if not messages:
             return Served({}, frozenset())
         now = self.runtime.now()
-        unsent = self.queues.send(
-            [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
-        )
+        with self.runtime.tracer.span(dispatch_span(messages)):
+            unsent = self.queues.send(
+                [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
+            )
         if unsent:
             self.runtime.telemetry.count("messages_unsent", len(unsent))
         sent = Counter(queue_of(message) for message in messages)

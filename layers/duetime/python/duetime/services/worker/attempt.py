@@ -33,6 +33,7 @@ from duetime.domain.times import SECOND, Millis
 from duetime.domain.tracebacks import places_of
 from duetime.services.content_retention import retain_paused
 from duetime.services.outcomes.attempt_metrics import count_claim
+from duetime.services.spans import attempt_span, note_end
 from duetime.services.worker.target_caller import timeout
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import TopologyChecker
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.tracing import OpenSpan
     from duetime.services.outcomes.completion_steps import InlineCompletion
     from duetime.services.outcomes.notices import LateNotices
     from duetime.services.worker.attempt_phases import AttemptPhases
@@ -154,16 +156,19 @@ class AttemptRunner:
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
         """Take a claimed task through what is left of it; what is logged meanwhile belongs to its attempt."""
-        with self.runtime.telemetry.attempt(task):
-            return self._to_its_end(delivery_state, task, watch)
+        with self.runtime.telemetry.attempt(task), self.runtime.tracer.span(attempt_span(task)) as span:
+            return self._to_its_end(delivery_state, task, watch, span)
 
-    def _to_its_end(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
+    def _to_its_end(
+        self, delivery_state: DeliveryState, task: Task, watch: Watch, span: OpenSpan
+    ) -> DeleteMessage | RedeliverMessage:
         if task.is_terminal:
             end: WriteResult = Applied(task)
         elif task.state is State.ROLLING_BACK:
             end = self.phases.roll_back(delivery_state, task, watch)
         else:
             end = self.phases.work(delivery_state, task, watch)
+            note_end(span, end)
         self.phases.locks.release(delivery_state, task, end, LockScope.RUN)
         if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
             has_time = end.task is task or self._has_time_to_close(end.task, watch)
