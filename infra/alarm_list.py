@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import RECOVERY_SCAN_BACKLOG
+from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import MINUTE, SECOND
 from infra.environments import LOCAL, FunctionName
 from infra.figures import QUEUES, Expression, accepted, on_time

@@ -13,8 +13,8 @@ from aws_cdk import App
 from aws_cdk.assertions import Template
 
 from docs.sections.markdown import code, documented, table
-from duetime import settings
-from duetime.settings import Variable
+from duetime import environment_variables
+from duetime.environment_variables import Variable
 from infra import environments
 from infra.app import add_stack
 from infra.environments import ENVIRONMENTS, SIZES, Environment, FunctionName, environment_named
@@ -62,7 +62,7 @@ def size_table() -> str:
 
 def variable_table() -> str:
     """Each environment variable, and which functions the deployed stack gives it to."""
-    meanings = documented(settings, "Variable")
+    meanings = documented(environment_variables, "Variable")
     given = _given()
     rows = []
     for variable in Variable:

@@ -57,7 +57,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

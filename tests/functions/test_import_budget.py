@@ -9,16 +9,16 @@ import pytest
 from infra.environments import FunctionName
 
 BUDGET = {
-    "api": (346, 256),
-    "trigger": (154, 206),
-    "worker": (235, 208),
-    "topology": (189, 206),
-    "bulk": (196, 206),
-    "deadletter": (141, 206),
-    "broadcast": (109, 206),
-    "watch": (146, 254),
-    "egress": (41, 208),
-    "intake": (186, 254),
+    "api": (168, 254),
+    "trigger": (133, 206),
+    "worker": (222, 208),
+    "topology": (152, 206),
+    "bulk": (159, 206),
+    "deadletter": (93, 206),
+    "broadcast": (115, 206),
+    "watch": (97, 254),
+    "egress": (42, 208),
+    "intake": (150, 254),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 SCRIPT = """

@@ -8,8 +8,9 @@ import pytest
 
 from duetime import composition
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import NotifyOn, Priority, TaskSpec
-from duetime.settings import Variable
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import NotifyOn, Priority
+from duetime.environment_variables import Variable
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.receiver import is_signed_by
 from tests.clocks import StandingClock

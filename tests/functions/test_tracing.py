@@ -15,10 +15,10 @@ from duetime import composition
 from duetime.adapters.targets.egress import EgressCaller
 from duetime.composition import composed
 from duetime.composition.http import HttpServices
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
-from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.receivers import Receiver, receiving
 from tests.functions.stack import Stack

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
-from duetime.adapters.dynamodb.schedules import is_schedule, schedule_of
+from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
 from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import is_deleted
 from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
 from duetime.domain.changes.snapshots import schedule_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

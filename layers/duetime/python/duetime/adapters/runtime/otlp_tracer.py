@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
 
-from duetime.domain.limits import SPAN_EXPORT_TIME
+from duetime.domain.operating_parameters import SPAN_EXPORT_TIME
 from duetime.domain.times import SECOND
 from duetime.ports.tracing import SpanKind
 

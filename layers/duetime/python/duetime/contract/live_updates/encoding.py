@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.problems import kind_of, problem_of
+from duetime.contract.http.problem_kinds import kind_of
+from duetime.contract.http.problems import problem_of
 from duetime.domain.changes.changes import ScheduleSnapshot
 from duetime.domain.limits import MAX_FRAME_BYTES
 from duetime.domain.live_updates.changes import version_of

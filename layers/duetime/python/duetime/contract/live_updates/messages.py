@@ -10,8 +10,8 @@ from pydantic import ConfigDict, Field
 from duetime.contract.http import request_json
 from duetime.contract.http.json_parser import faults_in
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.conditions import States, TaskConditions, WantedErrorType, WantedSchedule
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, Tags
 from duetime.domain.ids import InvalidTaskId, TaskId

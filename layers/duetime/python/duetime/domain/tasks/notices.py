@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import CALLBACK_MARGIN
+from duetime.domain.operating_parameters import CALLBACK_MARGIN
 from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.states import GOING_ON, State
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.changes.snapshots import schedule_snapshot, task_snapshot
-from duetime.domain.errors import ScheduleNotFound, SubscriptionsFull, TaskNotFound
+from duetime.domain.errors import SubscriptionsFull, TaskNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_OWNER_SUBSCRIPTIONS, MAX_SUBSCRIPTIONS
 from duetime.domain.live_updates.subscriptions import Connection, Subscription, TopicKind, digest_of
+from duetime.domain.schedules.errors import ScheduleNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
