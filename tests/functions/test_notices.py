@@ -78,5 +78,5 @@ def test_an_address_that_the_settings_allow_no_more_is_given_up(
     assert session.events.taken == []
     assert stack.get(task).finished_at is not None
     out = capsys.readouterr().out
-    assert '"notices_failed":[1]' in out.replace(" ", "")
+    assert '"notices_failed":[1.0]' in out.replace(" ", "")
     assert "event-bus/alerts" not in out
