@@ -4,7 +4,7 @@
 from duetime_client import Client
 
 with Client("https://example.org") as client:
-    task = client.create_task("report", payload={"month": "2026-11"}, delay_seconds=60)
+    task = client.tasks.create("report", payload={"month": "2026-11"}, delay_seconds=60)
 ```
 """
 

@@ -13,7 +13,7 @@ from tests.scenarios.tasks import ONCE, Tasks
 from tests.simulation.endpoints import NOTICE_URL
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LATE = {"late_seconds": 120, "to": NOTICE_URL}
 FAILED = {"failed": True, "to": NOTICE_URL}

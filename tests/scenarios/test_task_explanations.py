@@ -22,7 +22,7 @@ from tests.simulation.account import PULLED
 from tests.simulation.endpoints import CALLBACK_URL, SINK, URL
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 PACKAGE = "absent_handlers"
 LOCK = {"key": "db-17"}

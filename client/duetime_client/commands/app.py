@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from duetime_client.commands import (
+    archive,
     bulk_operations,
     calendars,
     dead_letters,
@@ -41,6 +42,7 @@ app.add_typer(calendars.app, name="calendars")
 app.add_typer(switches.app, name="switches")
 app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
+app.add_typer(archive.app, name="archive")
 app.command("why")(why.why)
 app.command("logs")(logs.show_logs)
 app.command("summary")(summary.summary)

@@ -214,5 +214,7 @@ SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
 MAX_METRIC_VALUES = 20
 """Owners, and types of tasks, that can have metrics of their own: CloudWatch bills each one."""
+MAX_ARCHIVE_DAYS = 3_653
+"""Days for which ended tasks can be kept in the archive: ten years."""
 MAX_SUMMARY_TYPES = 100
 """Types in one response of `GET /v1/summary`: those with the most tasks."""
