@@ -157,7 +157,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTopology": [
         {
             "nodes": {"a": {"type": "echo", "tags": {"a": "b"}}},
-            **{key: TASK[key] for key in ("delay_seconds", "priority", "tags", "callback_url")},
+            **{key: TASK[key] for key in ("delay_seconds", "priority", "tags", "callback_url", "notify_on")},
             "timeout_seconds": 600,
             "type": "nightly",
         },
