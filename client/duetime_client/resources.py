@@ -81,6 +81,7 @@ class TopologyResource:
         self.cancel = client.cancel_topology
         self.pause = client.pause_topology
         self.resume = client.resume_topology
+        self.delete = client.delete_topology
 
 
 class CalendarResource:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_client.client import Client
+from duetime_client.commands import task_control
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, show_json
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from duetime_client.task_fields import TaskFields
 
 app = CommandGroup(help="Create, follow, update and cancel tasks.", no_args_is_help=True)
+app.add_typer(task_control.app)
 
 MAX_PAGE = 100
 """The API puts at most this many tasks on a page."""
