@@ -123,7 +123,7 @@ $(VENV)/.uv: constraints.txt
 
 $(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyproject.toml constraints.txt
 	$(SAY) 'Installing the Python packages'
-	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev]' -e client -e testing
+	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing
 	@touch $@
 
 $(EMULATOR)/.installed: $(VENV)/.uv local/emulator/requirements.txt

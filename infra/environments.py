@@ -235,6 +235,14 @@ class Environment:
     """Owners whose tasks' final failures have metrics of their own. CloudWatch bills each one."""
     metric_types: tuple[str, ...] = ()
     """Types of tasks whose lateness and duration have metrics of their own. CloudWatch bills each one."""
+    xray: bool = True
+    """Whether X-Ray traces the invocations of the functions (active tracing)."""
+    otlp_endpoint: str = ""
+    """URL that the functions export spans to, with OTLP over HTTP, such as `http://localhost:4318` for the collector of
+    the layer below; empty for none."""
+    otlp_layer: str = ""
+    """ARN of the version of a Lambda layer with OpenTelemetry's SDK and its OTLP exporter for Python, such as AWS's own
+    (ADOT), which brings a collector too; needed with `otlp_endpoint`."""
     heartbeat_url: str = ""
     """URL of a monitor outside (a dead man's switch), which is fetched after each good tick; empty for none."""
     failures_alarm: int = 10
@@ -287,6 +295,12 @@ class Environment:
         self._check_targets()
         if self.heartbeat_url and not self.heartbeat_url.startswith("https://"):
             raise UnsafeEnvironment(f"environment {self.name!r}: the URL of a monitor begins with https://")
+        if bool(self.otlp_endpoint) != bool(self.otlp_layer):
+            raise UnsafeEnvironment(f"environment {self.name!r}: `otlp_endpoint` and `otlp_layer` need each other")
+        if self.otlp_endpoint and not self.otlp_endpoint.startswith(("https://", "http://localhost:")):
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: spans are exported to https://…, or to a collector at http://localhost:…"
+            )
         for values in (self.metric_owners, self.metric_types):
             if len(values) > MAX_METRIC_VALUES or any(not value or set(value) & set(" \t\n") for value in values):
                 raise UnsafeEnvironment(

@@ -71,7 +71,7 @@ class LambdaFunction(Construct):
             architecture=layers.architecture,
             code=_code(name),
             handler=f"{name}.handler.handler",
-            layers=_layers(name, layers),
+            layers=[*_tracing_layers(self, environment), *_layers(name, layers)],
             memory_size=environment.sizes[name].memory_mb,
             timeout=Duration.seconds(environment.sizes[name].timeout_seconds),
             reserved_concurrent_executions=environment.reserved.get(name),
@@ -83,7 +83,7 @@ class LambdaFunction(Construct):
             application_log_level_v2=lambda_.ApplicationLogLevel[environment.log_level],
             # Start, end and report lines of every invocation would be most of the log and of its price.
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
-            tracing=lambda_.Tracing.ACTIVE,
+            tracing=lambda_.Tracing.ACTIVE if environment.xray else lambda_.Tracing.DISABLED,
             # A chain of retries through a queue is no runaway: our own bounds end it, not Lambda's sixteen hops.
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
@@ -143,6 +143,13 @@ def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVers
     return layers.with_types if name in _CREATING_TASKS else layers.own
 
 
+def _tracing_layers(scope: Construct, environment: Environment) -> list[lambda_.ILayerVersion]:
+    """What exports spans; before our own layers, which lie over it: it must not replace what both have."""
+    if not environment.otlp_layer:
+        return []
+    return [lambda_.LayerVersion.from_layer_version_arn(scope, "Tracing", environment.otlp_layer)]
+
+
 def _code(name: FunctionName) -> lambda_.Code:
     """The function's own folder, kept as a folder: deployed and in tests it is imported by the same path."""
     only = ["/*", f"!/{name}", "__pycache__"]
@@ -163,4 +170,5 @@ def _observability(name: FunctionName, environment: Environment) -> dict[Variabl
         Variable.SERVICE_NAME: service_of(name),
         Variable.METRICS_NAMESPACE: namespace_of(environment),
         Variable.LOG_LEVEL: environment.log_level,
+        **({Variable.OTLP_ENDPOINT: environment.otlp_endpoint} if environment.otlp_endpoint else {}),
     }

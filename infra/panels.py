@@ -183,7 +183,12 @@ def _attempts(environment: Environment) -> list[Panel]:
             _sums("attempts_lost", "leases_lost", "processes_ended"),
         ),
         Panel("Claims rejected", "duplicates and stale messages; harmless", Unit.COUNT, _sums("claims_rejected")),
-        Panel("After the outcome", "callbacks and `clean`", Unit.COUNT, _sums("callbacks_failed", "cleanups_failed")),
+        Panel(
+            "After the outcome",
+            "callbacks, notices and `clean`",
+            Unit.COUNT,
+            _sums("callbacks_failed", "notices_sent", "notices_failed", "cleanups_failed"),
+        ),
         Panel(
             "Dead letters",
             "messages in the dead-letter queue, and tasks that were enqueued again",

@@ -92,6 +92,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/locks.py:DynamoLockStore.renew": LOCK,
     "adapters/dynamodb/locks.py:_item_of": LOCK,
     "adapters/dynamodb/dispatch_items.py:bulk_timer_item_of": TIMER,
+    "adapters/dynamodb/dispatch_items.py:late_timer_item_of": TIMER,
     "adapters/dynamodb/dispatch_items.py:schedule_timer_item_of": TIMER,
     "adapters/dynamodb/dispatch_items.py:timer_item_of": TIMER,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,

@@ -149,6 +149,7 @@ class Task(ResponseModel):
     priority: str = "normal"
     target: Mapping[str, object] | None = None
     callback_url: str | None = None
+    notify_on: Mapping[str, object] | None = None
     payload: object = None
     retry: Mapping[str, object] | None = None
     timeout_seconds: float | None = None

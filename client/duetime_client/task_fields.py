@@ -69,6 +69,17 @@ class AwsTarget(TypedDict):
 Target = HttpTarget | PullTarget | AwsTarget
 
 
+class NotifyOn(TypedDict, total=False):
+    """Who is told of a failure for good, or of a late start.
+
+    `to` is a URL, or the ARN of an SNS topic or of an event bus.
+    """
+
+    to: str
+    failed: bool
+    late_seconds: int | None
+
+
 class TaskFields(TypedDict, total=False):
     """The fields of a task, except its type.
 
@@ -86,6 +97,7 @@ class TaskFields(TypedDict, total=False):
     lock: LockSpec | None
     target: Target
     callback_url: str | None
+    notify_on: NotifyOn | None
     tags: Mapping[str, str | None]
     name: str | None
     allow_unknown_type: bool

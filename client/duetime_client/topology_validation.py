@@ -29,6 +29,7 @@ OF_A_TOPOLOGY = frozenset(
         "delay_seconds",
         "priority",
         "callback_url",
+        "notify_on",
         "name",
         "tags",
     }

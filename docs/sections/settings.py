@@ -83,6 +83,8 @@ def _given() -> Mapping[str, frozenset[str]]:
             environment_named("dev"),
             intake_owner="events",
             heartbeat_url="https://monitor.example.org",
+            otlp_endpoint="http://localhost:4318",
+            otlp_layer="arn:aws:lambda:eu-west-1:123456789012:layer:otel:1",
             archive_days=30,
         )
         stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)

@@ -13,4 +13,7 @@ if TYPE_CHECKING:
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Make the calls, all at once; what goes wrong with one of them is its reply."""
-    return composed(HttpServices).egress.answer(event)
+    try:
+        return composed(HttpServices).egress.answer(event)
+    finally:
+        composed().tracer.flush()

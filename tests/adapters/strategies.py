@@ -18,7 +18,7 @@ from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, Priority
+from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
 from duetime.domain.times import SECOND
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.
@@ -105,6 +105,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(LockScope),
     ),
     "callback_url": st.none() | NAMES,
+    "notify_on": st.none() | st.builds(NotifyOn, NAMES, st.booleans(), st.none() | st.integers(60, 604_800)),
     "waiting_for": st.none() | TEXT.filter(bool),
     "waits": st.lists(st.builds(Wait, INSTANTS, TEXT), max_size=4).map(tuple),
     "name": TEXT,

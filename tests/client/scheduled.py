@@ -42,6 +42,7 @@ TASK: dict[str, Any] = {
     "rollback_on_failure": False,
     "lock": None,
     "callback_url": None,
+    "notify_on": None,
     "name": None,
     "tags": {},
 }

@@ -26,6 +26,7 @@ OPTIONS = {
     "rollback_on_failure": ("--rollback-on-failure",),
     "lock": ("--lock", "db-17"),
     "callback_url": ("--callback-url", "https://example.org/ended"),
+    "notify_on": ("--notify-to", "https://example.org/alerts", "--notify-late", "300"),
     "name": ("--name", "monthly"),
     "tags": ("--tag", "team=dba"),
 }
@@ -34,6 +35,7 @@ SHOWN: dict[str, tuple[Any, str]] = {
     "priority": ("low", "low"),
     "lock": ({"key": "db-17", "max_holders": 1, "scope": "task"}, "db-17"),
     "callback_url": ("https://example.org/ended", "https://example.org/ended"),
+    "notify_on": ({"to": "https://example.org/alerts", "failed": True}, "https://example.org/alerts"),
     "name": ("monthly", "monthly"),
     "tags": ({"team": "dba"}, "team=dba"),
 }

@@ -47,7 +47,16 @@ def test_values_that_are_not_there_yet_are_null() -> None:
     """A task that waits has no start, no end, no outcome and no lateness, and says so by null."""
     waiting = json.loads(task_text(task()))
     missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease"}
-    missing |= {"lock", "waiting_for", "callback_url", "schedule", "topology", "requested_action", "traceparent"}
+    missing |= {
+        "lock",
+        "waiting_for",
+        "callback_url",
+        "notify_on",
+        "schedule",
+        "topology",
+        "requested_action",
+        "traceparent",
+    }
     assert {field for field, value in waiting.items() if value is None} == missing
 
 

@@ -45,6 +45,9 @@ CODE_ALONE_SEES = (
     {"team": "a\x00"},
     "report\n",
     "https://me:secret@example.org",
+    {"to": "https://example.org"},
+    {"to": "arn:aws:sns:eu-west-1:123456789012:alerts.fifo", "failed": True},
+    {"to": "arn:aws:sqs:eu-west-1:123456789012:alerts", "failed": True},
 )
 
 
@@ -313,6 +316,7 @@ def test_bodies_are_refused_as_described() -> None:
         "notify_within_seconds": 7,
         "rollback_on_failure": True,
         "callback_url": "https://example.org/ended",
+        "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 300},
         "name": "n",
         "tags": {"a": "b"},
     }

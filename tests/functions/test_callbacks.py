@@ -83,7 +83,7 @@ def test_a_callback_that_is_refused_leaves_the_outcome_as_it_is(
     done = stack.get(task)
     assert (done.state, done.finished_at is not None) == (State.FAILED, True)
     out = capsys.readouterr().out
-    assert '"callbacks_failed":[1]' in out.replace(" ", "")
+    assert '"callbacks_failed":[1.0]' in out.replace(" ", "")
 
 
 @pytest.mark.parametrize("status", [301, 400, 410])

@@ -50,7 +50,7 @@ from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import TaskSpec
-from duetime.domain.tasks.task_options import LockSpec, Priority
+from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
@@ -277,6 +277,31 @@ def test_a_callback_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     create(stack, callback_url="https://example.org/ended")
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 1, 1)
+
+
+def test_a_notice_costs_nothing_unless_the_task_fails(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`notify_on` of a task that succeeds writes nothing more; after a failure `finished_at` has a write of its own."""
+    stack, meter = metered
+    composed(HttpServices).__dict__["caller"] = _Heard()
+    failures = NotifyOn("https://example.org/alerts", failed=True)
+    create(stack, notify_on=failures)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3, 1)
+    meter.reset()
+    monkeypatch.delitem(REGISTRY, "report")
+    create(stack, notify_on=failures)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 1, 1 + 1)
+
+
+def test_a_late_start_to_be_told_costs_one_timer(metered: tuple[Stack, Meter]) -> None:
+    """One write with the record's; nothing more for a task that starts in time."""
+    stack, meter = metered
+    create(stack, notify_on=NotifyOn("https://example.org/alerts", late_seconds=300))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (3 + 1, 1)
 

@@ -121,4 +121,4 @@ def test_one_line_of_metrics_tells_of_the_batch(
     stack.work(Priority.HIGH)
     lines = [line for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     assert len(lines) == 1
-    assert '"tasks_succeeded":[10]' in lines[0].replace(" ", "")
+    assert '"tasks_succeeded":[10.0]' in lines[0].replace(" ", "")

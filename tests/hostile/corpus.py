@@ -35,6 +35,7 @@ TASK: Mapping[str, Any] = {
     "lock": {"key": "db-17", "max_holders": 1, "scope": "task"},
     "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
     "callback_url": "http://127.0.0.1:9/y",
+    "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300},
     "allow_unknown_type": False,
 }
 SCHEDULE: Mapping[str, Any] = {
@@ -156,7 +157,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTopology": [
         {
             "nodes": {"a": {"type": "echo", "tags": {"a": "b"}}},
-            **{key: TASK[key] for key in ("delay_seconds", "priority", "tags", "callback_url")},
+            **{key: TASK[key] for key in ("delay_seconds", "priority", "tags", "callback_url", "notify_on")},
             "timeout_seconds": 600,
             "type": "nightly",
         },

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from layers.build import Layers
 
+OTLP_LAYER = "arn:aws:lambda:eu-west-1:901920570463:layer:aws-otel-python-arm64-ver-1-32-0:2"
 MONITOR = "https://monitor.example.org/ping"
 EVERYWHERE = {
     Variable.SERVICE_NAME,
@@ -215,6 +216,20 @@ def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layer
     assert "egress" in invoked
     with pytest.raises(UnsafeEnvironment, match="https://"):
         replace(environment_named("dev"), heartbeat_url="http://monitor.example.org")
+
+
+def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
+    """Each function has it and is told the endpoint; one without the other, or an open line, is refused."""
+    dev = environment_named("dev")
+    settings = replace(dev, otlp_endpoint="http://localhost:4318", otlp_layer=OTLP_LAYER, xray=False)
+    for function in Synthesis(settings, layers, tmp_path).functions().values():
+        assert function["Layers"][0] == OTLP_LAYER
+        assert function["Environment"]["Variables"][Variable.OTLP_ENDPOINT.value] == "http://localhost:4318"
+        assert function.get("TracingConfig", {"Mode": "PassThrough"}) == {"Mode": "PassThrough"}
+    with pytest.raises(UnsafeEnvironment, match="need each other"):
+        replace(dev, otlp_endpoint="http://localhost:4318")
+    with pytest.raises(UnsafeEnvironment, match="https://"):
+        replace(dev, otlp_endpoint="http://collector.example.org", otlp_layer=OTLP_LAYER)
 
 
 @pytest.mark.parametrize("function", USED)

@@ -9,7 +9,7 @@ from duetime.handlers import Accepted
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.simulation.account import PULLED
-from tests.simulation.endpoints import CALLBACK_URL, URL
+from tests.simulation.endpoints import CALLBACK_URL, NOTICE_URL, URL
 
 if TYPE_CHECKING:
     from typing import Any
@@ -67,6 +67,8 @@ def _create(account: Recorder) -> None:
     account.ask("POST", f"{tasks}/batch", {"tasks": batch})
     http = {"kind": "http", "url": URL, "phases": ["prepare"], "queries": ["progress"]}
     account.create(kind="transfer", target=http, payload={"rows": 17}, callback_url=CALLBACK_URL)
+    notify_on = {"to": NOTICE_URL, "failed": True, "late_seconds": 300}
+    account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60, "notify_on": notify_on})
     account.run(MINUTE)
 
 

@@ -45,6 +45,8 @@ class Tasks(Scenario):
         effects: every call of a target, in order.
         callbacks: every outcome that was posted to a callback URL, in order.
         answer_callback: the status with which the receiver answers a callback.
+        notices: the id and the kind of every notice that was posted, in order.
+        answer_notice: the status with which the receiver answers a notice.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -52,6 +54,8 @@ class Tasks(Scenario):
         self.effects: list[Effect] = []
         self.callbacks: list[tuple[str, str]] = []
         self.answer_callback: Callable[[], int] = lambda: 200
+        self.notices: list[tuple[str, str]] = []
+        self.answer_notice: Callable[[], int] = lambda: 200
         self._facts: dict[Machine, FakeTelemetry] = {}
 
     # What users do.
@@ -108,6 +112,11 @@ class Tasks(Scenario):
         """Note a call of a target, then do as the test says."""
         self.effects.append(Effect(context.task_id, phase, self.now, context.fence))
         return super().act(phase, context, payload)
+
+    def notified(self, notice_id: str, kind: str) -> int:
+        """Note a notice, then answer as the test says."""
+        self.notices.append((notice_id, kind))
+        return self.answer_notice()
 
     def called_back(self, task_id: str, state: str) -> int:
         """Note a callback, then answer as the test says."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from datetime import datetime
 from itertools import pairwise
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
@@ -16,11 +19,12 @@ from tests.scenarios.schedules import PATH as SCHEDULE
 from tests.scenarios.schedules import Schedules
 from tests.scenarios.tasks import ONCE, Tasks
 from tests.simulation.account import PULLED
-from tests.simulation.endpoints import URL
+from tests.simulation.endpoints import CALLBACK_URL, SINK, URL
 
 if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
+PACKAGE = "absent_handlers"
 LOCK = {"key": "db-17"}
 CALL = {"kind": "http", "url": URL}
 PATIENT = {"max_attempts": 5, "initial_seconds": 600}
@@ -488,3 +492,82 @@ def test_an_explanation_reads_little_and_writes_nothing() -> None:
             tasks.before_call = count
             why(tasks, task_id)
             assert calls == most
+
+
+def test_a_task_waits_for_handlers_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says why the package cannot be imported; afterwards, how long that took."""
+    with Explained() as tasks:
+        tasks.environ[Variable.HANDLERS] = PACKAGE
+        task_id = tasks.create()
+        tasks.run(90 * SECOND)
+        gate = waiting(why(tasks, task_id))
+        assert gate["name"] == "handlers"
+        assert f"No module named {PACKAGE!r}" in gate["text"]
+        assert gate["duration_ms"] == pytest.approx(90 * SECOND, abs=5 * SECOND)
+        monkeypatch.setitem(sys.modules, PACKAGE, ModuleType(PACKAGE))
+        assert tasks.run_until(lambda: tasks.state(task_id) == "succeeded", within=5 * MINUTE)
+        assert spent(why(tasks, task_id))["handlers"] >= 90 * SECOND
+
+
+def test_a_task_waits_for_a_target_that_takes_no_more_calls() -> None:
+    """A queue that throttles: it says which request was refused, and by what; afterwards, how long that took."""
+    with Explained() as tasks:
+        tasks.refuse(lambda call: call.operation == "send_message")
+        task_id = tasks.create(target={"kind": "sqs", "arn": SINK})
+        tasks.run(30 * SECOND)
+        gate = waiting(why(tasks, task_id))
+        assert gate["name"] == "target"
+        assert "send_message: RequestThrottled" in gate["text"]
+        tasks.before_call = None
+        assert tasks.run_until(lambda: tasks.state(task_id) == "succeeded", within=5 * MINUTE)
+        assert spent(why(tasks, task_id))["target"] >= 25 * SECOND
+
+
+def test_a_topology_waits_for_its_state_machine() -> None:
+    """Step Functions does not answer: it says so; afterwards, how long that took."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+
+        def refuse(call: Call) -> None:
+            if call.operation == "start_execution":
+                call.refuse()
+
+        graphs.before_call = refuse
+        topology = graphs.submit({"first": {"type": PLAIN}})
+        graphs.run(30 * SECOND)
+        gate = waiting(why(graphs, topology))
+        assert gate["name"] == "topology"
+        assert "the state machine could not be started" in gate["text"]
+        graphs.before_call = None
+        assert graphs.run_until_ended().state == "succeeded"
+        assert spent(why(graphs, topology))["topology"] >= 25 * SECOND
+
+
+def test_a_late_start_was_its_workers() -> None:
+    """Its message was received in time, and the queue took twenty seconds to answer before the claim."""
+    with Explained() as tasks:
+        task_id = tasks.create(10 * SECOND)
+        tasks.slow(lambda call: call.operation == "change_message_visibility_batch", 20 * SECOND)
+        assert tasks.run_until(lambda: tasks.state(task_id) == "succeeded", within=5 * MINUTE)
+        body = why(tasks, task_id)
+        assert spent(body)["worker"] == pytest.approx(20 * SECOND, abs=2 * SECOND)
+        texts = [gate["text"] for gate in body["gates"] if gate["name"] == "worker"]
+        assert all("worker had received it" in text for text in texts)
+
+
+def test_an_ended_task_waits_for_what_follows_its_outcome() -> None:
+    """Its callback takes four seconds: it says so meanwhile, and afterwards, how long that took."""
+    with Explained() as tasks:
+
+        def answer() -> int:
+            tasks.take(4 * SECOND)
+            return 200
+
+        tasks.answer_callback = answer
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        assert tasks.run_until(lambda: tasks.state(task_id) == "succeeded", within=MINUTE)
+        assert tasks.record(task_id).finished_at is None
+        gate = waiting(why(tasks, task_id))
+        assert (gate["name"], gate["text"][:18]) == ("follow_up", "It has succeeded; ")
+        assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
+        assert spent(why(tasks, task_id))["follow_up"] == pytest.approx(4 * SECOND, abs=SECOND)

@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
-from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedule_timer_item_of, timer_item_of
+from duetime.adapters.dynamodb.dispatch_items import (
+    bulk_timer_item_of,
+    late_timer_item_of,
+    schedule_timer_item_of,
+    timer_item_of,
+)
 from duetime.adapters.dynamodb.locks import DynamoLockStore
-from duetime.domain.dispatch.enqueue_plan import BulkTimer, ScheduleTimer, Timer
+from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_DEADLINE_SECONDS, MAX_DUE_AHEAD
 from duetime.domain.locks import Holder, Lock, LockName
@@ -119,9 +124,10 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
 
 @given(st.integers(NOW, NOW + MAX_DUE_AHEAD))
 def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
-    """A task's, a schedule's and a bulk operation's: a year after its time it is still there."""
+    """A task's, a late check's, a schedule's and a bulk operation's: a year after its time it is still there."""
     timer = Timer(TASKS[0], 1, at, Priority.NORMAL, "me")
     assert _removed_at(timer_item_of(timer)) >= at + LONGEST_ABSENCE
+    assert _removed_at(late_timer_item_of(LateTimer(TASKS[0], "me", at - MINUTE, at))) >= at + LONGEST_ABSENCE
     assert _removed_at(schedule_timer_item_of(ScheduleTimer(TASKS[0], "me", "nightly", 1, at))) >= at + LONGEST_ABSENCE
     assert _removed_at(bulk_timer_item_of(BulkTimer(TASKS[0], at))) >= at + LONGEST_ABSENCE
 

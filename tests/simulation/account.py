@@ -11,7 +11,7 @@ from duetime_testing.simulation import account
 from duetime_testing.simulation.account import EGRESS, LEASE_SECONDS, TIMEOUTS, Invocation
 from tests import grants
 from tests.simulation import works
-from tests.simulation.endpoints import CALLBACK_URL, SINK, Asked
+from tests.simulation.endpoints import CALLBACK_URL, NOTICE_URL, SINK, Asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +38,10 @@ class Account(account.Account):
         """Do a phase of a task, as an endpoint; what endpoints do is up to those who use the account."""
         raise NotImplementedError
 
+    def notified(self, notice_id: str, kind: str) -> int:
+        """Note that a notice was posted to its address; the status of the answer."""
+        raise NotImplementedError
+
     def called_back(self, task_id: str, state: str) -> int:
         """Note that a task's outcome was posted to its callback URL; the status of the answer."""
         raise NotImplementedError
@@ -49,6 +53,9 @@ class Account(account.Account):
         if call.url.startswith(CALLBACK_URL):
             told = json.loads(call.body)
             return HttpResponse(self.called_back(told["data"]["id"], told["data"]["state"]))
+        if call.url.startswith(NOTICE_URL):
+            told = json.loads(call.body)
+            return HttpResponse(self.notified(call.id, told["type"]))
         if self.endpoint_down_until > self.time.now():
             self.count("endpoint down")
             return HttpResponse(503, body=b"down")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 URL = "https://worker.example.org/do"
 CALLBACK_URL = "https://hooks.example.org/ended"
+NOTICE_URL = "https://hooks.example.org/notices"
 SINK = "arn:aws:sqs:us-east-1:123456789012:sink"
 """A queue that tasks send messages to."""
 SINK_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/sink"

@@ -432,6 +432,11 @@ class Storm(Account):
 
     # What targets do.
 
+    def notified(self, notice_id: str, kind: str) -> int:
+        """Note that a notice was posted to its address; the status of the answer."""
+        del notice_id, kind
+        return 200
+
     def called_back(self, task_id: str, state: str) -> int:
         """Note that a task's outcome was posted to its callback URL; the status of the answer."""
         self.watching.called_back(task_id, state)

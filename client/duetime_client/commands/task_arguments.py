@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions
-    from duetime_client.task_fields import TaskFields, TaskFilter
+    from duetime_client.task_fields import NotifyOn, TaskFields, TaskFilter
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
@@ -41,7 +41,20 @@ def task_fields(options: TaskOptions) -> TaskFields:
     if options.lock is not None:
         limit = options.lock_max_holders
         fields["lock"] = {"key": options.lock} if limit is None else {"key": options.lock, "max_holders": limit}
-    return {**fields, **attempt_fields(options)}
+    return {**fields, **attempt_fields(options), **notify_fields(options)}
+
+
+def notify_fields(options: TaskOptions) -> TaskFields:
+    """Which notices are sent to an address: those of failures too, unless an option says otherwise."""
+    address, late, failed = options.notify_to, options.notify_late, options.notify_failed
+    if address is None:
+        if late is not None or failed is not None:
+            raise typer.BadParameter("needs --notify-to", param_hint="--notify-late, --notify-failed")
+        return {}
+    if not address:
+        return {"notify_on": None}
+    told: NotifyOn = {"to": address, "failed": failed is not False}
+    return {"notify_on": told if late is None else {**told, "late_seconds": late}}
 
 
 def attempt_fields(options: TaskOptions) -> TaskFields:

@@ -93,6 +93,22 @@ class TaskOptions:
     callback_url: Annotated[
         str | None, typer.Option(metavar="URL", help="POST the outcome, signed, to this URL; empty: no callback.")
     ] = None
+    notify_to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Tell this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more."
+        ),
+    ] = None
+    notify_failed: Annotated[
+        bool | None,
+        typer.Option(
+            "--notify-failed/--no-notify-failed", help="Tell of a failure for good (default). Needs --notify-to."
+        ),
+    ] = None
+    notify_late: Annotated[
+        int | None,
+        typer.Option(metavar="SECONDS", min=60, help="Tell if it starts so late, or not at all. Needs --notify-to."),
+    ] = None
     max_attempts: Annotated[int | None, typer.Option(metavar="N", help="Maximum number of attempts.")] = None
     timeout: Annotated[int | None, typer.Option(metavar="SECONDS", help="Time limit of one attempt.")] = None
     notify_within: Annotated[

@@ -89,14 +89,21 @@ def lease_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
         yield "waiting for", printable(task.waiting_for.text, "yellow")
 
 
+def address_lines(task: Task) -> Iterator[tuple[str, Text]]:
+    """Who is told how a task goes."""
+    if task.callback_url is not None:
+        yield "callback", printable(task.callback_url)
+    if task.notify_on is not None:
+        yield "notify on", shown_json(task.notify_on)
+
+
 def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
     """What a task does, and its outcome."""
     if task.target is not None:
         yield "target", shown_json(task.target)
     if task.lock is not None:
         yield "lock", shown_json(task.lock)
-    if task.callback_url is not None:
-        yield "callback", printable(task.callback_url)
+    yield from address_lines(task)
     if task.payload is not None:
         yield "payload", shown_json(task.payload)
     if task.attempt:

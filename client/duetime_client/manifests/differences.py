@@ -40,10 +40,12 @@ TASK_DEFAULTS: Mapping[str, Any] = {
     "rollback_on_failure": False,
     "lock": None,
     "callback_url": None,
+    "notify_on": None,
     "name": "",
     "tags": {},
 }
 RETRY_DEFAULTS: Mapping[str, Any] = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
+NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None}
 LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that a task has by its type; a file need not name them."""
@@ -183,6 +185,8 @@ def _complete_task(task: Mapping[str, Any]) -> dict[str, Any]:
     complete = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
     if complete["lock"] is not None:
         complete["lock"] = {**LOCK_DEFAULTS, **_mapping(complete["lock"])}
+    if complete["notify_on"] is not None:
+        complete["notify_on"] = {**NOTIFY_ON_DEFAULTS, **_mapping(complete["notify_on"])}
     target = complete.pop("target", None)
     return complete if target in _BY_TYPE else {**complete, "target": _complete_target(_mapping(target))}
 

@@ -169,6 +169,18 @@ def test_a_message_is_published_to_a_topic(engine: Emulator, call: Callable[...,
     assert {name: message[name] for name in ENVELOPE} == ENVELOPE
 
 
+def test_a_notice_is_published_to_a_topic(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is, to whoever has subscribed: no code is needed between."""
+    for name, value in engine.environ.items():
+        monkeypatch.setenv(name, value)
+    sns, (arn, url) = names(engine, "sns"), queue(engine)
+    topic = sns.create_topic(Name=f"target-{uuid4().hex}")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"RawMessageDelivery": "true"})
+    runner = AwsRunner(Resources(Clients(boto3.Session())), ALL)
+    assert runner.notify(topic, "task.late", work().task, b'{"type":"task.late"}', 60) is None
+    assert received(engine, url) == [{"type": "task.late"}]
+
+
 @pytest.mark.parametrize(("given", "told"), [("report due", "report due"), ("", "report")])
 def test_an_event_is_put_on_a_bus(engine: Emulator, call: Callable[..., TargetEnding], given: str, told: str) -> None:
     """Its source is ours, its detail type the target's or the task's type, and the task is its detail."""

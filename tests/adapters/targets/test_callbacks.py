@@ -2,20 +2,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from duetime.adapters.aws_clients import Clients
+from duetime.adapters.targets.aws_resource_clients import Resources
+from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
 from duetime.contract.tasks.encoding import entry
+from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
+from duetime.domain.tasks.notices import Notice, NoticeKind
 from duetime.domain.tasks.states import State
 from duetime.domain.times import to_iso
 from tests.domain.factories import NOW, task
+from tests.fakes.session import FakeSession
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
+BUS = "arn:aws:events:us-east-1:123456789012:event-bus/alerts"
 URL = "https://example.org/ended"
 LINE = AttemptRecord(1, 3, "worker", NOW, 0, 250, AttemptOutcome.SUCCEEDED)
 DONE = task(state=State.SUCCEEDED, fence=3, attempt=1, attempt_history=(LINE,))
@@ -34,10 +41,15 @@ class Kept:
         return self.reply
 
 
+def no_aws() -> AwsRunner:
+    """No resource of AWS is called here."""
+    raise AssertionError
+
+
 def told(outcome: Task) -> Call:
     """The call that tells of an outcome."""
     kept = Kept(HttpResponse(204))
-    assert HttpCallbacks(kept, entry).call_back(outcome, URL) is None
+    assert HttpCallbacks(kept, entry, no_aws).call_back(outcome, URL) is None
     return kept.calls[0]
 
 
@@ -73,4 +85,28 @@ def test_what_went_wrong_is_answered() -> None:
         (HttpResponse(503), failure("Http503", "the callback was answered 503")),
         (HttpResponse(410), failure("Http410", "the callback was answered 410", retriable=False)),
     ):
-        assert HttpCallbacks(Kept(reply), entry).call_back(DONE, URL) == expected
+        assert HttpCallbacks(Kept(reply), entry, no_aws).call_back(DONE, URL) == expected
+
+
+def test_a_notice_to_a_bus_is_an_event() -> None:
+    """By the kind of the notice as its detail type, from the source of all our events."""
+    session: Any = FakeSession(lambda: NOW)
+    runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
+    notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)
+    assert HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner).notify(DONE, BUS, notice) is None
+    (put,) = session.events.taken
+    assert (put["EventBusName"], put["Source"], put["DetailType"]) == (BUS, "duetime", "task.late")
+    detail = json.loads(put["Detail"])
+    assert (detail["id"], detail["type"], detail["timestamp"]) == (notice.id, "task.late", to_iso(NOW))
+    assert detail["data"]["id"] == DONE.id.text
+
+
+def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
+    """The settings may have changed since the task was accepted; another try would not help."""
+    session: Any = FakeSession(lambda: NOW)
+    runner = AwsRunner(Resources(Clients(session)), ArnPatterns())
+    notice = Notice(NoticeKind.FAILED, "1", NOW)
+    failed = HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner).notify(DONE, BUS, notice)
+    assert failed is not None
+    assert (failed.error.type, failed.retriable) == ("TargetNotAllowed", False)
+    assert session.events.taken == []

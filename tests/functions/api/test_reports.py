@@ -71,7 +71,7 @@ def test_a_notified_end_is_counted_in_one_line(
     assert "_aws" not in capsys.readouterr().out
     tell(api, task, "notify", SUCCESS)
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "_aws" in line)
-    assert '"tasks_succeeded":[1]' in line.replace(" ", "")
+    assert '"tasks_succeeded":[1.0]' in line.replace(" ", "")
 
 
 def test_a_success_without_a_result_is_null(api: Gateway, task: dict[str, Any]) -> None:

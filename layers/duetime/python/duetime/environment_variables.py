@@ -82,6 +82,8 @@ class Variable(StrEnum):
     """Types of tasks, separated by spaces, whose lateness and duration have metrics of their own."""
     WATCH_URL = "DUETIME_WATCH_URL"
     """URL of the WebSocket API, which clients connect to."""
+    OTLP_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+    """OpenTelemetry: the URL that spans are exported to, with OTLP over HTTP; empty for no spans."""
     SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
     """Powertools: the service a log line belongs to."""
     METRICS_NAMESPACE = "POWERTOOLS_METRICS_NAMESPACE"

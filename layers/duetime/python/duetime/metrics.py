@@ -102,6 +102,10 @@ METRICS: Mapping[str, Metric] = {
     "handlers_unavailable": _count("worker", "tasks that wait because the package of handlers cannot be imported"),
     "circuits_opened": _count("worker", "circuit breakers of HTTP hosts that opened"),
     "circuits_closed": _count("worker", "circuit breakers of HTTP hosts that closed"),
+    "notices_sent": _count("worker", "notices of `notify_on` that were sent: failures for good, and late starts"),
+    "notices_failed": _count(
+        "worker", "notices of `notify_on` that failed after all retries; late starts are told again by recovery scans"
+    ),
     "callbacks_failed": _count(
         _ANYWHERE, "callbacks that failed after all retries, or for which no time was left; the outcome does not change"
     ),

@@ -211,6 +211,11 @@ class Settings:
         return self.environ.get(Variable.HEARTBEAT_URL, "")
 
     @property
+    def exports_spans(self) -> bool:
+        """Whether spans are exported; OpenTelemetry reads the endpoint itself."""
+        return bool(self.environ.get(Variable.OTLP_ENDPOINT, ""))
+
+    @property
     def metric_values(self) -> dict[str, frozenset[str]]:
         """The values of the dimensions of metrics that may have any, by the dimension: only these are kept apart."""
         variables = {"owner": Variable.METRIC_OWNERS, "type": Variable.METRIC_TYPES}

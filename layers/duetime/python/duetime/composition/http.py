@@ -21,7 +21,8 @@ class HttpServices(Part):
     def caller(self) -> Caller:
         """Makes HTTP calls: through the egress function if there is one, else from this process."""
         if function := self.settings.egress_function:
-            return EgressCaller(LambdaInvocation(self.platform.clients.calling_lambdas(), function))
+            caller = EgressCaller(LambdaInvocation(self.platform.clients.calling_lambdas(), function))
+            return self.passing(caller)
         return self._direct_caller
 
     @cached_property
@@ -30,9 +31,23 @@ class HttpServices(Part):
         return Egress(self._direct_caller, self.runtime.executor)
 
     @cached_property
-    def _direct_caller(self) -> DirectCaller:
+    def _direct_caller(self) -> Caller:
         settings, clock = self.settings, self.runtime.clock
         signer = None
         if secret := settings.signing_secret:
             signer = Signer(SigningSecrets(self.platform.clients.secrets(), secret, clock), clock)
-        return DirectCaller(settings.http_allow, signer)
+        caller = DirectCaller(settings.http_allow, signer)
+        if not settings.exports_spans:
+            return caller
+        # Imported when it is needed: most deployments export no spans.
+        from duetime.adapters.targets.traced_calls import TracedCaller  # noqa: PLC0415 - see the line above
+
+        return TracedCaller(caller, self.runtime.tracer)
+
+    def passing(self, caller: Caller) -> Caller:
+        """The same caller, which tells the egress function the spans of its calls where those are exported."""
+        if not self.settings.exports_spans:
+            return caller
+        from duetime.adapters.targets.traced_calls import SpanPassingCaller  # noqa: PLC0415 - same
+
+        return SpanPassingCaller(caller, self.runtime.tracer)

@@ -11,13 +11,14 @@ from duetime.adapters.aws_clients import Clients
 from duetime.adapters.runtime.clock import SystemClock, SystemRandom
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
 from duetime.adapters.runtime.threads import LambdaProcess, Threads
-from duetime.ports.runtime import Runtime, Telemetry
+from duetime.ports.runtime import UNTRACED, Runtime, Telemetry
 from duetime.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.ports.runtime import Clock, Executor, Process, RandomSource
+    from duetime.ports.tracing import Tracer
 
 P = TypeVar("P", bound="Part")
 
@@ -72,15 +73,25 @@ class Composition:
         """Logs and metrics; the handler flushes them."""
         settings = self.settings
         return self.platform.telemetry or PowertoolsTelemetry(
-            settings.service_name, settings.metrics_namespace, settings.metric_values
+            settings.service_name, settings.metrics_namespace, settings.metric_values, self.tracer
         )
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        """Makes spans, where the settings have them exported."""
+        if not self.settings.exports_spans:
+            return UNTRACED
+        # Imported when it is needed: without the setting, the functions are deployed without these libraries.
+        from duetime.adapters.runtime.otlp_tracer import OtlpTracer  # noqa: PLC0415 - see the line above
+
+        return OtlpTracer(self.settings.service_name)
 
     @cached_property
     def runtime(self) -> Runtime:
         """What every use case runs on."""
         platform = self.platform
         executor = platform.threads or Threads(platform.clock)
-        return Runtime(platform.clock, platform.random_source, executor, self.telemetry)
+        return Runtime(platform.clock, platform.random_source, executor, self.telemetry, self.tracer)
 
     def part(self, kind: type[P]) -> P:
         """The part of this kind."""

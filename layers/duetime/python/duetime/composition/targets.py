@@ -28,13 +28,17 @@ class TargetServices(Part):
     @cached_property
     def targets(self) -> Targets:
         """What tasks call."""
-        aws = AwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
         topologies = TopologyRunner(deferred(lambda: topology_services(self).state_machine))
         package = self.part(StartGateServices).handlers_package
         # Imported before its first task, while Lambda gives a starting process more of a processor.
         package.why_broken()
         handlers = HandlerRunner(ChainMap(REGISTRY, dict(BUILT_IN)), package)
-        return Targets(handlers, HttpRunner(self.part(HttpServices).caller), aws, topologies)
+        return Targets(handlers, HttpRunner(self.part(HttpServices).caller), self.aws_runner, topologies)
+
+    @cached_property
+    def aws_runner(self) -> AwsRunner:
+        """Calls the AWS resources that are targets, and those that notices are sent to."""
+        return AwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
 
     @cached_property
     def circuit_breakers(self) -> CircuitBreakers:

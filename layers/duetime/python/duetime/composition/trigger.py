@@ -23,6 +23,7 @@ class TriggerServices(Part):
         core, look_ahead = self.part(CoreServices), self.settings.look_ahead_ms
         function = self.platform.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
         due_messages = DueMessages(
+            tasks=core.stores.tasks,
             queues=core.queues,
             expander=self.part(ScheduleServices).expander,
             bulk_operations=self.part(BulkServices).operations,

@@ -15,8 +15,9 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.targets import TargetServices
-from duetime.services.outcomes.callbacks import CallbackSender
+from duetime.services.outcomes.callbacks import CallbackSender, Repeater
 from duetime.services.outcomes.completion_steps import InlineCompletion
+from duetime.services.outcomes.notices import LateNotices, NoticeSender
 from duetime.services.outcomes.rollback_outcome import RollbackWriter
 from duetime.services.worker.attempt import AttemptRunner
 from duetime.services.worker.attempt_lease import AttemptLease
@@ -53,6 +54,7 @@ class WorkerServices(Part):
             runtime=self.runtime,
             handler_availability=gates.handler_availability,
             topology_checker=deferred(lambda: topology_services(self).watchdog),
+            late_notices=LateNotices(core.stores.tasks, self._notice_sender, self.runtime),
         )
 
     @cached_property
@@ -87,14 +89,23 @@ class WorkerServices(Part):
         )
 
     @cached_property
+    def _callbacks(self) -> HttpCallbacks:
+        caller, targets = self.part(HttpServices).caller, self.part(TargetServices)
+        return HttpCallbacks(caller, task_entry, lambda: targets.aws_runner)
+
+    @cached_property
+    def _notice_sender(self) -> NoticeSender:
+        return NoticeSender(self._callbacks, Repeater(self.runtime), self.runtime)
+
+    @cached_property
     def _completion(self) -> InlineCompletion:
-        callbacks = HttpCallbacks(self.part(HttpServices).caller, task_entry)
         return InlineCompletion(
             stores=self.part(CoreServices).stores,
             targets=self.part(TargetServices).targets,
             runtime=self.runtime,
             retention=self.settings.retention_ms,
-            callback_sender=CallbackSender(callbacks, self.runtime),
+            callback_sender=CallbackSender(self._callbacks, Repeater(self.runtime), self.runtime),
+            notice_sender=self._notice_sender,
             occurrence_listener=overlap_control(self),
             node_listener=deferred(lambda: topology_services(self).node_finished),
         )

@@ -210,6 +210,10 @@ MAX_QUERY_ANSWER_BYTES = 65_536
 """Bytes of an endpoint's response to a query that are returned."""
 QUERY_TIMEOUT = 10 * SECOND
 """How long an endpoint can take to respond to a query."""
+MIN_LATE_SECONDS = 60
+"""Shortest time after the due time at which a late start can be told: the trigger looks once a minute."""
+MAX_LATE_SECONDS = 604_800
+"""Longest time after the due time at which a late start can be told."""
 SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
 MAX_METRIC_VALUES = 20

@@ -107,6 +107,8 @@ MAX_HOLD = 5 * SECOND
 Messages are delivered up to two seconds early, plus the difference of the clocks."""
 CLAIM_LEAD = 10
 """How many milliseconds before the due time a worker claims a task, so that the claim does not make it late."""
+SPAN_EXPORT_TIME = SECOND
+"""How long an invocation may take at its end to export its spans; what is not exported by then is dropped or waits."""
 CALLBACK_TRIES = 3
 """Attempts to send a callback; the outcome does not change if all of them fail."""
 CALLBACK_TIMEOUT = 5 * SECOND

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from duetime.ports.tracing import Untraced
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.ports.tracing import Tracer
 
+UNTRACED = Untraced()
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -110,12 +114,14 @@ class Runtime:
         random_source: randomness.
         executor: runs things concurrently.
         telemetry: counts, measures and logs.
+        tracer: makes spans.
     """
 
     clock: Clock
     random_source: RandomSource
     executor: Executor
     telemetry: Telemetry
+    tracer: Tracer = UNTRACED
 
     def now(self) -> Millis:
         """The time by this runtime's clock."""

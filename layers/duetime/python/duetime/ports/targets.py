@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.attempt_results import Failed, TargetEnding
+    from duetime.domain.tasks.notices import Notice
     from duetime.domain.tasks.targets import HttpTarget, Phase, Query
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
     from duetime.domain.times import Millis
@@ -90,6 +91,10 @@ class TargetQueries(Protocol):
 
 class Callbacks(Protocol):
     """Tells others of outcomes."""
+
+    def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
+        """Send a notice to an address once; what went wrong, or nothing. Never raises."""
+        ...
 
     def call_back(self, task: Task, url: str) -> Failed | None:
         """Tell of a task's outcome, once. Never raises: what went wrong is answered, or nothing."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.conditional_writes import Write, WriteResult
-    from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, ScheduleTimer, Timer
+    from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, LateTimer, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.content import Content
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
-    MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer
+    MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer | LateTimer
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,18 @@ class TaskStore(Protocol):
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:
         """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
+        ...
+
+    def add_late_timer(self, timer: LateTimer) -> None:
+        """Write the timer that checks whether a task is late; writing it twice is writing it once."""
+        ...
+
+    def is_told(self, timer: LateTimer) -> bool:
+        """Whether a late timer is marked as told, or gone; read consistently."""
+        ...
+
+    def mark_told(self, timer: LateTimer) -> None:
+        """Mark a late timer as told: no later reading of its minute acts on it. One that is gone stays gone."""
         ...
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:

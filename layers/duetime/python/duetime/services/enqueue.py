@@ -6,8 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.dispatch.enqueue_plan import Message, Precision, Timer, delay_seconds, enqueue_plan, is_direct
-from duetime.domain.tasks.states import LEGAL
+from duetime.domain.dispatch.enqueue_plan import (
+    Message,
+    Precision,
+    Timer,
+    delay_seconds,
+    enqueue_plan,
+    is_direct,
+    late_timer,
+)
+from duetime.domain.tasks.states import LEGAL, State
 from duetime.ports.queues import Outgoing
 
 if TYPE_CHECKING:
@@ -50,6 +58,7 @@ class Enqueuer:
         plan = enqueue_plan(task.id, task.next_at, self.runtime.now(), self.look_ahead)
         if plan.timer:
             self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
+        self._watch_lateness(task)
         return self.tasks.create(replace(task, sent=plan.direct, nonce=self.runtime.nonce()))
 
     def produce(self, task: Task) -> bool:
@@ -96,11 +105,23 @@ class Enqueuer:
             priority, target = sets.get("priority", task.priority), sets.get("target", task.target)
             after = replace(task, state=LEGAL[move].to or task.state, priority=priority, target=target)
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
+        self.watch_change(task, move, sets)
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
         result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied):
             self.send_due([result.task])
         return result
+
+    def watch_change(self, task: Task, move: Move, sets: TaskChanges) -> None:
+        """Have it checked whether a task is late, if a move that is about to be written changes when it would be."""
+        due_at, notify_on = sets.get("due_at", task.due_at), sets.get("notify_on", task.notify_on)
+        after = replace(task, state=LEGAL[move].to or task.state, due_at=due_at, notify_on=notify_on)
+        if after.late_at != task.late_at or task.state is State.BLOCKED:
+            self._watch_lateness(after)
+
+    def _watch_lateness(self, task: Task) -> None:
+        if (timer := late_timer(task, self.runtime.now(), self.look_ahead)) is not None:
+            self.tasks.add_late_timer(timer)
 
     def remind(self, task: Task, at: Millis) -> None:
         """Have a task checked again at `at`, at its present turn, whatever happens to its message."""

@@ -50,6 +50,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("rollback_on_failure", "B", attribute_values.flag, attribute_values.truth),
         Attribute("lock", "K", field_codecs.lock, field_codecs.read_lock),
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
+        Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
 from duetime.adapters.dynamodb.task_items import owner_of, unreadable_as_error
-from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, ScheduleTimer, Timer
+from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, LateTimer, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.operating_parameters import TIMER_LIFE
 from duetime.domain.tasks.targets import pull_queue_of
@@ -28,6 +28,7 @@ _ENTRY_FIELDS = (
     "sent",
     "lease_expires_at",
     "finished_at",
+    "traceparent",
 )
 ENTRY_NAMES = (
     schema.SORT_KEY,
@@ -91,6 +92,24 @@ def bulk_timer_item_of(timer: BulkTimer) -> Item:
     }
 
 
+def late_timer_item_of(timer: LateTimer) -> Item:
+    """The timer that checks whether a task is late as an item."""
+    return {
+        **late_timer_key(timer),
+        schema.TIMER_OWNER: attribute_values.text(timer.owner),
+        schema.TTL: attribute_values.expiry(timer.at + TIMER_LIFE),
+        ATTRIBUTES["next_at"].name: attribute_values.number(timer.at),
+    }
+
+
+def late_timer_key(timer: LateTimer) -> Item:
+    """The key of a late timer."""
+    return {
+        schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.task_id.shard)),
+        schema.SORT_KEY: attribute_values.text(f"{timer.task_id}{schema.LATE_MARK}{timer.late_at}"),
+    }
+
+
 def entry_of(item: StoredItem) -> MinuteItem:
     """What the trigger needs of an item in a minute's partition.
 
@@ -105,6 +124,11 @@ def _entry_of(item: StoredItem) -> MinuteItem:
     operation, is_bulk, _ = item[schema.SORT_KEY]["S"].partition(schema.BULK_MARK)
     if is_bulk:
         return BulkTimer(TaskId(operation), decoded(item, ("next_at",))["next_at"])
+    late_task, is_late_timer, late_at = item[schema.SORT_KEY]["S"].partition(schema.LATE_MARK)
+    if is_late_timer:
+        facts = decoded(item, ("next_at", "sent"))
+        owner, told = item[schema.TIMER_OWNER]["S"], facts.get("sent", False)
+        return LateTimer(TaskId(late_task), owner, int(late_at), facts["next_at"], told)
     if (name := item.get(schema.TIMER_SCHEDULE)) is not None:
         uid = TaskId(item[schema.SORT_KEY]["S"].partition(schema.SCHEDULE_MARK)[0])
         due = decoded(item, ("generation", "next_at"))
@@ -127,4 +151,5 @@ def _entry_of(item: StoredItem) -> MinuteItem:
         leased_until=fields.get("lease_expires_at"),
         finished="finished_at" in fields,
         pull_queue=pull_queue_of(fields.get("type", ""), fields.get("target"), fields["state"]),
+        traceparent=fields.get("traceparent"),
     )

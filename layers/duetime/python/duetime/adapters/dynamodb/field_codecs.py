@@ -17,7 +17,7 @@ from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, Priority
+from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +33,8 @@ _GIVEN = "!"
 """In front of a node's note: it is given results of its parents."""
 _ARN = "arn:"
 _NOTIFIES = "async"
+_FAILURES, _NONE = "f", "-"
+"""Whether failures are told."""
 _PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
 _QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
 _CAUSES = {Cause.SCHEDULE: "r", Cause.MANUAL: "t", Cause.BACKFILL: "b"}
@@ -176,6 +178,17 @@ def read_lock(value: Value) -> LockSpec:
     """Read a named resource."""
     limit, scope, key = str(value["S"]).split(" ")
     return LockSpec(key, int(limit), LockScope(scope))
+
+
+def notify_on(value: NotifyOn) -> Value:
+    """Who is told of a failure or a late start: a letter for failures, the seconds, and last the address."""
+    return {"S": f"{_FAILURES if value.failed else _NONE} {value.late_seconds or 0} {value.to}"}
+
+
+def read_notify_on(value: Value) -> NotifyOn:
+    """Read who is told of a failure or a late start."""
+    failures, seconds, address = str(value["S"]).split(" ", 2)
+    return NotifyOn(address, failures == _FAILURES, int(seconds) or None)
 
 
 def tags(value: dict[str, str]) -> Value | None:

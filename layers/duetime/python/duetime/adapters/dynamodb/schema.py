@@ -57,6 +57,9 @@ SCHEDULE_MARK = "#s#"
 TIMER_SCHEDULE = "M"
 """Name of the schedule that a timer is for."""
 
+LATE_MARK = "#n#"
+"""Between the task id and the time in the sort key of the timer that checks whether a task is late."""
+
 BULK_MARK = "#b#"
 """Behind the id of a bulk operation in the sort key of its timer."""
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import heapq
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.attribute_values import text
 from duetime.adapters.dynamodb.batch_get import read_items
 from duetime.adapters.dynamodb.dispatch_items import (
     ENTRY_NAMES,
     bulk_timer_item_of,
     entry_of,
+    late_timer_item_of,
+    late_timer_key,
     schedule_timer_item_of,
     timer_item_of,
 )
@@ -35,12 +39,14 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import StoredItem
     from duetime.domain.conditional_writes import Write, WriteResult
-    from duetime.domain.dispatch.enqueue_plan import BulkTimer, ScheduleTimer, Timer
+    from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Executor, Telemetry
     from duetime.ports.tasks import ListQuery, MinuteItem
 
 R = TypeVar("R")
+_TOLD = ATTRIBUTES["sent"].name
+"""Says of a late timer that it has been told."""
 _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 
 
@@ -118,6 +124,29 @@ class DynamoTaskStore:
         """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
         with translated():
             self._client.put_item(TableName=self._table, Item=bulk_timer_item_of(timer))
+
+    def add_late_timer(self, timer: LateTimer) -> None:
+        """Write the timer that checks whether a task is late; writing it twice is writing it once."""
+        with translated():
+            self._client.put_item(TableName=self._table, Item=late_timer_item_of(timer))
+
+    def is_told(self, timer: LateTimer) -> bool:
+        """Whether a late timer is marked as told, or gone; read consistently."""
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=late_timer_key(timer), ConsistentRead=True)
+        return "Item" not in answer or _TOLD in answer["Item"]
+
+    def mark_told(self, timer: LateTimer) -> None:
+        """Mark a late timer as told: no later reading of its minute acts on it. One that is gone stays gone."""
+        with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
+            self._client.update_item(
+                TableName=self._table,
+                Key=late_timer_key(timer),
+                UpdateExpression="SET #told = :told",
+                ConditionExpression="attribute_exists(#p)",
+                ExpressionAttributeNames={"#told": _TOLD, "#p": schema.PARTITION_KEY},
+                ExpressionAttributeValues={":told": {"BOOL": True}},
+            )
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
         """What the trigger needs of the next records and timers in one shard of one minute."""

@@ -1,4 +1,4 @@
-"""A message as SQS carries it: the body is `{"i": task id, "t": generation, "d": due}`.
+"""A message as SQS carries it: the body is `{"i": task id, "t": generation, "d": due}`; `"l"` has a check for lateness.
 
 Its queue says the priority or the pulled type, its group the owner.
 """
@@ -37,7 +37,8 @@ class MessageUnreadable(ValueError):
 
 def body_of(message: Message) -> str:
     """The body of a message."""
-    return f'{{"i":"{message.task_id}","t":{message.generation},"d":{message.due}}}'
+    late = "" if message.late_at is None else f',"l":{message.late_at}'
+    return f'{{"i":"{message.task_id}","t":{message.generation},"d":{message.due}{late}}}'
 
 
 def group_of(owner: str) -> str:
@@ -71,24 +72,24 @@ def delivery_of(
     owner = "" if group.startswith(_HASHED) else group
     message_id = str(record["messageId"])
     try:
-        task_id, generation, due = _parsed(record["body"])
+        task_id, generation, due, late_at = _parsed(record["body"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise MessageUnreadable(message_id) from None
     sent = str(attributes.get("SentTimestamp", ""))
     return Delivery(
-        Message(task_id, generation, due, priority, owner, pull_queue),
+        Message(task_id, generation, due, priority, owner, pull_queue, late_at),
         str(record["receiptHandle"]),
         message_id,
         int(sent) if _SENT.fullmatch(sent) else 0,
     )
 
 
-def _parsed(body: str) -> tuple[TaskId, int, int]:
+def _parsed(body: str) -> tuple[TaskId, int, int, int | None]:
     fields = json.loads(body)
-    generation, due = fields["t"], fields["d"]
-    if type(generation) is not int or type(due) is not int:
+    generation, due, late_at = fields["t"], fields["d"], fields.get("l")
+    if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
     # Beyond these no record can be asked about: DynamoDB would reject the number, the calendar the time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
-    return TaskId.parse(fields["i"]), generation, due
+    return TaskId.parse(fields["i"]), generation, due, late_at

@@ -12,14 +12,14 @@ from duetime.adapters.aws_clients import is_throttled, is_transient
 from duetime.adapters.sqs.messages import group_of
 from duetime.adapters.targets.envelope import compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
-from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService
+from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService, service_of
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.targets import AwsTarget
 from duetime.domain.tasks.trace_context import TRACEPARENT
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.aws_resource_clients import Resources
     from duetime.domain.tasks.arns import ArnPatterns
-    from duetime.domain.tasks.targets import AwsTarget
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
@@ -76,6 +76,16 @@ class AwsRunner:
             message = f"with the facts of its task the payload has {len(body)} bytes; {target.service} takes {most}"
             return failure("PayloadTooLarge", message, retriable=False)
         return self._within(work.seconds, target, work.task, body)
+
+    def notify(self, arn: str, kind: str, task: Task, body: bytes, seconds: float) -> Failed | None:
+        """Send a notice of a task to a topic or an event bus once; what went wrong, or nothing. Never raises."""
+        service = service_of(arn)
+        if service is None or not self._callable_arns.allow(arn):
+            return failure("TargetNotAllowed", f"the settings do not let tasks call {arn}", retriable=False)
+        ending = self._within(seconds, AwsTarget(service, arn, detail_type=kind), task, body)
+        if isinstance(ending, NotSent):
+            return failure("NotSent", ending.reason, retriable=True)
+        return ending if isinstance(ending, Failed) else None
 
     def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
         """Call on a thread of its own: a worker whose own thread does not come back in time has to end its process."""

@@ -29,6 +29,7 @@ NAMES: Mapping[str, str] = {
     "HttpTarget": "HttpTargetInput",
     "LambdaTarget": "LambdaTargetInput",
     "Lock": "TaskLockInput",
+    "NotifyOn": "NotifyOnInput",
     "PermanentTiming": "PermanentTimingInput",
     "PullTarget": "PullTargetInput",
     "Retry": "RetryPolicyInput",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
@@ -21,6 +21,7 @@ from duetime.contract.tasks.fields import (
     TaskType,
     TimeoutSeconds,
 )
+from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, NotifiesFailure
 from duetime.contract.tasks.responses import TaskResponse
 from duetime.contract.tasks.target_bodies import HandlerTarget, Target
 from duetime.contract.tasks.target_fields import CallbackUrl
@@ -86,6 +87,20 @@ class Lock(Body):
     ] = LockScope.TASK
 
 
+class NotifyOn(Body):
+    """Who is told of a failure for good (`failed`) or a late start (`late_seconds`); one of the two is required."""
+
+    to: NoticeAddress
+    failed: NotifiesFailure = False
+    late_seconds: LateSeconds | None = None
+
+    @model_validator(mode="after")
+    def _wants_something(self) -> Self:
+        if not self.failed and self.late_seconds is None:
+            raise ValueError("needs `failed` or `late_seconds`, or nothing is ever told")
+        return self
+
+
 class _NullAsDefault(Body):
     """Null stands for what is left out, wherever a client can mean only that."""
 
@@ -116,6 +131,9 @@ class TaskLabels(_NullAsDefault):
     priority: TaskPriority = Priority.NORMAL
     callback_url: Annotated[
         CallbackUrl | None, Field(description="URL that the outcome is posted to; null for none.")
+    ] = None
+    notify_on: Annotated[
+        NotifyOn | None, Field(description="Who is told of a failure or of a late start; null for nobody.")
     ] = None
     name: Annotated[
         TaskName | None,

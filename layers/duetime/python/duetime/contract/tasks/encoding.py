@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from duetime.contract.tasks.responses import (
     LeaseResponse,
+    NotifyOnResponse,
     RetryResponse,
     ScheduleReferenceResponse,
     TaskErrorResponse,
@@ -89,6 +90,7 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
         rollback_on_failure=options.rollback_on_failure,
         lock=_lock(options.lock),
         callback_url=options.callback_url,
+        notify_on=_notify_on(options.notify_on),
     )
 
 
@@ -168,6 +170,12 @@ def _waiting_for(task: Task) -> WaitingForResponse | None:
 def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
     """What a task needs for itself while it runs."""
     return None if lock is None else TaskLockResponse(key=lock.key, max_holders=lock.max_holders, scope=lock.scope)
+
+
+def _notify_on(notify_on: task_options.NotifyOn | None) -> NotifyOnResponse | None:
+    if notify_on is None:
+        return None
+    return NotifyOnResponse(to=notify_on.to, failed=notify_on.failed, late_seconds=notify_on.late_seconds)
 
 
 def _schedule_ref(schedule_ref: ScheduleRef | None) -> ScheduleReferenceResponse | None:

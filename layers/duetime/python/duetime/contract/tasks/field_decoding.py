@@ -25,7 +25,7 @@ from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import Lock, Retry
+    from duetime.contract.tasks.bodies import Lock, NotifyOn, Retry
     from duetime.contract.tasks.patch_bodies import TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, Target
     from duetime.domain.times import Millis
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Place = tuple[str | int, ...]
 ROOT: Place = ()
-_MADE = {"retry", "lock"}
+_MADE = {"retry", "lock", "notify_on"}
 _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
 
 
@@ -66,6 +66,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
         "target": _target(body.target) if "target" in body.model_fields_set else None,
         "retry": _retry(body.retry),
         "lock": _lock(body.lock),
+        "notify_on": _notify_on(body.notify_on),
     }
 
 
@@ -136,6 +137,10 @@ def _aws_target(body: AwsTarget) -> targets.AwsTarget:
 
 def _lock(body: Lock | None) -> task_options.LockSpec | None:
     return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope)
+
+
+def _notify_on(body: NotifyOn | None) -> task_options.NotifyOn | None:
+    return None if body is None else task_options.NotifyOn(body.to, body.failed, body.late_seconds)
 
 
 def _retry(body: Retry) -> RetryPolicy:

@@ -21,6 +21,7 @@ from duetime.contract.tasks.fields import (
     TaskPriority,
     TimeoutSeconds,
 )
+from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, NotifiesFailure
 from duetime.contract.tasks.target_fields import (
     CallbackUrl,
     DetailType,
@@ -83,6 +84,18 @@ class LockPatch(Body):
     ] = None
 
 
+class NotifyOnPatch(Body):
+    """What to change of who is told of a task; one that told nobody needs a `to`."""
+
+    model_config = ConfigDict(json_schema_extra=_as_part)
+
+    to: Annotated[NoticeAddress | None, Field(description="Where notices are sent.")] = None
+    failed: Annotated[NotifiesFailure | None, Field(description="Whether a failure for good is told.")] = None
+    late_seconds: Annotated[
+        LateSeconds | None, Field(description="After how many seconds a late start is told; null for never.")
+    ] = None
+
+
 class TargetPatch(Body):
     """What to change of what a task calls; with another `kind`, the whole target, as in a creation."""
 
@@ -111,6 +124,9 @@ class TaskPatch(Body):
     callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told; null for nowhere.")] = (
         None
     )
+    notify_on: Annotated[
+        NotifyOnPatch | None, Field(description="Who is told of a failure or of a late start; null for nobody.")
+    ] = None
     name: Annotated[TaskName | None, Field(description="A name for people; null removes it.")] = None
     tags: Annotated[
         Annotated[dict[TagKey, TagValue | None], Field(json_schema_extra={"additionalProperties": False})] | None,

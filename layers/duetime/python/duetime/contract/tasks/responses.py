@@ -78,6 +78,16 @@ class TaskLockResponse(TypedDict):
     scope: LockScope
 
 
+class NotifyOnResponse(TypedDict):
+    """Who is told of a failure for good, or of a late start."""
+
+    to: Annotated[str, Field(description="Where notices are sent: a URL, or an ARN.")]
+    failed: bool
+    late_seconds: Annotated[
+        int | None, Field(description="After how many seconds a late start is told; null for never.")
+    ]
+
+
 class ScheduleReferenceResponse(TypedDict):
     """The schedule that a task is a run of."""
 
@@ -99,6 +109,7 @@ class TaskOptionsResponse(TypedDict):
     rollback_on_failure: bool
     lock: TaskLockResponse | None
     callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
+    notify_on: NotifyOnResponse | None
 
 
 class _Identity(TypedDict):

@@ -16,7 +16,8 @@ from duetime.domain.tasks.arns import AwsService, arn_pattern
 _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 
 
-def _http_url(text: str) -> str:
+def http_url(text: str) -> str:
+    """Refuse what is no URL of HTTP, or has credentials."""
     if _URI.fullmatch(text) is None:
         raise ValueError("contains a character that no URL has; percent-encode it")
     try:
@@ -58,7 +59,7 @@ TargetUrl = Annotated[
         examples=["https://example.org/report"],
         json_schema_extra={"format": "uri"},
     ),
-    AfterValidator(_http_url),
+    AfterValidator(http_url),
 ]
 CallbackUrl = Annotated[
     str,
@@ -69,7 +70,7 @@ CallbackUrl = Annotated[
         examples=["https://example.org/task-ended"],
         json_schema_extra={"format": "uri", "pattern": "^https?://"},
     ),
-    AfterValidator(_http_url),
+    AfterValidator(http_url),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,12 @@ from duetime.domain.operating_parameters import (
     RECOVERY_SCAN_DELAYS,
 )
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_options import Priority
 
 
 class Precision(StrEnum):
@@ -42,6 +42,8 @@ def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
     return max(0, min(wait, MAX_DELAY)) // SECOND
 
 
+LATE_CHECKS = "late checks"
+"""What stands for a queue's name where it is checked whether tasks are late."""
 SCHEDULES = "schedules"
 """What stands for a queue's name where schedules are expanded."""
 BULK_OPERATIONS = "bulk operations"
@@ -55,6 +57,8 @@ class Message:
 
     Attributes:
         pull_queue: the pulled type on whose queue it is; empty for the queue of its priority.
+        late_at: the time by which the task has not started, if that is to be told; else the task is to be run.
+        traceparent: the task's creation context, as far as its sender knows it; no queue carries it.
     """
 
     task_id: TaskId
@@ -63,6 +67,8 @@ class Message:
     priority: Priority
     owner: str
     pull_queue: str = ""
+    late_at: Millis | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,33 @@ class ScheduleTimer:
     name: str
     generation: int
     at: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class LateTimer:
+    """A reminder in the minute of `at` to see whether a task has started by `late_at`.
+
+    Attributes:
+        at: the start of its minute, which is read once `late_at` is past.
+        told: it has been told, or need not be.
+    """
+
+    task_id: TaskId
+    owner: str
+    late_at: Millis
+    at: Millis
+    told: bool = False
+
+    def message(self) -> Message:
+        """The message that makes a worker tell of it, ahead of the queue that its task may be stuck in."""
+        return Message(self.task_id, 0, self.at, Priority.HIGH, self.owner, late_at=self.late_at)
+
+
+def late_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
+    """The timer that checks whether a task is late; `None` if nobody asks, or its parents may not let it start yet."""
+    if task.late_at is None or task.started_at is not None or task.state is State.BLOCKED:
+        return None
+    return LateTimer(task.id, task.owner, task.late_at, first_unread(max(task.late_at, now), look_ahead))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +203,7 @@ class Entry:
     leased_until: Millis | None
     finished: bool
     pull_queue: str = ""
+    traceparent: str | None = None
 
     @classmethod
     def of(cls, task: Task) -> Entry:
@@ -185,11 +219,13 @@ class Entry:
             leased_until=task.lease_expires_at,
             finished=task.finished_at is not None,
             pull_queue=task.pull_queue,
+            traceparent=task.traceparent,
         )
 
     def message(self, due: Millis) -> Message:
         """The message that makes a worker check this task."""
-        return Message(self.task_id, self.generation, due, self.priority, self.owner, self.pull_queue)
+        message = Message(self.task_id, self.generation, due, self.priority, self.owner, self.pull_queue)
+        return replace(message, traceparent=self.traceparent)
 
 
 def queue_of(item: Entry | Message) -> str:

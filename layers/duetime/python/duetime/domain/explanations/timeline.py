@@ -171,8 +171,11 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
         return
     planned = line.started_at - line.late
     if previous is None or (previous.started_at and planned >= previous.started_at + previous.took):
+        stages = [wait.since for wait in task.waits if wait.reason in _OF_ITS_MESSAGE]
         is_known = any(wait.reason == QUEUED and planned < wait.since <= line.started_at for wait in task.waits)
-        yield _Mark(planned, *(_TRIGGER if is_known else _DISPATCH))
+        # A message that was sent in time has its own stage from that very instant on.
+        if planned not in stages:
+            yield _Mark(planned, *(_TRIGGER if is_known else _DISPATCH))
     failed = f": {line.error.type}" if line.error else ""
     yield _Mark(line.started_at, GateName.RUN, f"attempt {line.attempt} ({line.outcome}{failed})")
     yield _Mark(line.started_at + line.took, *_AFTER.get(line.outcome, _FOLLOW_UP if is_last else _ENDED))

@@ -15,6 +15,7 @@ NOTHING_LEFT = TaskChanges(
     retry=RetryPolicy(),
     lock=None,
     callback_url=None,
+    notify_on=None,
     name="",
     tags={},
     checkpoint=None,

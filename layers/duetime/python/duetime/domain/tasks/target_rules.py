@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.tasks.arns import ArnPatterns
+from duetime.domain.tasks.arns import ArnPatterns, service_of
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
 from duetime.domain.tasks.url_policy import refusal
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _NO_ARNS = ArnPatterns()
+_NOT_CALLABLE = "is not among the resources that the settings let tasks call"
 _MOST_TOLD = 20
 """Types that a rejection names."""
 
@@ -65,13 +66,13 @@ class TargetRules:
                 FaultCode.NOT_ALLOWED,
             )
         if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
-            raise FieldInvalid(
-                "target.arn", "is not among the resources that the settings let tasks call", FaultCode.NOT_ALLOWED
-            )
+            raise FieldInvalid("target.arn", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
         if isinstance(target, HttpTarget):
             self._check_url("target.url", target.url)
         if spec.callback_url is not None:
             self._check_url("callback_url", spec.callback_url)
+        if spec.notify_on is not None:
+            self._check_address("notify_on.to", spec.notify_on.to)
         if spec.rollback_on_failure and (why := _lacking_rollback(target)):
             raise FieldInvalid("rollback_on_failure", f"needs a target that offers it; {why}", FaultCode.CONFLICT)
         return target
@@ -82,6 +83,13 @@ class TargetRules:
             f"{task_type!r} is not known to this deployment; its handlers are for {_told(self.handled or ())}{pulled};"
             " give `allow_unknown_type` for one that a later deployment brings"
         )
+
+    def _check_address(self, field: str, address: str) -> None:
+        """Reject an address that notices would not be sent to."""
+        if service_of(address) is None:
+            self._check_url(field, address)
+        elif not self.callable_arns.allow(address):
+            raise FieldInvalid(field, _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
 
     def _check_url(self, field: str, url: str) -> None:
         if why := refusal(url, self.reachable_hosts):

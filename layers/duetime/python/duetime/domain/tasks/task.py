@@ -11,6 +11,7 @@ from duetime.domain.tasks.actions import NO_ACTIONS
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -137,6 +138,16 @@ class Task(TaskOptions):
     def exists_for(self, owner: str) -> bool:
         """Whether an owner has this task."""
         return self.owner == owner and not self.erased
+
+    @property
+    def late_at(self) -> Millis | None:
+        """When it is told that the task has not started; `None` if nobody is to be told.
+
+        A task that was due before it was created cannot have started any earlier than that.
+        """
+        if self.notify_on is None or self.notify_on.late_seconds is None:
+            return None
+        return max(self.due_at, self.created_at) + self.notify_on.late_seconds * SECOND
 
     @property
     def is_topology(self) -> bool:

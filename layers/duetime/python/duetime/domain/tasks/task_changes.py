@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
-    from duetime.domain.tasks.task_options import LockSpec, Priority
+    from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
     from duetime.domain.times import Millis
 
 
@@ -32,6 +32,7 @@ class TaskChanges(TypedDict, total=False):
     rollback_on_failure: bool
     lock: LockSpec | None
     callback_url: str | None
+    notify_on: NotifyOn | None
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None

@@ -46,6 +46,21 @@ class LockSpec:
     scope: LockScope = LockScope.TASK
 
 
+@dataclass(frozen=True, slots=True)
+class NotifyOn:
+    """What is told of a task, and to whom.
+
+    Attributes:
+        to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
+        failed: whether its final failure is told.
+        late_seconds: how long after its due time it is told that it has not started; `None` for never.
+    """
+
+    to: str
+    failed: bool = False
+    late_seconds: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOptions:
     """What a client chooses of a task, and its record and its answers have under the same name.
@@ -55,6 +70,7 @@ class TaskOptions:
         rollback_on_failure: whether a final failure is undone by the target's `rollback`.
         lock: what it needs for itself, or shares with few, while it runs.
         callback_url: where its outcome is told.
+        notify_on: who is told if it fails for good, or does not start in time.
     """
 
     priority: Priority = Priority.NORMAL
@@ -64,6 +80,7 @@ class TaskOptions:
     rollback_on_failure: bool = False
     lock: LockSpec | None = None
     callback_url: str | None = None
+    notify_on: NotifyOn | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 

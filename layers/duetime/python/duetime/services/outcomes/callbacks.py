@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.operating_parameters import CALLBACK_PAUSE, CALLBACK_TRIES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.tasks.attempt_results import Failed
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Runtime
@@ -15,24 +17,37 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CallbackSender:
-    """Makes callbacks: at least once, unless the other side rejects; the outcome stands, whatever happens to them."""
+class Repeater:
+    """Makes a call a few times, with a pause that doubles, until the other side takes it or rejects it."""
 
-    callbacks: Callbacks
     runtime: Runtime
 
-    def call_back(self, task: Task) -> None:
-        """Tell of a task's outcome, if it asks for that: a few tries, with a pause that doubles between them."""
-        if task.callback_url is None:
-            return
+    def repeat(self, call: Callable[[], Failed | None]) -> Failed | None:
+        """What went wrong the last time, or nothing."""
         pause = CALLBACK_PAUSE
-        failed = self.callbacks.call_back(task, task.callback_url)
+        failed = call()
         for _ in range(CALLBACK_TRIES - 1):
             if failed is None or not failed.retriable:
                 break
             self.runtime.clock.sleep_until(self.runtime.now() + pause)
             pause *= 2
-            failed = self.callbacks.call_back(task, task.callback_url)
+            failed = call()
+        return failed
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackSender:
+    """Makes callbacks: at least once, unless the other side rejects; the outcome stands, whatever happens to them."""
+
+    callbacks: Callbacks
+    repeater: Repeater
+    runtime: Runtime
+
+    def call_back(self, task: Task) -> None:
+        """Tell of a task's outcome, if it asks for that: a few tries, with a pause that doubles between them."""
+        if (url := task.callback_url) is None:
+            return
+        failed = self.repeater.repeat(lambda: self.callbacks.call_back(task, url))
         if failed is not None:
             self._give_up(task, failed)
 

@@ -9,6 +9,7 @@ from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.errors import ContentExpired
 from duetime.domain.operating_parameters import NODE_MARGIN
 from duetime.domain.tasks.attempt_results import Failed, NotSent
+from duetime.domain.tasks.notices import failure_notice
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.times import SECOND
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.ports.targets import TargetRunner
     from duetime.services.outcomes.callbacks import CallbackSender
+    from duetime.services.outcomes.notices import NoticeSender
 
 
 _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
@@ -65,6 +67,7 @@ class InlineCompletion:
     runtime: Runtime
     retention: Millis
     callback_sender: CallbackSender
+    notice_sender: NoticeSender
     occurrence_listener: OccurrenceListener
     node_listener: NodeListener
 
@@ -82,11 +85,13 @@ class InlineCompletion:
         if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
             self._clean(task)
         self.callback_sender.call_back(task)
+        self.notice_sender.send_failure(task)
         self._finish(task)
 
     def finish(self, task: Task) -> None:
         """Finish the task without the target, and without a word to anybody: there is no time left."""
         self.callback_sender.leave_out(task)
+        self.notice_sender.leave_out(task)
         self._finish(task)
 
     def _finish(self, task: Task) -> None:
@@ -163,7 +168,8 @@ class DelegatedCompletion:
 
 def _is_followed(task: Task) -> bool:
     """Whether anything follows its outcome, whatever its target offers."""
-    return bool(task.has_contents_to_expire or task.callback_url or _is_of_a_topology(task) or _reports(task))
+    is_told = task.callback_url is not None or failure_notice(task) is not None
+    return bool(task.has_contents_to_expire or is_told or _is_of_a_topology(task) or _reports(task))
 
 
 def _is_of_a_topology(task: Task) -> bool:

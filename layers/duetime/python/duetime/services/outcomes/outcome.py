@@ -24,7 +24,7 @@ from duetime.domain.tasks.attempt_results import (
 from duetime.domain.tasks.attempt_run import claim_undone, waits_with
 from duetime.domain.tasks.cancellation import is_cancelled
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
-from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.services.content_retention import let_expire
 from duetime.services.outcomes import attempt_metrics
@@ -153,7 +153,9 @@ class OutcomeWriter:
         """
         # A result of this very attempt was written with its expiry.
         result: Content | None = None if "result" in sets else task.result
-        ended = replace(task, result=result, attempt_history=sets.get("attempt_history", task.attempt_history))
+        history = sets.get("attempt_history", task.attempt_history)
+        state, error = LEGAL[move].to or task.state, sets.get("error", task.error)
+        ended = replace(task, state=state, error=error, result=result, attempt_history=history)
         follows = lingers_until is not None or self.completion.is_needed(ended)
         # A node is kept as long as its topology, whose end gives it its expiry.
         sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention

@@ -12,6 +12,7 @@ from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
+from duetime.services.spans import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import PAYLOAD, CreationRules
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class TaskCreator:
             TaskDeleted: its idempotency key made a task that was deleted since.
             Unavailable: the store did not answer; nothing may have been accepted.
         """
-        task, written = self._write(owner, order)
+        task, written = self._traced(owner, order)
         if written:
             self.enqueuer.send_due([task])
         return Accepted(task, is_replay=not written)
@@ -110,7 +111,7 @@ class TaskCreator:
 
         def attempt(order: Order) -> tuple[Task, bool] | RequestError | Unavailable:
             try:
-                return self._write(owner, order)
+                return self._traced(owner, order)
             except (RequestError, Unavailable) as refusal:
                 return refusal
 
@@ -124,7 +125,7 @@ class TaskCreator:
 
         def attempt(order: Order) -> tuple[Task, bool] | Exception:
             try:
-                return self._write(owner, order)
+                return self._traced(owner, order)
             except Exception as error:  # noqa: BLE001 - a defect that one order meets must not take others with it
                 return error
 
@@ -136,6 +137,13 @@ class TaskCreator:
     def _send_new(self, ends: Sequence[tuple[Task, bool] | Exception]) -> None:
         """Send what is due of the records that were written just now."""
         self.enqueuer.send_due([end[0] for end in ends if isinstance(end, tuple) and end[1]])
+
+    def _traced(self, owner: str, order: Order) -> tuple[Task, bool]:
+        """Make the record exist, as a span whose context the task keeps: its attempts link to it."""
+        with self.runtime.tracer.span(creation_span(order.spec.type, order.traceparent)) as opened:
+            task, written = self._write(owner, replace(order, traceparent=opened.context or order.traceparent))
+            opened.end_with({MESSAGE_ID: task.id.text})
+        return task, written
 
     def _write(self, owner: str, order: Order) -> tuple[Task, bool]:
         """Make the record exist; says whether it was this call that wrote it."""

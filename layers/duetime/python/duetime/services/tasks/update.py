@@ -193,11 +193,11 @@ class TaskUpdater:
         """Reject what does not fit the task, before anything of it is kept."""
         target = fields.get("target", task.target)
         rollback = fields.get("rollback_on_failure", task.rollback_on_failure)
-        if not fields.keys().isdisjoint({"target", "rollback_on_failure", "callback_url"}):
+        if not fields.keys().isdisjoint({"target", "rollback_on_failure", "callback_url", "notify_on"}):
+            spec = TaskSpec(task.type, target=target, rollback_on_failure=rollback)
             callback_url = fields.get("callback_url", task.callback_url)
-            self.rules.targets.target_of(
-                TaskSpec(task.type, target=target, rollback_on_failure=rollback, callback_url=callback_url)
-            )
+            notify_on = fields.get("notify_on", task.notify_on)
+            self.rules.targets.target_of(replace(spec, callback_url=callback_url, notify_on=notify_on))
             if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:
                 raise FieldInvalid(
                     "rollback_on_failure", "needs 'rollback' among the phases of the target", FaultCode.CONFLICT
@@ -223,6 +223,7 @@ class TaskUpdater:
             at = task.next_at if task.waiting_for is None else task.due_at
             result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
         else:
+            self.enqueuer.watch_change(task, Move.CHANGE, sets)
             result = self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied) and (_key_of(result.task) != _key_of(task) or result.task.next_at > now):
             # It does not come for what may be reserved for it.

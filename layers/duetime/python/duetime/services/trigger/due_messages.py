@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import (
     BULK_OPERATIONS,
+    LATE_CHECKS,
     SCHEDULES,
     BulkTimer,
+    LateTimer,
     Message,
     Precision,
     ScheduleTimer,
@@ -17,8 +19,10 @@ from duetime.domain.dispatch.enqueue_plan import (
     is_direct,
     queue_of,
 )
+from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
+from duetime.services.spans import dispatch_span
 from duetime.services.trigger.shard_group_reader import Served
 
 if TYPE_CHECKING:
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
-    from duetime.ports.tasks import MinuteItem
+    from duetime.ports.tasks import MinuteItem, TaskStore
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.schedules.expander import ScheduleExpander
 
@@ -38,11 +42,13 @@ class DueMessages:
 
     Attributes:
         expander: makes the occurrences of schedules whose timers are met.
+        tasks: the records of tasks that may be late.
         bulk_operations: see to the bulk operations whose timers are met.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
     """
 
+    tasks: TaskStore
     queues: WorkQueues
     expander: ScheduleExpander
     bulk_operations: BulkOperations
@@ -55,16 +61,17 @@ class DueMessages:
         if not messages:
             return Served({}, frozenset())
         now = self.runtime.now()
-        unsent = self.queues.send(
-            [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
-        )
+        with self.runtime.tracer.span(dispatch_span(messages)):
+            unsent = self.queues.send(
+                [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
+            )
         if unsent:
             self.runtime.telemetry.count("messages_unsent", len(unsent))
         sent = Counter(queue_of(message) for message in messages)
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 
     def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
-        """See to the schedules and bulk operations whose timers are among the items; what was rejected of them.
+        """See to the schedules, bulk operations and late tasks whose timers are among the items; what was rejected.
 
         What the queue does not take of a schedule's tasks is found by the first recovery scan, as with every new task.
         """
@@ -75,7 +82,21 @@ class DueMessages:
             refused.add(SCHEDULES)
         if timers and wants(BULK_OPERATIONS) and not self.bulk_operations.resume(timers):
             refused.add(BULK_OPERATIONS)
+        late_timers = [item for item in items if isinstance(item, LateTimer) and not item.told]
+        if late_timers and wants(LATE_CHECKS) and not self._check_lateness(late_timers):
+            refused.add(LATE_CHECKS)
         return frozenset(refused)
+
+    def _check_lateness(self, timers: Sequence[LateTimer]) -> bool:
+        """Have a worker tell of those tasks that are late; most are not, and need no message."""
+        now = self.runtime.now()
+        tasks = self.tasks.read_many(sorted({timer.task_id for timer in timers}))
+        late = [
+            timer
+            for timer in timers
+            if (task := tasks.get(timer.task_id)) is not None and lateness_notice(task, timer.late_at, now)
+        ]
+        return not late or not self.queues.send([Outgoing(timer.message(), 0) for timer in late])
 
     def _expand(self, schedule_timers: Sequence[ScheduleTimer]) -> bool:
         expanded = self.expander.expand(schedule_timers)

@@ -25,6 +25,7 @@ from duetime.domain.operating_parameters import (
 )
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.attempt_run import Claimant, Run
+from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task_options import LockScope
@@ -32,6 +33,7 @@ from duetime.domain.times import SECOND, Millis
 from duetime.domain.tracebacks import places_of
 from duetime.services.content_retention import retain_paused
 from duetime.services.outcomes.attempt_metrics import count_claim
+from duetime.services.spans import attempt_span, note_end
 from duetime.services.worker.target_caller import timeout
 
 if TYPE_CHECKING:
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import TopologyChecker
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.tracing import OpenSpan
     from duetime.services.outcomes.completion_steps import InlineCompletion
+    from duetime.services.outcomes.notices import LateNotices
     from duetime.services.worker.attempt_phases import AttemptPhases
     from duetime.services.worker.delivery_state import DeliveryState, Watch
     from duetime.services.worker.handler_availability import HandlerAvailability
@@ -51,6 +55,7 @@ class AttemptRunner:
 
     Attributes:
         handler_availability: whether the handler that a task needs can be called just now.
+        late_notices: tells of tasks that are late.
     """
 
     stores: Stores
@@ -59,6 +64,7 @@ class AttemptRunner:
     runtime: Runtime
     handler_availability: HandlerAvailability
     topology_checker: TopologyChecker
+    late_notices: LateNotices
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
         """Work on one delivery until the disposition of its message is decided. Never raises."""
@@ -113,6 +119,9 @@ class AttemptRunner:
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
+        if message.late_at is not None:
+            self.late_notices.send(message, message.late_at)
+            return DeleteMessage("told")
         received = self.runtime.now()
         if message.due - received > MAX_HOLD:
             return RedeliverMessage(message.due - SECOND, "not due")
@@ -147,16 +156,19 @@ class AttemptRunner:
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
         """Take a claimed task through what is left of it; what is logged meanwhile belongs to its attempt."""
-        with self.runtime.telemetry.attempt(task):
-            return self._to_its_end(delivery_state, task, watch)
+        with self.runtime.telemetry.attempt(task), self.runtime.tracer.span(attempt_span(task)) as span:
+            return self._to_its_end(delivery_state, task, watch, span)
 
-    def _to_its_end(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
+    def _to_its_end(
+        self, delivery_state: DeliveryState, task: Task, watch: Watch, span: OpenSpan
+    ) -> DeleteMessage | RedeliverMessage:
         if task.is_terminal:
             end: WriteResult = Applied(task)
         elif task.state is State.ROLLING_BACK:
             end = self.phases.roll_back(delivery_state, task, watch)
         else:
             end = self.phases.work(delivery_state, task, watch)
+            note_end(span, end)
         self.phases.locks.release(delivery_state, task, end, LockScope.RUN)
         if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
             has_time = end.task is task or self._has_time_to_close(end.task, watch)
@@ -187,7 +199,8 @@ class AttemptRunner:
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
         """Whether what follows an outcome can be done before the function ends; a fresh one has time enough."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.phases.caller.targets.phases(task) else 0
-        return self.runtime.now() + seconds * SECOND + CALLBACK_MARGIN + FUNCTION_END_MARGIN <= watch.ends_at
+        telling = max(CALLBACK_MARGIN, time_to_tell(task))
+        return self.runtime.now() + seconds * SECOND + telling + FUNCTION_END_MARGIN <= watch.ends_at
 
     def _close_later(self, delivery_state: DeliveryState, task: Task, held: Postponed) -> RedeliverMessage:
         """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""

@@ -48,6 +48,9 @@ class DeadLetterService:
         Raises:
             Unavailable: the store did not answer; the letter must come again.
         """
+        if message.late_at is not None:
+            # Its timer is still there, and the next recovery scan checks it again.
+            return True
         task = self.tasks.read(message.task_id)
         if task is None or task.generation != message.generation:
             return True

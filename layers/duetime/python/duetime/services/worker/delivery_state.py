@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.operating_parameters import CALLBACK_MARGIN
 from duetime.domain.tasks.attempt_run import Arrival
+from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class DeliveryState:
         task, started = self.task, self.started_at
         if task is None or started is None or self.ended:
             return None
-        room = CALLBACK_MARGIN if task.is_terminal and task.callback_url else 0
+        room = time_to_tell(task) if task.is_terminal else 0
         return started + task.timeout_seconds * SECOND + room
 
 

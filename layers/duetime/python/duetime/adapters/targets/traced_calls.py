@@ -1,0 +1,52 @@
+"""HTTP calls as spans: of the attempt that makes them, also where another function makes them for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from duetime.adapters.targets.http_messages import NoResponse
+from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
+from duetime.ports.tracing import Span, SpanKind
+
+if TYPE_CHECKING:
+    from duetime.adapters.targets.http_messages import Call, Caller, Reply
+    from duetime.ports.tracing import Tracer
+
+_FIRST_ERROR = 400
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCaller:
+    """Makes calls, a span each. It says which host was called, not the URL, which may hold secrets."""
+
+    caller: Caller
+    tracer: Tracer
+
+    def call(self, call: Call) -> Reply:
+        """Make a call and wait for its end. Never raises."""
+        host = urlsplit(call.url)
+        attributes = {"http.request.method": call.method, "server.address": host.hostname or ""}
+        link = read_traceparent(call.headers.get(TRACEPARENT))
+        span = Span(call.method, SpanKind.CLIENT, attributes, [link], parent=read_traceparent(call.parent))
+        with self.tracer.span(span) as opened:
+            reply = self.caller.call(call)
+            if isinstance(reply, NoResponse):
+                opened.end_with({}, reply.kind)
+            else:
+                error = str(reply.status) if reply.status >= _FIRST_ERROR else ""
+                opened.end_with({"http.response.status_code": reply.status}, error)
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class SpanPassingCaller:
+    """Has another function make calls, and tells it which span they are a part of."""
+
+    caller: Caller
+    tracer: Tracer
+
+    def call(self, call: Call) -> Reply:
+        """Have a call made and wait for its end. Never raises."""
+        return self.caller.call(replace(call, parent=self.tracer.current() or ""))

@@ -1,0 +1,90 @@
+"""Notices: what a task's creator is told without code of their own: that it failed for good, or that it is late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.operating_parameters import CALLBACK_MARGIN
+from duetime.domain.tasks.arns import AwsService, service_of
+from duetime.domain.tasks.states import GOING_ON, State
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+NOTICE_SERVICES = frozenset({AwsService.SNS, AwsService.EVENTBRIDGE})
+"""The services of AWS whose resources notices may be sent to."""
+_FIFO = ".fifo"
+
+
+class NoticeKind(StrEnum):
+    """What a notice tells; the value is its `type`.
+
+    Attributes:
+        FAILED: the task has failed for good: no attempt is left.
+        LATE: the task has not started by the time that its creator named.
+    """
+
+    FAILED = "task.failed"
+    LATE = "task.late"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What one address is told.
+
+    Attributes:
+        id: the same for each copy: a notice may be sent more than once.
+        at: when it happened, in milliseconds.
+    """
+
+    kind: NoticeKind
+    id: str
+    at: Millis
+
+
+def is_notice_arn(address: str) -> bool:
+    """Whether an address is of a resource of AWS that notices may be sent to.
+
+    Topics in order are not: they drop what has the id of an earlier message, and a task has one id.
+    """
+    return service_of(address) in NOTICE_SERVICES and not address.endswith(_FIFO)
+
+
+def failure_notice(task: Task) -> Notice | None:
+    """The notice of a task that has just ended; `None` if nobody asked for one, or it has not failed for good.
+
+    What was rolled back because its last attempt had failed has failed, too.
+    """
+    if task.notify_on is None or not task.notify_on.failed:
+        return None
+    was_undone = task.state is State.ROLLED_BACK and task.rollback_on_failure and task.error is not None
+    if task.state is not State.FAILED and not was_undone:
+        return None
+    last = task.attempt_history[-1] if task.attempt_history else None
+    at = last.started_at + last.took if last and last.started_at else task.next_at
+    return Notice(NoticeKind.FAILED, f"{task.id}-{last.fence if last else 0}-failed", at)
+
+
+def time_to_tell(task: Task) -> Millis:
+    """How long it may take at the most to tell of an outcome: its callback, and its notice."""
+    return CALLBACK_MARGIN * ((task.callback_url is not None) + (failure_notice(task) is not None))
+
+
+def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
+    """The notice of a task that has not started by `late_at`; `None` if it has, or is not wanted any more.
+
+    Args:
+        task: the record as it is now.
+        late_at: when it would be late, as it was written down; another due time since has another notice.
+        now: the time.
+    """
+    if task.late_at != late_at or task.erased:
+        return None
+    has_waited = now >= late_at and task.state in GOING_ON and task.started_at is None
+    has_started_late = task.started_at is not None and task.started_at >= late_at
+    if not (has_waited or has_started_late):
+        return None
+    return Notice(NoticeKind.LATE, f"{task.id}-{late_at}-late", late_at)

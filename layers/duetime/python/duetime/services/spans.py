@@ -1,0 +1,58 @@
+"""The spans of a task's way: it is created, sent, and processed.
+
+Attributes follow the semantic conventions of OpenTelemetry for messaging (1.44, in development). Work links to the
+creation, and is no child of it: it may begin days later.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied
+from duetime.domain.tasks.states import State
+from duetime.ports.tracing import Span, SpanKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.dispatch.enqueue_plan import Message
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.tracing import OpenSpan
+
+MESSAGE_ID = "messaging.message.id"
+_SYSTEM, _OPERATION, _TYPE = "messaging.system", "messaging.operation.name", "messaging.operation.type"
+_DESTINATION = "messaging.destination.name"
+_FAILED = frozenset({State.FAILED, State.ROLLING_BACK})
+_MOST_LINKS = 128
+"""Source: OpenTelemetry SDK specification, default of OTEL_SPAN_LINK_COUNT_LIMIT."""
+
+
+def creation_span(task_type: str, requested_in: str | None) -> Span:
+    """The creation of a task, which is a part of the trace of its request."""
+    attributes = {_SYSTEM: "duetime", _OPERATION: "create", _TYPE: "create", _DESTINATION: task_type}
+    return Span(f"create {task_type}", SpanKind.PRODUCER, attributes, parent=requested_in)
+
+
+def dispatch_span(messages: Sequence[Message]) -> Span:
+    """The sending of due tasks to their queues, with links to their creations."""
+    links = [message.traceparent for message in messages if message.traceparent][:_MOST_LINKS]
+    attributes: dict[str, str | int] = {_SYSTEM: "aws_sqs", _OPERATION: "send", _TYPE: "send"}
+    return Span("send tasks", SpanKind.PRODUCER, {**attributes, "messaging.batch.message_count": len(messages)}, links)
+
+
+def attempt_span(task: Task) -> Span:
+    """An attempt at a task, with a link to its creation."""
+    attributes: dict[str, str | int] = {_SYSTEM: "duetime", _OPERATION: "process", _TYPE: "process"}
+    attributes |= {_DESTINATION: task.type, MESSAGE_ID: task.id.text, "faas.trigger": "pubsub"}
+    attributes |= {"duetime.task.attempt": task.attempt, "duetime.task.fence": task.fence}
+    return Span(f"process {task.type}", SpanKind.CONSUMER, attributes, [task.traceparent])
+
+
+def note_end(span: OpenSpan, end: WriteResult) -> None:
+    """Say in an attempt's span what state it left the task in, and which error if it failed."""
+    if isinstance(end, Applied):
+        task = end.task
+        has_failed = task.state in _FAILED or (task.state is State.WAITING and task.waiting_for is None)
+        error = task.error.type if task.error and has_failed else ""
+        span.end_with({"duetime.task.state": task.state.value}, error)

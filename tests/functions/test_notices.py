@@ -1,0 +1,82 @@
+"""Notices of `notify_on`, from the worker to the receiver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import NotifyOn, Priority
+from duetime.environment_variables import Variable
+from tests.adapters.clouds import Cloud
+from tests.adapters.targets.receiver import is_signed_by
+from tests.clocks import StandingClock
+from tests.fakes.session import FakeSession
+from tests.functions.receivers import Receiver, receiving
+from tests.functions.stack import Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET = "c2VjcmV0" * 8
+BUS = "arn:aws:events:us-east-1:123456789012:event-bus/alerts"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint on loopback."""
+    with receiving() as started:
+        yield started
+
+
+@pytest.fixture
+def session() -> FakeSession:
+    """Fakes of AWS, with a signing secret."""
+    made = FakeSession(StandingClock().now)
+    made.secrets.values["signing"] = SECRET
+    return made
+
+
+@pytest.fixture
+def stack(session: Any) -> Iterator[Stack]:  # noqa: ANN401 - it stands in for a session of boto3
+    """The functions over fakes of AWS, and a bus that tasks may call."""
+    settings: dict[str, str] = {
+        Variable.HTTP_ALLOW: "127.0.0.1",
+        Variable.SIGNING_SECRET: "signing",
+        Variable.AWS_TARGETS: BUS,
+    }
+    cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+    yield Stack(cloud, session, settings, StandingClock())
+    composition.use(None)
+
+
+def test_a_failure_is_posted_signed_with_the_task(stack: Stack, receiver: Receiver) -> None:
+    """The form of Standard Webhooks: type, timestamp, id and the task as lists show it; then the task is finished."""
+    notify_on = NotifyOn(f"{receiver.url}/alerts", failed=True)
+    task = stack.create(TaskSpec("unheard.of", name="Nightly", notify_on=notify_on))
+    assert stack.work(Priority.NORMAL) == []
+    (told,) = receiver.requests
+    assert (told.method, told.path) == ("POST", "/alerts")
+    assert told.headers["webhook-id"] == told.json["id"] == f"{task.id}-1-failed"
+    assert is_signed_by(SECRET, told.headers, told.body)
+    assert told.json["type"] == "task.failed"
+    assert (told.json["data"]["name"], told.json["data"]["state"]) == ("Nightly", "failed")
+    done = stack.get(task)
+    assert (done.state, done.finished_at is not None) == (State.FAILED, True)
+
+
+def test_an_address_that_the_settings_allow_no_more_is_given_up(
+    stack: Stack, session: FakeSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The outcome stands; the notice is counted and noted, without its address."""
+    task = stack.create(TaskSpec("unheard.of", notify_on=NotifyOn(BUS, failed=True)))
+    stack.environ[Variable.AWS_TARGETS] = ""
+    assert stack.work(Priority.NORMAL) == []
+    assert session.events.taken == []
+    assert stack.get(task).finished_at is not None
+    out = capsys.readouterr().out
+    assert '"notices_failed":[1.0]' in out.replace(" ", "")
+    assert "event-bus/alerts" not in out

@@ -1,0 +1,161 @@
+"""Spans, from the request to the endpoint, as a collector of OpenTelemetry gets them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from duetime import composition
+from duetime.adapters.targets.egress import EgressCaller
+from duetime.composition import composed
+from duetime.composition.http import HttpServices
+from duetime.domain.tasks.task_options import Priority
+from duetime.domain.times import MINUTE
+from duetime.environment_variables import Variable
+from duetime.handlers import REGISTRY, Registered
+from tests.functions.api.gateway import Gateway
+from tests.functions.receivers import Receiver, receiving
+from tests.functions.stack import Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = "00f067aa0ba902b7"
+HEADERS = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
+SCRIPT = """
+import sys
+from duetime.composition import composed
+import functions.api.handler, functions.trigger.handler, functions.worker.handler, functions.egress.handler
+composed().tracer.flush()
+print([name for name in sys.modules if name.partition(".")[0] in ("opentelemetry", "google", "requests")])
+"""
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint and a collector on loopback."""
+    with receiving() as started:
+        yield started
+
+
+@pytest.fixture
+def stack(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    """The functions, which export their spans."""
+    monkeypatch.setenv(Variable.OTLP_ENDPOINT, receiver.url)
+    yield Stack.faked({Variable.HTTP_ALLOW: "127.0.0.1", Variable.OTLP_ENDPOINT: receiver.url})
+    composition.use(None)
+
+
+def exported(receiver: Receiver) -> dict[str, Span]:
+    """The spans that the collector got, by their names."""
+    spans: dict[str, Span] = {}
+    for request in receiver.requests:
+        if request.path == "/v1/traces":
+            is_packed = request.headers.get("Content-Encoding") == "gzip"
+            body = gzip.decompress(request.body) if is_packed else request.body
+            parts = ExportTraceServiceRequest.FromString(body).resource_spans
+            spans |= {span.name: span for part in parts for scope in part.scope_spans for span in scope.spans}
+    return spans
+
+
+def facts(span: Span) -> dict[str, Any]:
+    """The attributes of a span."""
+    return {each.key: each.value.string_value or each.value.int_value for each in span.attributes}
+
+
+def links(span: Span) -> list[tuple[str, str]]:
+    """The traces and the spans that a span links to."""
+    return [(link.trace_id.hex(), link.span_id.hex()) for link in span.links]
+
+
+def place(span: Span) -> tuple[str, str]:
+    """The trace of a span, and the span's id."""
+    return span.trace_id.hex(), span.span_id.hex()
+
+
+def through_egress(stack: Stack) -> None:
+    """Put the egress function between the worker and its endpoints."""
+
+    def invoke(payload: bytes) -> bytes:
+        return json.dumps(stack.call("egress", json.loads(payload))).encode()
+
+    http = composed(HttpServices)
+    http.__dict__["caller"] = http.passing(EgressCaller(invoke))
+
+
+def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, receiver: Receiver) -> None:
+    """Created, sent, processed, called: what comes later links to the creation, and the call is the attempt's child."""
+    through_egress(stack)
+    target = {"kind": "http", "url": f"{receiver.url}/job?token=secret"}
+    task = Gateway().create({"type": "report", "target": target, "delay_seconds": 480}, HEADERS)
+    stack.call("trigger", {})
+    stack.clock.at += 5 * MINUTE
+    stack.call("trigger", {})
+    stack.clock.at += 3 * MINUTE
+    assert stack.work(Priority.NORMAL) == []
+    spans = exported(receiver)
+    created, sent, processed, called = (
+        spans[name] for name in ("create report", "send tasks", "process report", "PUT")
+    )
+    assert (created.trace_id.hex(), created.parent_span_id.hex()) == (TRACE, PARENT)
+    assert task["traceparent"] == "00-{}-{}-01".format(*place(created))
+    assert links(sent) == links(processed) == links(called) == [place(created)]
+    assert (called.trace_id, called.parent_span_id) == (processed.trace_id, processed.span_id)
+    assert len({created.trace_id, sent.trace_id, processed.trace_id}) == 3
+    assert [each.kind for each in (created, sent, processed, called)] == [4, 4, 5, 3]
+    assert facts(created)["messaging.message.id"] == facts(processed)["messaging.message.id"] == task["id"]
+    assert facts(processed)["duetime.task.state"] == "succeeded"
+    assert facts(called) == {
+        "http.request.method": "PUT",
+        "server.address": "127.0.0.1",
+        "http.response.status_code": 200,
+    }
+    assert not [one for one in receiver.requests if one.path == "/v1/traces" and b"secret" in one.body]
+
+
+def test_a_failed_attempt_is_an_error_by_its_type_alone(
+    stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages of errors quote data; spans do not."""
+
+    def fail(_context: object, _payload: object) -> None:
+        raise ValueError("the password is hunter2")
+
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": fail}))
+    Gateway().create({"type": "report", "retry": {"max_attempts": 1}}, {})
+    assert stack.work(Priority.NORMAL) == []
+    processed = exported(receiver)["process report"]
+    assert (processed.status.code, facts(processed)["error.type"]) == (2, "ValueError")
+    assert not [one for one in receiver.requests if b"hunter2" in one.body]
+
+
+def test_a_request_that_is_not_sampled_is_not_exported(stack: Stack, receiver: Receiver) -> None:
+    """The caller decides; the task keeps the caller's context as it is."""
+    del stack
+    unsampled = f"00-{TRACE}-{PARENT}-00"
+    assert Gateway().create({"type": "report"}, {"traceparent": unsampled})["traceparent"] == unsampled
+    assert exported(receiver) == {}
+
+
+def test_a_collector_that_is_gone_fails_nothing(stack: Stack, receiver: Receiver) -> None:
+    """Its spans are lost, and that is all."""
+    receiver.answers["POST", "/v1/traces"] = (500, b"")
+    assert Gateway().create({"type": "report"}, {})["state"] == "scheduled"
+    assert stack.work(Priority.NORMAL) == []
+
+
+@pytest.mark.parametrize(("endpoint", "loads"), [("", False), ("http://127.0.0.1:9", True)])
+def test_nothing_is_imported_where_no_spans_are_exported(endpoint: str, *, loads: bool) -> None:
+    """The functions are deployed without these libraries, unless the settings name a layer that has them."""
+    environ = {"PATH": "/usr/bin", Variable.OTLP_ENDPOINT.value: endpoint}
+    told = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own
+    assert (told.stdout.strip() != "[]") is loads

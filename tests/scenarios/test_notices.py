@@ -1,0 +1,187 @@
+"""Notices of `notify_on`: a failure for good and a late start, each told once, and to nobody else's cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.tasks.states import State
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.simulation.endpoints import NOTICE_URL
+
+if TYPE_CHECKING:
+    from duetime_testing.simulation.faults import Call
+
+LATE = {"late_seconds": 120, "to": NOTICE_URL}
+FAILED = {"failed": True, "to": NOTICE_URL}
+
+
+def _fail(_phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
+    raise ValueError("no")
+
+
+def _claims(call: Call) -> bool:
+    """A worker's write of a record, not of the mark that a late start has been told."""
+    is_mark = schema.LATE_MARK in str(call.request.get("Key"))
+    return call.machine.function == "worker" and call.operation == "update_item" and not is_mark
+
+
+def test_a_failure_for_good_is_told_once() -> None:
+    """After the last attempt, and not after the ones before it."""
+    with Tasks() as tasks:
+        tasks.target = _fail
+        task = tasks.create(notify_on=FAILED, retry={"max_attempts": 2})
+        assert tasks.run_until(lambda: tasks.record(task).finished_at)
+        assert tasks.notices == [(f"{task}-2-failed", "task.failed")]
+        tasks.run(HOUR)
+        assert len(tasks.notices) == tasks.counts()["notices_sent"] == 1
+
+
+def test_a_success_and_a_cancelled_task_tell_nothing() -> None:
+    """Who asks to be told of failures and late starts hears of nothing else."""
+    with Tasks() as tasks:
+        done = tasks.create(notify_on={**FAILED, **LATE})
+        gone = tasks.create(10 * MINUTE, notify_on={**FAILED, **LATE})
+        assert tasks.cancel(gone).status == 200
+        assert tasks.run_until(lambda: tasks.record(done).finished_at)
+        tasks.run(HOUR)
+        assert tasks.notices == []
+
+
+def test_a_failure_is_told_again_until_the_address_answers() -> None:
+    """A receiver that is down for a moment is tried again, by the same id."""
+    with Tasks() as tasks:
+        tasks.target = _fail
+        answers = iter([503, 503])
+        tasks.answer_notice = lambda: next(answers, 200)
+        task = tasks.create(notify_on=FAILED, retry=ONCE)
+        assert tasks.run_until(lambda: tasks.record(task).finished_at)
+        assert tasks.notices == [(f"{task}-1-failed", "task.failed")] * 3
+        assert "notices_failed" not in tasks.counts()
+
+
+def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
+    """While its workers cannot claim it, within two minutes after it has become late; not again when it starts."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        tasks.refuse(_claims)
+        task = tasks.create(MINUTE, notify_on=LATE)
+        due = tasks.record(task).due_at
+        assert tasks.run_until(lambda: tasks.notices)
+        assert due + 120 * SECOND <= tasks.now <= due + 120 * SECOND + 3 * MINUTE
+        tasks.before_call = None
+        assert tasks.run_until(lambda: tasks.state(task) is State.SUCCEEDED)
+        tasks.run(3 * HOUR)
+        assert [kind for _, kind in tasks.notices] == ["task.late"]
+
+
+def test_a_task_that_waits_for_a_lock_is_late() -> None:
+    """What it waits for does not matter: it has not started."""
+    with Tasks() as tasks:
+        tasks.target = lambda _phase, _context: tasks.take(10 * MINUTE)
+        tasks.create(lock={"key": "db"}, timeout_seconds=800)
+        tasks.run(5 * SECOND)
+        waiting = tasks.create(lock={"key": "db"}, timeout_seconds=800, notify_on=LATE)
+        assert tasks.run_until(lambda: tasks.notices, within=10 * MINUTE)
+        assert tasks.state(waiting) is State.WAITING
+        assert [kind for _, kind in tasks.notices] == ["task.late"]
+
+
+def test_a_due_time_that_moves_takes_its_notice_along() -> None:
+    """A task that is put off is late by its new due time only; one that is asked about later still is told of."""
+    with Tasks() as tasks:
+        moved = tasks.create(MINUTE, notify_on=LATE)
+        asked = tasks.create(20 * MINUTE)
+        assert tasks.change(moved, delay_seconds=1200).status == 200
+        assert tasks.change(asked, notify_on=LATE).status == 200
+        tasks.run(15 * MINUTE)
+        assert tasks.notices == []
+        tasks.refuse(_claims)
+        tasks.run(15 * MINUTE)
+        assert sorted(each.rsplit("-", 1)[0][:26] for each, _ in tasks.notices) == sorted([moved, asked])
+
+
+def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
+    """Its user holds it, and knows."""
+    with Tasks() as tasks:
+        task = tasks.create(MINUTE, notify_on=LATE)
+        assert tasks.do(task, "pause").status == 200
+        tasks.run(3 * HOUR)
+        assert tasks.notices == []
+
+
+def test_a_late_start_is_told_although_the_notice_was_down() -> None:
+    """A receiver that is down for ten minutes is told by a later recovery scan, though the task has ended by then."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        tasks.refuse(_claims)
+        tasks.answer_notice = lambda: 503
+        task = tasks.create(MINUTE, notify_on=LATE)
+        assert tasks.run_until(lambda: tasks.notices)
+        tasks.before_call = None
+        assert tasks.run_until(lambda: tasks.state(task) is State.SUCCEEDED)
+        tasks.run(10 * MINUTE)
+        tasks.notices.clear()
+        tasks.answer_notice = lambda: 200
+        tasks.run(2 * HOUR)
+        assert [kind for _, kind in tasks.notices] == ["task.late"]
+
+
+def test_a_receiver_that_hangs_keeps_no_task_waiting() -> None:
+    """Other tasks start on time while a late one is told of."""
+    with Tasks() as tasks:
+        tasks.target = _fail
+
+        def hang() -> int:
+            tasks.take(60 * SECOND)
+            return 200
+
+        tasks.answer_notice = hang
+        failing = [tasks.create(notify_on=FAILED, retry=ONCE) for _ in range(5)]
+        tasks.run(2 * SECOND)
+        tasks.target = lambda _phase, _context: "done"
+        task = tasks.create(SECOND)
+        assert tasks.run_until(lambda: tasks.state(task) is State.SUCCEEDED, within=5 * SECOND)
+        assert tasks.run_until(lambda: all(tasks.record(each).finished_at for each in failing))
+        assert tasks.counts()["notices_failed"] == len(failing)
+
+
+def test_nodes_and_occurrences_tell_too() -> None:
+    """The template of a schedule and a node of a topology have `notify_on` as a task has; so has a topology."""
+    with Tasks() as tasks:
+        tasks.target = _fail
+        template = {"type": PLAIN, "notify_on": FAILED, "retry": ONCE}
+        assert tasks.ask("POST", "/v1/schedules", {"name": "n", "rate": "1 hour", "task": template}).status == 201
+        graph = {"nodes": {"first": template}, "notify_on": FAILED}
+        assert tasks.ask("POST", "/v1/topologies", graph).status == 201
+        tasks.run(10 * MINUTE)
+        assert len(tasks.notices) >= 2
+        assert {kind for _, kind in tasks.notices} == {"task.failed"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"failed": True, "to": "https://10.0.0.1/"}, "notify_on.to"),
+        ({"failed": True, "to": "arn:aws:sns:us-east-1:123456789012:others"}, "notify_on.to"),
+        ({"failed": True, "to": "arn:aws:lambda:us-east-1:123456789012:function:f"}, "notify_on.to"),
+        ({"failed": True, "to": "ftp://example.org"}, "notify_on.to"),
+        ({"failed": True, "to": "https://me:secret@example.org/"}, "notify_on.to"),
+        ({"failed": True}, "notify_on.to"),
+        ({"to": NOTICE_URL}, "notify_on"),
+        ({"failed": False, "to": NOTICE_URL}, "notify_on"),
+        ({"late_seconds": 59, "to": NOTICE_URL}, "notify_on.late_seconds"),
+        ({"late_seconds": True, "to": NOTICE_URL}, "notify_on.late_seconds"),
+        ({"late_seconds": 10**39, "to": NOTICE_URL}, "notify_on.late_seconds"),
+        ("failed", "notify_on"),
+    ],
+)
+def test_what_could_tell_nobody_is_refused(wrong: object, field: str) -> None:
+    """An address that may not be called, and a wish for nothing; by its field, and nothing is made of it."""
+    with Tasks() as tasks:
+        reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": wrong})
+        assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, [field])
+        assert tasks.ask("GET", "/v1/tasks").body["tasks"] == []
