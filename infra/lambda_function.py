@@ -33,6 +33,7 @@ _OUTSIDE_LOOPS = frozenset(
         FunctionName.BULK,
         FunctionName.BROADCAST,
         FunctionName.WATCH,
+        FunctionName.CONSOLE,
     }
 )
 """Functions that no queue wakes."""

@@ -46,6 +46,8 @@ class Deployment:
     outputs: dict[str, str]
     """What the stack says of itself: names of its table, queues and functions."""
     resources: int
+    watch_url: str = ""
+    """Where clients connect for live updates."""
 
 
 def deploy(emulator: Emulator, report: Callable[[str], None]) -> Deployment:
@@ -130,4 +132,5 @@ def _complete(emulator: Emulator, assembly: Path) -> Deployment:
         (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
         outputs |= {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
         resources += len(ids)
-    return Deployment(differences.api_url(emulator, outputs["ApiId"]), outputs, resources)
+    api_url = differences.api_url(emulator, outputs["ApiId"])
+    return Deployment(api_url, outputs, resources, differences.watch_url(emulator, outputs["LiveUrl"]))

@@ -14,6 +14,7 @@ from aws_cdk.assertions import Template
 
 from docs.sections.markdown import code, documented, table
 from duetime import settings
+from duetime.settings import Authentication
 from duetime.settings import Variable
 from infra import environments
 from infra.app import add_stack
@@ -80,7 +81,14 @@ def _given() -> Mapping[str, frozenset[str]]:
         flags: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
         layers = Layers(*(Layer(folder, digit * 64) for digit in "abc"))
         environment = replace(
-            environment_named("dev"), intake_owner="events", heartbeat_url="https://monitor.example.org"
+            environment_named("dev"),
+            intake_owner="events",
+            heartbeat_url="https://monitor.example.org",
+            # Which has tokens: a console cannot sign requests.
+            console=True,
+            authentication=Authentication.JWT,
+            jwt_issuer="https://id.example.org",
+            jwt_audience=("duetime",),
         )
         stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)
         functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()

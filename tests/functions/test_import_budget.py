@@ -17,6 +17,7 @@ BUDGET = {
     "deadletter": (139, 206),
     "broadcast": (107, 206),
     "watch": (144, 254),
+    "console": (40, 2),
     "egress": (40, 208),
     "intake": (183, 254),
 }

@@ -68,6 +68,7 @@ USED = {
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.EVENT_BUS},
     "watch": LIVE,
+    "console": LIVE - {Variable.TABLE},
     "egress": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,
@@ -160,7 +161,7 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
     """Each declared type has a queue of its own, and only the API is told who may pull it."""
     functions = every.functions()
     pulled = every.environment.pulled_types
-    for name in functions.keys() - {"egress", "broadcast", "watch"}:
+    for name in functions.keys() - {"egress", "broadcast", "watch", "console"}:
         urls = json.loads(filled(functions[name]["Environment"]["Variables"][Variable.PULLED_QUEUES.value]))
         assert urls.keys() == pulled.keys()
     told = json.loads(functions["api"]["Environment"]["Variables"][Variable.PULLERS.value])
@@ -169,16 +170,17 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
 
 def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
     """A function of a deployment; the test is skipped where there is none."""
-    if function == FunctionName.INTAKE and not synthesis.environment.intake_owner:
-        pytest.skip("no intake")
+    if FunctionName(function) not in synthesis.environment.functions:
+        pytest.skip(f"no {function}")
     return synthesis.functions()[function]
 
 
 def test_the_functions_are_the_doors(every: Synthesis) -> None:
-    """There is one for each name that the environments give a size to, but an intake only where it has an owner."""
+    """There is one for each name, but an intake only where it has an owner, and a console where it is wanted."""
     assert {name.value for name in FunctionName} == set(USED)
-    without = set() if every.environment.intake_owner else {"intake"}
-    assert set(every.functions()) == set(USED) - without
+    assert set(every.functions()) == {name.value for name in every.environment.functions}
+    assert ("intake" in every.functions()) == bool(every.environment.intake_owner)
+    assert ("console" in every.functions()) == every.environment.console
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
