@@ -18,7 +18,7 @@ from duetime.adapters.aws_clients import Clients
 from duetime.adapters.targets.egress import EgressCaller, LambdaInvocation
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_messages import Call, Caller, NoResponse
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from local import emulator
 
 if TYPE_CHECKING:

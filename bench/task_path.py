@@ -15,11 +15,12 @@ from duetime.composition import Platform, composed
 from duetime.composition.tasks import TaskServices
 from duetime.composition.worker import WorkerServices
 from duetime.domain.dispatch.enqueue_plan import Message
-from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Delivery
 from duetime.services.tasks.create import Order
-from duetime.settings import QUEUE_VARIABLES, Variable
 from local import emulator
 
 if TYPE_CHECKING:

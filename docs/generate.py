@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docs.sections import api, events, limits, metrics, settings, states
-from duetime.contract.watching import asyncapi
+from duetime.contract.live_updates import asyncapi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

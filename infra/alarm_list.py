@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import RECOVERY_SCAN_BACKLOG
+from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import MINUTE, SECOND
 from infra.environments import LOCAL, FunctionName
 from infra.figures import QUEUES, Expression, accepted, on_time
@@ -230,7 +230,9 @@ def _schedules() -> list[AlarmSpec]:
 
 
 def _functions(environment: Environment) -> list[AlarmSpec]:
-    throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(environment.functions)}
+    # No task waits for the console, and CloudWatch takes ten metrics.
+    watched = [name for name in environment.functions if name is not FunctionName.CONSOLE]
+    throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(watched)}
     refused = {f"m{n}": table_operation(each, "ThrottledRequests", "Sum", each) for n, each in enumerate(THROTTLED)}
     return [
         AlarmSpec(

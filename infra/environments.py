@@ -16,7 +16,7 @@ from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import MAX_METRIC_VALUES, SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
 from duetime.domain.tasks.arns import service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
 from layers.target import Target
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import ON_TIME
+from duetime.domain.operating_parameters import ON_TIME
 from duetime.domain.times import SECOND
 from infra.metric_sources import Source, api, everywhere, function_metric, queue, table
 from infra.prices import PRICES

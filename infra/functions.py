@@ -11,7 +11,7 @@ from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from infra.environments import FunctionName
 from infra.lambda_function import LambdaFunction
 from infra.table_stream import TableStream

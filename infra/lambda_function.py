@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from infra.environments import FunctionName
 from infra.metric_sources import namespace_of, service_of
 from infra.removal_policies import removal_of

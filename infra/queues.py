@@ -8,7 +8,7 @@ from aws_cdk import Acknowledgment, Duration, Validations
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from infra.environments import FunctionName
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_MARGIN, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
 from infra.removal_policies import removal_of
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from botocore import xform_name
 from botocore.exceptions import ClientError
 
-from duetime.domain.tasks.task import Priority
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

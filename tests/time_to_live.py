@@ -102,7 +102,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topologies.py:DynamoTopologyStore.save": TOPOLOGY,
     "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
-    "adapters/dynamodb/watching.py:_expiring": WATCH_CONNECTION,
+    "adapters/dynamodb/subscriptions.py:_expiring": WATCH_CONNECTION,
 }
 """The functions of the adapters that write the attribute; an empty name is the module itself."""
 
@@ -111,8 +111,8 @@ DECIDERS: dict[str, Rule] = {
     "domain/locks.py:Lock.expires_at": LOCK,
     "domain/locks.py:Lock.renewal_expires_at": LOCK,
     "domain/topologies/run_state.py:status_of": NODE,
-    "domain/watching/subscriptions.py:Connection.opened": WATCH_CONNECTION,
-    "domain/watching/subscriptions.py:Ticket.issued": WATCH_TICKET,
+    "domain/live_updates/subscriptions.py:Connection.opened": WATCH_CONNECTION,
+    "domain/live_updates/subscriptions.py:Ticket.issued": WATCH_TICKET,
     "services/worker/circuit_breaker.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,
     "services/bulk/filter_actions.py:BulkRequests._remembered": KEY,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bench.task_path import create_table
 from duetime import composition
 from duetime.composition import Platform
-from duetime.settings import QUEUE_VARIABLES, Authentication, Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime.settings import Authentication
 from local import emulator
 
 if TYPE_CHECKING:

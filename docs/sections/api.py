@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import code, table
 from duetime.contract.http.operation import IF_NONE_MATCH
-from duetime.contract.http.problems import INTERNAL, KINDS
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.problem_kinds import INTERNAL, KINDS
 from duetime.contract.openapi.descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime.contract.tasks.operations import LIST
@@ -15,7 +15,7 @@ from duetime.contract.tasks.operations import LIST
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.contract.http.problems import Kind
+    from duetime.contract.http.problem_kinds import Kind
 
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 """Where the document's own sentence is about more than the field."""

@@ -7,10 +7,11 @@ import inspect
 import re
 
 from docs.sections.markdown import code, documented, table
-from duetime.domain import limits
+from duetime.domain import limits, operating_parameters
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 _UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1, "millisecond"))
+_MODULES = (limits, operating_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
@@ -19,15 +20,19 @@ _PLAIN_TIMES = frozenset({"CLAIM_LEAD"})
 def limit_table() -> str:
     """Each limit with its value and meaning."""
     times = _times()
-    names = {name: text for name, text in documented(limits).items() if name.isupper()}
-    rows = [(code(name), _value(name, times), text or _plain_meaning(name)) for name, text in names.items()]
+    rows = [
+        (code(name), _value(getattr(module, name), is_time=name in times), text or _plain_meaning(name))
+        for module in _MODULES
+        for name, text in documented(module).items()
+        if name in vars(module) and name.isupper()
+    ]
     return table(("limit", "value", "meaning"), rows)
 
 
 def _times() -> frozenset[str]:
     """The limits that are lengths of time: written with a unit, or with another of them."""
     found = set(_UNIT_NAMES | _PLAIN_TIMES)
-    for node in ast.parse(inspect.getsource(limits)).body:
+    for node in (node for module in _MODULES for node in ast.parse(inspect.getsource(module)).body):
         if isinstance(node, ast.Assign) and found & {
             one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)
         }:
@@ -35,9 +40,8 @@ def _times() -> frozenset[str]:
     return frozenset(found)
 
 
-def _value(name: str, times: frozenset[str]) -> str:
-    value = getattr(limits, name)
-    if name in times:
+def _value(value: float | tuple[int, ...], *, is_time: bool) -> str:
+    if is_time:
         return ", ".join(_length(each) for each in (value if isinstance(value, tuple) else (value,)))
     return f"{value:,}".replace(",", " ")
 

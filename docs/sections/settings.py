@@ -13,9 +13,9 @@ from aws_cdk import App
 from aws_cdk.assertions import Template
 
 from docs.sections.markdown import code, documented, table
-from duetime import settings
+from duetime import environment_variables
+from duetime.environment_variables import Variable
 from duetime.settings import Authentication
-from duetime.settings import Variable
 from infra import environments
 from infra.app import add_stack
 from infra.environments import ENVIRONMENTS, SIZES, Environment, FunctionName, environment_named
@@ -63,7 +63,7 @@ def size_table() -> str:
 
 def variable_table() -> str:
     """Each environment variable, and which functions the deployed stack gives it to."""
-    meanings = documented(settings, "Variable")
+    meanings = documented(environment_variables, "Variable")
     given = _given()
     rows = []
     for variable in Variable:

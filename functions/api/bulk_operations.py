@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.bulk import BulkServices
 from duetime.contract.bulk import operations
 from duetime.contract.bulk.responses import BulkOperationPage, bulk_response
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.errors import BulkNotFound
+from duetime.domain.bulk.errors import BulkNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 
 from .responses import Response, answer
@@ -21,20 +22,20 @@ if TYPE_CHECKING:
 @route(operations.LIST)
 def list_bulk_operations(request: Request) -> Response:
     """List the latest operations."""
-    listed = composed().bulk_operations.list(request.owner)
+    listed = composed(BulkServices).operations.list(request.owner)
     return answer(json_text(BulkOperationPage(operations=[bulk_response(operation) for operation in listed])))
 
 
 @route(operations.READ)
 def get_bulk_operation(request: Request) -> Response:
     """See how far an operation is."""
-    return answer(json_text(bulk_response(composed().bulk_operations.get(request.owner, _id_of(request)))))
+    return answer(json_text(bulk_response(composed(BulkServices).operations.get(request.owner, _id_of(request)))))
 
 
 @route(operations.CANCEL)
 def cancel_bulk_operation(request: Request) -> Response:
     """Stop an operation."""
-    return answer(json_text(bulk_response(composed().bulk_operations.cancel(request.owner, _id_of(request)))))
+    return answer(json_text(bulk_response(composed(BulkServices).operations.cancel(request.owner, _id_of(request)))))
 
 
 def _id_of(request: Request) -> TaskId:

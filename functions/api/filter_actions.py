@@ -6,7 +6,8 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.filter_actions import FilterActionServices
 from duetime.contract.bulk import operations
 from duetime.contract.bulk.bodies import (
     UPDATE,
@@ -65,12 +66,12 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
     until = confirmed_until(body, request.owner, composed().runtime.now())
     wanted = replace(request_of(body, scope, request.text(), until), by=request.attributed(body.reason))
     if is_piece(body):
-        done = composed().bulk_requests.piece(request.owner, wanted)
+        done = composed(FilterActionServices).requests.piece(request.owner, wanted)
         token = confirmation_token(body, request.owner, until) if body.dry_run and until is not None else None
         return answer(json_text(filter_action_response(done, scope, token)))
     # Of two kinds of requests with equal bodies, each is another.
     key = IdempotencyKey(request.key, body_hash([wanted.kind, document.value])) if request.key else None
-    taken = composed().bulk_requests.take(request.owner, wanted, key)
+    taken = composed(FilterActionServices).requests.take(request.owner, wanted, key)
     operation = taken.value
     if operation.state is not BulkState.SUCCEEDED:
         # Also one that was cancelled since: what it has come to is not all that was requested.

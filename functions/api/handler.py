@@ -7,29 +7,13 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from duetime.composition import composed
-from duetime.contract.http.problems import INTERNAL, kind_of
+from duetime.contract.http.problem_kinds import INTERNAL, kind_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.tracebacks import places_of
 
-from . import (  # noqa: F401 - importing them binds their handlers
-    bulk_operations,
-    calendars,
-    explanations,
-    filter_actions,
-    health_and_openapi,
-    leases,
-    locks,
-    requests,
-    schedules,
-    summary,
-    switches,
-    task_control,
-    tasks,
-    topologies,
-    watch_tickets,
-)
+from . import requests, tasks  # noqa: F401 - what is used most is imported at the start
 from .responses import delivered, problem_response, unless_known
-from .routing import require_all_bound, respond
+from .routing import respond
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -37,7 +21,6 @@ if TYPE_CHECKING:
     from .responses import Response
 
 logger = Logger()
-require_all_bound()
 
 
 @logger.inject_lambda_context

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.pull import PullServices
 from duetime.contract.pull import lease_decoding, operations
 from duetime.contract.pull.lease_tokens import key_of
 from duetime.domain.tasks.attempt_results import Stopped
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def acquire_leases(request: Request) -> Response:
     """Lease due tasks."""
     wanted = lease_decoding.lease_request(request.document(), request.owner)
-    leased = composed().lease_service.lease(request.owner, wanted)
+    leased = composed(PullServices).leases.lease(request.owner, wanted)
     return answer(lease_decoding.leases_text((each.key, each.task, each.checkpoint, each.inputs) for each in leased))
 
 
@@ -33,7 +34,7 @@ def renew_lease(request: Request) -> Response:
     # A sign of life need not say anything.
     progress = lease_decoding.lease_progress(request.document()) if request.has_body else None
     return answer(
-        lease_decoding.lease_state(composed().lease_reports.heartbeat(request.owner, _key(request), progress))
+        lease_decoding.lease_state(composed(PullServices).reports.heartbeat(request.owner, _key(request), progress))
     )
 
 
@@ -64,11 +65,13 @@ def acknowledge_lease_cancel(request: Request) -> Response:
 @route(operations.RELEASE)
 def release_lease(request: Request) -> Response:
     """Take a task back."""
-    return answer(lease_decoding.lease_state(composed().lease_reports.release(request.owner, _key(request))))
+    return answer(lease_decoding.lease_state(composed(PullServices).reports.release(request.owner, _key(request))))
 
 
 def _ended(request: Request, ending: Ending) -> Response:
-    return answer(lease_decoding.lease_state(composed().lease_reports.finish(request.owner, _key(request), ending)))
+    return answer(
+        lease_decoding.lease_state(composed(PullServices).reports.finish(request.owner, _key(request), ending))
+    )
 
 
 def _key(request: Request) -> LeaseKey:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.locks import LockServices
 from duetime.contract import locks
 from duetime.contract.http import page_tokens
 from duetime.contract.tasks.encoding import json_text
@@ -21,7 +22,7 @@ def list_locks(request: Request[locks.LockListQuery]) -> Response:
     """Read a page of one's locks."""
     query, scope = request.query, repr((request.owner, locks.LIST.path))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    found, last = composed().lock_admin.list(request.owner, after, query.limit)
+    found, last = composed(LockServices).admin.list(request.owner, after, query.limit)
     token = None if last is None else page_tokens.text_token(last, scope)
     return answer(json_text(locks.LockPage(locks=[locks.lock_entry(lock) for lock in found], next_token=token)))
 
@@ -29,14 +30,14 @@ def list_locks(request: Request[locks.LockListQuery]) -> Response:
 @route(locks.READ)
 def get_lock(request: Request) -> Response:
     """Read one lock."""
-    return answer(json_text(locks.lock_response(*composed().lock_admin.get(request.owner, _key(request)))))
+    return answer(json_text(locks.lock_response(*composed(LockServices).admin.get(request.owner, _key(request)))))
 
 
 @route(locks.RELEASE)
 def release_lock(request: Request) -> Response:
     """Release one lock by force."""
     request.reject_body()
-    return answer(json_text(locks.lock_entry(composed().lock_admin.release(request.owner, _key(request)))))
+    return answer(json_text(locks.lock_entry(composed(LockServices).admin.release(request.owner, _key(request)))))
 
 
 def _key(request: Request) -> str:

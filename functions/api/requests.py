@@ -14,8 +14,8 @@ from duetime.composition import composed
 from duetime.contract.http import operation as declared
 from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
+from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCode, ParametersInvalid
-from duetime.contract.tasks.queries import no_query, read_query
 from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.contract.tasks.report_decoding import action_reason, reject_fields
 from duetime.domain.errors import TaskNotFound
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.contract.http.operation import Operation
+    from duetime.contract.http.query_parameters import Parameters
     from duetime.contract.http.request_json import Document
-    from duetime.contract.tasks.queries import Parameters
 
 ICALENDAR = "text/calendar"
 Q = TypeVar("Q", bound="Parameters", default=Any)

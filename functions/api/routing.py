@@ -4,26 +4,44 @@ from __future__ import annotations
 
 from dataclasses import replace
 from http import HTTPStatus
+from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import allowed
-from duetime.contract.http.routes import OPERATIONS, methods_at, operation_at
+from duetime.contract.http.routes import methods_at, operation_at, subject_of
 
 from . import requests
 from .responses import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from duetime.contract.http.operation import Operation
 
     from .requests import Q, Request
 
+_HANDLED_IN: Mapping[str, Sequence[str]] = {
+    "tasks": ("tasks", "task_control", "filter_actions", "explanations"),
+    "bulk-operations": ("bulk_operations",),
+    "locks": ("locks",),
+    "leases": ("leases",),
+    "switches": ("switches",),
+    "schedules": ("schedules", "explanations"),
+    "calendars": ("calendars",),
+    "topologies": ("topologies",),
+    "summary": ("summary",),
+    "watch-tickets": ("watch_tickets",),
+    "": ("health_and_openapi",),
+    "health": ("health_and_openapi",),
+    "openapi.json": ("health_and_openapi",),
+}
+"""The modules here whose handlers are about each subject of a path; each is imported when a request first needs it."""
 _HANDLERS: dict[Operation[Any], Callable[[Request[Any]], Response]] = {}
 
 
 class BindingWrong(Exception):
-    """An operation has no handler or more than one, or is not among those of the API."""
+    """An operation has more than one handler."""
 
 
 def route(
@@ -44,14 +62,19 @@ def route(
     return bind
 
 
-def require_all_bound() -> None:
-    """Refuse to start if an operation was forgotten.
+def bound() -> Mapping[Operation[Any], Callable[[Request[Any]], Response]]:
+    """The handlers of all operations."""
+    for name in dict.fromkeys(chain(*_HANDLED_IN.values())):
+        import_module(f".{name}", __package__)
+    return _HANDLERS
 
-    Raises:
-        BindingWrong: an operation of the API has no handler, or a handler's operation is not of the API.
-    """
-    if wrong := {operation.id for operation in _HANDLERS.keys() ^ set(OPERATIONS)}:
-        raise BindingWrong(f"declared and bound operations differ: {', '.join(sorted(wrong))}")
+
+def _handler_of(operation: Operation[Any], path: str) -> Callable[[Request[Any]], Response]:
+    for name in _HANDLED_IN[subject_of(path)]:
+        if operation in _HANDLERS:
+            break
+        import_module(f".{name}", __package__)
+    return _HANDLERS[operation]
 
 
 def respond(event: Mapping[str, Any]) -> Response:
@@ -62,7 +85,7 @@ def respond(event: Mapping[str, Any]) -> Response:
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
     # Its body is left out when it leaves.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
-    response = _HANDLERS[operation](requests.read(event, operation, parameters))
+    response = _handler_of(operation, _path(event))(requests.read(event, operation, parameters))
     ends = operation.deprecation_headers
     return replace(response, headers={**response.headers, **ends}) if ends else response
 

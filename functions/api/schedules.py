@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.schedule_requests import ScheduleRequestServices
+from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import content_etag
 from duetime.contract.schedules import decoding, operations, updates
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 def create_schedule(request: Request) -> Response:
     """Create a schedule."""
     document = request.document()
-    made = composed().schedule_creator.create(
+    made = composed(ScheduleRequestServices).creator.create(
         request.owner, decoding.schedule_spec(document), _key(request, document.value)
     )
     location = {"Location": operations.READ.url(name=made.value.name)}
@@ -53,11 +55,10 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
     """Read a page of one's schedules."""
     query, scope = request.query, request.query.scope(request.owner)
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    inside = composed()
-    found = inside.schedule_manager.list(request.owner, after, query.limit)
+    found = composed(ScheduleRequestServices).manager.list(request.owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     entries = [
-        schedule_entry(each, inside.schedule_preview.next_at(each))
+        schedule_entry(each, composed(ScheduleRequestServices).preview.next_at(each))
         for each in found
         if query.state is None or each.state is query.state
     ]
@@ -67,16 +68,17 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
 @route(operations.PREVIEW)
 def preview_schedule(request: Request) -> Response:
     """Say what a timing means."""
-    inside = composed()
-    preview = decoding.preview_request(request.document(), inside.runtime.clock.now())
-    found = preview.occurrences(tuple(inside.schedule_preview.resolve(request.owner, preview.calendars)))
+    preview = decoding.preview_request(request.document(), composed().runtime.clock.now())
+    found = preview.occurrences(
+        tuple(composed(ScheduleRequestServices).preview.resolve(request.owner, preview.calendars))
+    )
     return answer(json_text(PreviewResponse(occurrences=[previewed(each) for each in found])))
 
 
 @route(operations.READ)
 def get_schedule(request: Request) -> Response:
     """Read one schedule."""
-    return _response(request, composed().schedule_manager.get(request.owner, _name(request)))
+    return _response(request, composed(ScheduleRequestServices).manager.get(request.owner, _name(request)))
 
 
 @route(operations.UPDATE)
@@ -84,14 +86,16 @@ def update_schedule(request: Request) -> Response:
     """Update one schedule."""
     name = _name(request)
     update = updates.schedule_update(request.document(), name)
-    return _response(request, composed().schedule_manager.update(request.owner, name, update, request.version))
+    return _response(
+        request, composed(ScheduleRequestServices).manager.update(request.owner, name, update, request.version)
+    )
 
 
 @route(operations.DELETE)
 def delete_schedule(request: Request) -> Response:
     """Delete one schedule; answer it as it was."""
     request.reject_body()
-    manager = composed().schedule_manager
+    manager = composed(ScheduleRequestServices).manager
     before = manager.get(request.owner, _name(request))
     text = _text(before)
     manager.delete(request.owner, before.name, request.version)
@@ -103,23 +107,24 @@ def pause_schedule(request: Request) -> Response:
     """Pause one schedule."""
     # Nobody has to say why.
     reason = decoding.pause_reason(request.document()) if request.has_body else ""
-    paused = composed().schedule_manager.pause(request.owner, _name(request), reason, request.version)
+    paused = composed(ScheduleRequestServices).manager.pause(request.owner, _name(request), reason, request.version)
     return _response(request, paused)
 
 
 @route(operations.RESUME)
 def resume_schedule(request: Request) -> Response:
     """Resume one schedule."""
-    return _response(request, composed().schedule_manager.resume(request.owner, _name(request), request.version))
+    return _response(
+        request, composed(ScheduleRequestServices).manager.resume(request.owner, _name(request), request.version)
+    )
 
 
 @route(operations.RUN)
 def run_schedule(request: Request) -> Response:
     """Run a schedule's task now."""
-    inside = composed()
     name = _name(request)
-    run = inside.manual_runs.run(request.owner, name, request.version, _key(request, name))
-    task = inside.task_reader.with_contents(run.value)
+    run = composed(ScheduleRequestServices).manual_runs.run(request.owner, name, request.version, _key(request, name))
+    task = composed(TaskServices).reader.with_contents(run.value)
     headers = replayed({"Location": tasks.READ.url(task_id=task.id)}, is_replay=run.is_replay)
     return task_response(task, request.operation.returns.status, headers)
 
@@ -132,7 +137,7 @@ def create_backfill(request: Request) -> Response:
     # The last moment of a period is the one before the first that it does not have.
     period = Period(wanted.scheduled_after, wanted.scheduled_before - 1, wanted.per_minute)
     key = _key(request, [name, document.value])
-    begun = composed().manual_runs.backfill(request.owner, name, period, request.version, key)
+    begun = composed(ScheduleRequestServices).manual_runs.backfill(request.owner, name, period, request.version, key)
     location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=begun.value.id)}
     headers = replayed(location, is_replay=begun.is_replay)
     return answer(json_text(backfill_response(begun.value)), request.operation.returns.status, headers)
@@ -141,14 +146,16 @@ def create_backfill(request: Request) -> Response:
 @route(operations.LIST_BACKFILLS)
 def list_backfills(request: Request) -> Response:
     """Read the backfills of one schedule."""
-    found = composed().manual_runs.backfills(request.owner, _name(request))
+    found = composed(ScheduleRequestServices).manual_runs.backfills(request.owner, _name(request))
     return answer(json_text(BackfillPage(backfills=[backfill_response(each) for each in found])))
 
 
 @route(operations.GET_BACKFILL)
 def get_backfill(request: Request) -> Response:
     """Read one backfill."""
-    run = composed().manual_runs.get_backfill(request.owner, _name(request), request.parameters["backfill_id"])
+    run = composed(ScheduleRequestServices).manual_runs.get_backfill(
+        request.owner, _name(request), request.parameters["backfill_id"]
+    )
     return answer(json_text(backfill_response(run)))
 
 
@@ -156,16 +163,19 @@ def get_backfill(request: Request) -> Response:
 def cancel_backfill(request: Request) -> Response:
     """Cancel one backfill."""
     request.reject_body()
-    run = composed().manual_runs.cancel_backfill(request.owner, _name(request), request.parameters["backfill_id"])
+    run = composed(ScheduleRequestServices).manual_runs.cancel_backfill(
+        request.owner, _name(request), request.parameters["backfill_id"]
+    )
     return answer(json_text(backfill_response(run)))
 
 
 @route(operations.LIST_OCCURRENCES)
 def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
     """Read the occurrences of one schedule."""
-    inside = composed()
-    start, end = request.query.bounds(inside.runtime.clock.now())
-    seen = inside.schedule_preview.occurrences(request.owner, _name(request), start, end, request.query.limit)
+    start, end = request.query.bounds(composed().runtime.clock.now())
+    seen = composed(ScheduleRequestServices).preview.occurrences(
+        request.owner, _name(request), start, end, request.query.limit
+    )
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
     return answer(json_text(OccurrencePage(occurrences=occurrences)))
 
@@ -176,7 +186,7 @@ def list_schedule_runs(request: Request[RunListQuery]) -> Response:
     owner, name, query = request.owner, _name(request), request.query
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, query.scope(owner, name))
     wanted = RunsQuery(after, query.due_after or 0, query.due_before, query.limit)
-    page = composed().schedule_runs.list(owner, name, wanted)
+    page = composed(ScheduleRequestServices).runs.list(owner, name, wanted)
     token = None if page.after is None else page_tokens.token_of(page.after, query.scope(owner, name))
     return answer(json_text(run_page(page.stored, page.runs, page.since, query, token)))
 
@@ -197,6 +207,6 @@ def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, st
 
 
 def _text(stored: StoredSchedule) -> str:
-    schedule_preview = composed().schedule_preview
+    schedule_preview = composed(ScheduleRequestServices).preview
     upcoming = schedule_preview.upcoming(stored, UPCOMING)
     return json_text(schedule_response(stored, schedule_preview.next_at(stored), upcoming))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.summary import SummaryServices
 from duetime.contract import summary
 from duetime.contract.tasks.encoding import json_text
 
@@ -18,4 +19,4 @@ if TYPE_CHECKING:
 @route(summary.GET)
 def get_summary(request: Request) -> Response:
     """Tell how many tasks there are."""
-    return answer(json_text(summary.summary_response(composed().summary_reader.read(request.owner))))
+    return answer(json_text(summary.summary_response(composed(SummaryServices).reader.read(request.owner))))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.switches import SwitchServices
 from duetime.contract import switches
 from duetime.contract.tasks.encoding import json_text
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 @route(switches.LIST)
 def list_switches(request: Request) -> Response:
     """Read what is postponed."""
-    return answer(json_text(switches.switches_response(*composed().switch_admin.list(request.owner))))
+    return answer(json_text(switches.switches_response(*composed(SwitchServices).admin.list(request.owner))))
 
 
 @route(switches.READ)
 def get_switch(request: Request) -> Response:
     """Read one switch."""
-    switch = composed().switch_admin.get(request.owner, switches.switch_key(request.parameters))
+    switch = composed(SwitchServices).admin.get(request.owner, switches.switch_key(request.parameters))
     return answer(json_text(switches.switch_response(switch)))
 
 
@@ -32,7 +33,7 @@ def get_switch(request: Request) -> Response:
 def put_switch(request: Request) -> Response:
     """Set a switch."""
     wanted = switches.switch_of(switches.switch_key(request.parameters), request.document())
-    switch = composed().switch_admin.put(request.owner, wanted)
+    switch = composed(SwitchServices).admin.put(request.owner, wanted)
     return answer(json_text(switches.switch_response(switch)))
 
 
@@ -40,5 +41,5 @@ def put_switch(request: Request) -> Response:
 def delete_switch(request: Request) -> Response:
     """Delete a switch."""
     request.reject_body()
-    switch = composed().switch_admin.delete(request.owner, switches.switch_key(request.parameters))
+    switch = composed(SwitchServices).admin.delete(request.owner, switches.switch_key(request.parameters))
     return answer(json_text(switches.switch_response(switch)))

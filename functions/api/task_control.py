@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.composition.endpoint_queries import EndpointQueryServices
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
 from duetime.contract.tasks import attempt_history, operations, report_decoding, task_events
 from duetime.contract.tasks.encoding import json_text, target_reply_text
+from duetime.contract.tasks.report_bodies import TaskCancel
 from duetime.domain.tasks.states import State
 
 from .responses import Response, answer, task_response
@@ -23,36 +28,46 @@ if TYPE_CHECKING:
 @route(operations.PAUSE)
 def pause_task(request: Request) -> Response:
     """Hold a task that has not started; ask a running one to pause."""
-    task = composed().task_control.pause(request.owner, request.task_id, request.version, request.attribution)
-    result = composed().topology_service.apply_gate(task)
+    task = composed(TaskServices).control.pause(request.owner, request.task_id, request.version, request.attribution)
+    result = composed(TopologyServices).service.apply_gate(task)
     return control_response(result, is_done=result.task.state is State.PAUSED)
 
 
 @route(operations.RESUME)
 def resume_task(request: Request) -> Response:
     """Let a paused task go on."""
-    task = composed().task_control.resume(request.owner, request.task_id, request.version, request.attribution)
-    return control_response(composed().topology_service.apply_gate(task), is_done=True)
+    task = composed(TaskServices).control.resume(request.owner, request.task_id, request.version, request.attribution)
+    return control_response(composed(TopologyServices).service.apply_gate(task), is_done=True)
+
+
+@route(operations.CANCEL)
+def cancel_task(request: Request) -> Response:
+    """Take back a task that has not started; by force, ask a running one to stop."""
+    wanted = report_decoding.cancellation(request.document()) if request.has_body else TaskCancel()
+    cancel = composed(TaskServices).control.cancel_by_force if wanted.force else composed(TaskServices).updater.cancel
+    by = request.attributed(wanted.reason)
+    result = composed(TopologyServices).service.apply_gate(cancel(request.owner, request.task_id, request.version, by))
+    return control_response(result, is_done=result.task.is_terminal)
 
 
 @route(operations.RUN)
 def run_task(request: Request) -> Response:
     """Have a task that has not started run now."""
-    run_now = composed().task_control.run_now
+    run_now = composed(TaskServices).control.run_now
     return _response(request, run_now(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.RETRY)
 def retry_task(request: Request) -> Response:
     """Have a failed task tried again."""
-    retry = composed().task_control.retry
+    retry = composed(TaskServices).control.retry
     return _response(request, retry(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.ROLL_BACK)
 def rollback_task(request: Request) -> Response:
     """Have an ended task undone."""
-    roll_back = composed().task_control.roll_back
+    roll_back = composed(TaskServices).control.roll_back
     return _response(request, roll_back(request.owner, request.task_id, request.version, request.attribution))
 
 
@@ -60,7 +75,7 @@ def rollback_task(request: Request) -> Response:
 def notify_task(request: Request) -> Response:
     """Take the end of an attempt from its target."""
     notice = report_decoding.notice(request.document())
-    task = composed().attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
+    task = composed(TaskServices).attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
     return _response(request, task)
 
 
@@ -79,31 +94,32 @@ def report_progress(request: Request) -> Response:
 @route(operations.LIST_ATTEMPTS)
 def list_task_attempts(request: Request) -> Response:
     """Read the attempt history of a task."""
-    inside = composed()
-    task = inside.task_reader.record(request.owner, request.task_id)
-    older = inside.contents.attempts_of(task.id)
-    return answer(json_text(attempt_history.attempts(task, older, inside.tracebacks.find(task.id))))
+    task = composed(TaskServices).reader.record(request.owner, request.task_id)
+    older = composed(CoreServices).stores.contents.attempts_of(task.id)
+    return answer(json_text(attempt_history.attempts(task, older, composed(CoreServices).tracebacks.find(task.id))))
 
 
 @route(operations.LIST_EVENTS)
 def list_task_events(request: Request) -> Response:
     """Read the life of a task."""
-    task = composed().task_reader.record(request.owner, request.task_id)
-    return answer(json_text(task_events.task_events(task, composed().contents.attempts_of(task.id))))
+    task = composed(TaskServices).reader.record(request.owner, request.task_id)
+    return answer(json_text(task_events.task_events(task, composed(CoreServices).stores.contents.attempts_of(task.id))))
 
 
 @route(operations.QUERY)
 def query_task(request: Request) -> Response:
     """Ask the endpoint of a task."""
     query = report_decoding.query(request.document())
-    reply = composed().target_queries.ask(request.owner, request.task_id, query)
+    reply = composed(EndpointQueryServices).queries.ask(request.owner, request.task_id, query)
     return answer(target_reply_text(reply.status, reply.body))
 
 
 def _reported(request: Request, report: Report) -> Response:
-    task = composed().attempt_reports.heartbeat(request.owner, request.task_id, report.fence, report.progress)
+    task = composed(TaskServices).attempt_reports.heartbeat(
+        request.owner, request.task_id, report.fence, report.progress
+    )
     return _response(request, task)
 
 
 def _response(request: Request, task: Task) -> Response:
-    return task_response(composed().task_reader.with_contents(task), request.operation.returns.status)
+    return task_response(composed(TaskServices).reader.with_contents(task), request.operation.returns.status)

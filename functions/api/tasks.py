@@ -5,16 +5,16 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of, is_known
-from duetime.contract.http.problems import kind_of, problem_of
+from duetime.contract.http.problem_kinds import kind_of
+from duetime.contract.http.problems import problem_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks import operations, responses
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
-from duetime.contract.tasks.report_bodies import TaskCancel
-from duetime.contract.tasks.report_decoding import cancellation
 from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.idempotency_keys import Accepted
@@ -27,7 +27,6 @@ from duetime.services.tasks.read import Page
 from .requests import body_hash
 from .responses import Response, answer, caching, not_modified, page_response, replayed, task_response
 from .routing import route
-from .topologies import control_response
 
 if TYPE_CHECKING:
     from duetime.contract.tasks.queries import CreationQuery, TaskListQuery, TaskQuery, UpdateQuery
@@ -39,15 +38,14 @@ if TYPE_CHECKING:
 def create_task(request: Request[CreationQuery]) -> Response:
     """Create a task; wait for its outcome, if that is requested."""
     document, wait = request.document(), request.query.wait_seconds
-    inside = composed()
     order = Order(task_spec(document), _key(request.key, document.value), traceparent=request.traceparent)
-    creation = inside.task_creator.create_once(request.owner, order)
+    creation = composed(TaskServices).creator.create_once(request.owner, order)
     task = creation.value
     if wait:
-        task = inside.outcome_waiter.wait(task, wait * SECOND)
+        task = composed(TaskServices).waiter.wait(task, wait * SECOND)
     status = HTTPStatus.ACCEPTED if wait and not task.is_terminal else HTTPStatus.CREATED
     headers = replayed({"Location": operations.READ.url(task_id=task.id)}, is_replay=creation.is_replay)
-    return task_response(inside.task_reader.with_contents(task), status, headers)
+    return task_response(composed(TaskServices).reader.with_contents(task), status, headers)
 
 
 @route(operations.CREATE_MANY)
@@ -64,7 +62,7 @@ def create_task_batch(request: Request) -> Response:
         for index, item in enumerate(items)
         if isinstance(item.wanted, TaskSpec)
     ]
-    created = iter(composed().task_creator.create_many(request.owner, orders))
+    created = iter(composed(TaskServices).creator.create_many(request.owner, orders))
     ends = [item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items]
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]
     creations = [end for end in ends if isinstance(end, Accepted)]
@@ -75,10 +73,10 @@ def create_task_batch(request: Request) -> Response:
 @route(operations.READ)
 def get_task(request: Request[TaskQuery]) -> Response:
     """Read one task; wait for its outcome, if that is requested."""
-    reader = composed().task_reader
+    reader = composed(TaskServices).reader
     task = reader.record(request.owner, request.task_id)
     if request.query.wait_seconds:
-        task = composed().outcome_waiter.wait(task, request.query.wait_seconds * SECOND)
+        task = composed(TaskServices).waiter.wait(task, request.query.wait_seconds * SECOND)
     if is_known(request.header("If-None-Match"), task.version):
         return not_modified({"ETag": etag_of(task.version), **caching(task)})
     return task_response(reader.with_contents(task), headers=caching(task))
@@ -87,7 +85,7 @@ def get_task(request: Request[TaskQuery]) -> Response:
 @route(operations.LIST)
 def list_tasks(request: Request[TaskListQuery]) -> Response:
     """Read a page of one's tasks, or those of given ids."""
-    owner, query, reader = request.owner, request.query, composed().task_reader
+    owner, query, reader = request.owner, request.query, composed(TaskServices).reader
     if query.ids:
         return page_response(Page(reader.get_many(owner, query.ids), None, len(query.ids)), query, None)
     scope = query.scope(owner)
@@ -102,25 +100,14 @@ def update_task(request: Request[UpdateQuery]) -> Response:
     """Update a task that has not started."""
     change = task_change(request.document())
     by = request.attributed(request.query.reason)
-    task = composed().task_updater.update(request.owner, request.task_id, change, request.version, by)
-    return task_response(composed().task_reader.with_contents(task))
-
-
-@route(operations.CANCEL)
-def cancel_task(request: Request) -> Response:
-    """Take back a task that has not started; by force, ask a running one to stop."""
-    inside = composed()
-    wanted = cancellation(request.document()) if request.has_body else TaskCancel()
-    cancel = inside.task_control.cancel_by_force if wanted.force else inside.task_updater.cancel
-    by = request.attributed(wanted.reason)
-    result = inside.topology_service.apply_gate(cancel(request.owner, request.task_id, request.version, by))
-    return control_response(result, is_done=result.task.is_terminal)
+    task = composed(TaskServices).updater.update(request.owner, request.task_id, change, request.version, by)
+    return task_response(composed(TaskServices).reader.with_contents(task))
 
 
 @route(operations.DELETE)
 def delete_task(request: Request) -> Response:
     """Erase a task."""
-    composed().task_eraser.erase(request.owner, request.task_id, request.version)
+    composed(TaskServices).eraser.erase(request.owner, request.task_id, request.version)
     return Response(HTTPStatus.NO_CONTENT.value, headers={"Cache-Control": "no-store"})
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import content_etag
 from duetime.contract.tasks.encoding import json_text
@@ -37,9 +39,9 @@ def create_topology(request: Request) -> Response:
     wanted = topology_request(document)
     key = IdempotencyKey(request.key, body_hash(document.value)) if request.key else None
     order = Order(wanted.spec, key, graph=wanted.graph, traceparent=request.traceparent)
-    creation = composed().task_creator.create_once(request.owner, order)
+    creation = composed(TaskServices).creator.create_once(request.owner, order)
     headers = replayed({"Location": operations.READ.url(topology_id=creation.value.id)}, is_replay=creation.is_replay)
-    return task_response(composed().task_reader.with_contents(creation.value), HTTPStatus.CREATED, headers)
+    return task_response(composed(TaskServices).reader.with_contents(creation.value), HTTPStatus.CREATED, headers)
 
 
 @route(operations.LIST)
@@ -48,7 +50,7 @@ def list_topologies(request: Request[TopologyListQuery]) -> Response:
     query, scope = request.query, request.query.scope(request.owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(request.owner, after, descending=query.order == "desc", limit=query.limit)
-    page = composed().task_reader.list(wanted, query.filter)
+    page = composed(TaskServices).reader.list(wanted, query.filter)
     token = None if page.after is None else page_tokens.token_of(page.after, scope)
     entries = [topology_entry(task) for task in page.tasks]
     return answer(json_text(TopologyPage(topologies=entries, applied=query.applied(page.examined), next_token=token)))
@@ -57,16 +59,15 @@ def list_topologies(request: Request[TopologyListQuery]) -> Response:
 @route(operations.READ)
 def get_topology(request: Request) -> Response:
     """See where a topology stands."""
-    inside = composed()
-    view = inside.topology_service.get(request.owner, request.task_id)
-    text = json_text(topology_response(view, inside.runtime.clock.now()))
+    view = composed(TopologyServices).service.get(request.owner, request.task_id)
+    text = json_text(topology_response(view, composed().runtime.clock.now()))
     return answer(text, headers={"ETag": content_etag(view.task.version, text), **_ASK_AGAIN})
 
 
 @route(operations.RETRY)
 def retry_topology(request: Request) -> Response:
     """Retry a failed topology."""
-    retry = composed().topology_service.retry
+    retry = composed(TopologyServices).service.retry
     task = retry(request.owner, request.task_id, request.version, request.attribution)
     return control_response(ControlResult(task))
 
@@ -74,21 +75,21 @@ def retry_topology(request: Request) -> Response:
 @route(operations.CANCEL)
 def cancel_topology(request: Request) -> Response:
     """Cancel a topology."""
-    cancel = composed().topology_service.cancel
+    cancel = composed(TopologyServices).service.cancel
     return control_response(cancel(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.PAUSE)
 def pause_topology(request: Request) -> Response:
     """Hold a topology."""
-    pause = composed().topology_service.pause
+    pause = composed(TopologyServices).service.pause
     return control_response(pause(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.RESUME)
 def resume_topology(request: Request) -> Response:
     """Let a paused topology go on."""
-    resume = composed().topology_service.resume
+    resume = composed(TopologyServices).service.resume
     return control_response(resume(request.owner, request.task_id, request.version, request.attribution))
 
 
@@ -103,4 +104,4 @@ def control_response(result: ControlResult, *, is_done: bool | None = None) -> R
     is_done = task.requested_action is None if is_done is None else is_done
     status = HTTPStatus.OK if is_done and operation is None else HTTPStatus.ACCEPTED
     headers = {} if operation is None else location(operation)
-    return task_response(composed().task_reader.with_contents(task), status, headers)
+    return task_response(composed(TaskServices).reader.with_contents(task), status, headers)

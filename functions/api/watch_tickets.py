@@ -5,9 +5,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from duetime.composition.api import composed
+from duetime.composition import composed
+from duetime.composition.watch_tickets import WatchTicketServices
+from duetime.contract.live_updates import operations
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.watching import operations
 
 from .responses import Response, answer
 from .routing import route
@@ -19,6 +20,6 @@ if TYPE_CHECKING:
 @route(operations.CREATE_TICKET)
 def create_watch_ticket(request: Request) -> Response:
     """Issue a ticket."""
-    tickets = composed().watch_tickets
+    tickets = composed(WatchTicketServices).tickets
     ticket = tickets.issue(request.owner)
     return answer(json_text(operations.ticket_response(ticket, tickets.url)), HTTPStatus.CREATED)

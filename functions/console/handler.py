@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 
 from .files import File, read_files
 

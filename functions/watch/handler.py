@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from duetime.composition import composed
-from duetime.composition.watching import WatchServices
-from duetime.contract.http.problems import INTERNAL, kind_of
+from duetime.composition.live_updates import WatchServices
+from duetime.contract.http.problem_kinds import INTERNAL, kind_of
 from duetime.contract.http.request_errors import CallerUnknown
-from duetime.contract.watching.messages import Message, MessageRefused, Ping, Subscribe, Unsubscribe, read_message
+from duetime.contract.live_updates.messages import Message, MessageRefused, Ping, Subscribe, Unsubscribe, read_message
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

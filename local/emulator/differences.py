@@ -58,7 +58,7 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from duetime.adapters.runtime.clock import SystemClock
 from duetime.adapters.runtime.threads import Threads
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from tests.adapters.tables import new_table
 
 if TYPE_CHECKING:

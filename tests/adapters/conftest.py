@@ -19,10 +19,10 @@ from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
+from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
-from duetime.adapters.dynamodb.watching import DynamoWatchStore
 from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.receivers import Receiver, SqsReceiver
 from tests.clocks import NOW
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from duetime.ports.locks import LockStore
     from duetime.ports.long_polls import LongPollStore
     from duetime.ports.schedules import CalendarStore, ScheduleStore
+    from duetime.ports.subscriptions import WatchStore
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore
-    from duetime.ports.watching import WatchStore
     from local.emulator import Emulator
 
 IMPLEMENTATIONS = ["fake", "moto", pytest.param("engine", marks=pytest.mark.engine)]

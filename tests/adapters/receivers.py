@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_sqs import SQSClient
 
-    from duetime.domain.tasks.task import Priority
+    from duetime.domain.tasks.task_options import Priority
     from duetime.ports.queues import Delivery, PullQueues
     from duetime.ports.runtime import Executor
 

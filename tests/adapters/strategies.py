@@ -17,7 +17,8 @@ from duetime.domain.tasks.parents import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
-from duetime.domain.tasks.task import LockScope, LockSpec, Priority, Progress, RequestedAction, Task
+from duetime.domain.tasks.task import Progress, RequestedAction, Task
+from duetime.domain.tasks.task_options import LockScope, LockSpec, Priority
 from duetime.domain.times import SECOND
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.

@@ -19,7 +19,7 @@ from duetime.domain.dispatch.enqueue_plan import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.payload_expiry import after_record
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered, task

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duetime.adapters.sqs.messages import MessageUnreadable, body_of, delivery_of, group_of
 from duetime.domain.dispatch.enqueue_plan import Message
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery
 from tests.adapters.examples import HOME, numbered
 from tests.adapters.strategies import TASK_IDS

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Message
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.examples import HOME, OWNER, numbered
 

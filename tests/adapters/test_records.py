@@ -13,13 +13,8 @@ from duetime.adapters.dynamodb.dispatch_items import timer_item_of
 from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
 from duetime.domain.conditional_writes import Guard, Write, applied
 from duetime.domain.dispatch.enqueue_plan import Entry, Timer
-from duetime.domain.limits import (
-    ATTEMPTS_INLINE,
-    MAX_ARN_LENGTH,
-    MAX_DETAIL_TYPE_LENGTH,
-    MAX_ERROR_MESSAGE_LENGTH,
-    TIMER_LIFE,
-)
+from duetime.domain.limits import ATTEMPTS_INLINE, MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
+from duetime.domain.operating_parameters import TIMER_LIFE
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
@@ -27,7 +22,8 @@ from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import AwsTarget
-from duetime.domain.tasks.task import Priority, Task
+from duetime.domain.tasks.task import Task
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.examples import HOME, OWNER, numbered, task
 from tests.adapters.strategies import TASKS

@@ -15,7 +15,8 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parents import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import Priority, Progress
+from duetime.domain.tasks.task import Progress
+from duetime.domain.tasks.task_options import Priority
 from tests.adapters.examples import HOME, numbered, task
 from tests.fakes.stream import FakeStream, is_delivered, record_of
 from tests.fakes.telemetry import FakeTelemetry

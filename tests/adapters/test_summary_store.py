@@ -8,7 +8,7 @@ import pytest
 from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 from duetime.domain.summary.counts import CountedSteps, Group, Step, StepSet, Summary
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
 
 if TYPE_CHECKING:

@@ -3,14 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.live_updates.subscriptions import Connection, Subscription, Ticket, Topic, TopicKind
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
-from duetime.domain.watching.subscriptions import Connection, Subscription, Ticket, Topic, TopicKind
 from tests.adapters.examples import HOME
 from tests.domain.factories import ID
 
 if TYPE_CHECKING:
-    from duetime.ports.watching import WatchStore
+    from duetime.ports.subscriptions import WatchStore
 
 OWNER = "123456789012:role/a#b"
 CONNECTION = Connection("L0SM9cOFvHcCIhw=", OWNER, HOME + 1)

@@ -21,7 +21,7 @@ from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.runtime.clock import SystemClock
 from duetime.composition import Platform
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.commands.app import app
 from duetime_client.pull_attempt import Attempt

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from functions.console.handler import handler as console
 from tests.functions.api.gateway import Context, event_of
 from tests.scenarios.live import Live

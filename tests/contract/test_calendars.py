@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.http.problems import faults_of, kind_of
+from duetime.contract.http.problem_kinds import kind_of
+from duetime.contract.http.problems import faults_of
+from duetime.contract.http.query_parameters import read_query
 from duetime.contract.http.request_json import read
 from duetime.contract.schedules.calendar_responses import calendar_response
 from duetime.contract.schedules.calendars import (
@@ -19,7 +21,6 @@ from duetime.contract.schedules.calendars import (
     calendar_of,
     new_calendar_name,
 )
-from duetime.contract.tasks.queries import read_query
 from duetime.domain.errors import RequestError
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.time_zones import zone_named

@@ -10,7 +10,7 @@ from duetime.contract.topologies.decoding import read_graph, read_stored_graph
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.tasks.filters import Range
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import LockSpec
+from duetime.domain.tasks.task_options import LockSpec
 
 OLD = {"type": "load", "deadline_seconds": 90, "rollback": True, "lock": {"key": "db", "limit": 2}}
 PRESENT = {

@@ -8,12 +8,14 @@ import pytest
 from pydantic import Field
 
 from duetime.contract.http.json_paths import shown
+from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.suggestions import suggestion
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.bodies import Body, Retry, TaskCreate
-from duetime.contract.tasks.queries import TaskListQuery, no_query, read_query
+from duetime.contract.tasks.bodies import Retry, TaskCreate
+from duetime.contract.tasks.queries import TaskListQuery
 
 TASK_FIELDS = ("type", "payload", "due_at", "delay_seconds", "target", "retry", "timeout_seconds", "tags", "name")
 LIST_PARAMETERS = ("state", "type", "name", "tag", "order", "limit", "next_token", "ids")

@@ -7,12 +7,14 @@ import pytest
 
 from duetime.contract import switches
 from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation
-from duetime.contract.http.problems import KINDS
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.problem_kinds import KINDS
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
-from duetime.contract.http.routes import OPERATIONS, operation_at
+from duetime.contract.http.routes import operation_at
 from duetime.contract.schedules import operations as schedules
 from duetime.contract.tasks import operations as tasks
 from duetime.domain import errors
+from duetime.domain.schedules import errors as for_schedules
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
@@ -65,7 +67,11 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
     declared = operation.all_errors
     assert len(set(declared)) == len(declared)
     assert set(declared) <= set(KINDS)
-    mismatches = {errors.VersionMismatch, errors.ScheduleVersionMismatch, errors.CalendarVersionMismatch}
+    mismatches = {
+        errors.VersionMismatch,
+        for_schedules.ScheduleVersionMismatch,
+        for_schedules.CalendarVersionMismatch,
+    }
     assert IF_MATCH not in operation.headers or mismatches & set(declared)
     assert (IF_NONE_MATCH in operation.all_headers) == (
         "ETag" in operation.successes[0].headers

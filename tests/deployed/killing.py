@@ -21,8 +21,8 @@ from duetime.adapters.sqs.messages import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
-from duetime.domain.tasks.task import Priority
-from duetime.settings import Variable
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import Variable
 from duetime_client import Client
 from duetime_client.client import MAX_BATCH
 from local import demo_receiver

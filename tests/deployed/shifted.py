@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from duetime import composition
 from duetime.adapters.runtime.clock import SystemClock
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

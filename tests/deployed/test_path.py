@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 import pytest
 
 from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from local import demo_workflow
 from local.demo import Demo
 from local.emulator.lambda_processes import processes_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.limits import MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:

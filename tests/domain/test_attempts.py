@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from duetime.domain.conditional_writes import applied, permits
-from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_ERROR_MESSAGE_LENGTH
+from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import Claimant, Run

@@ -4,7 +4,7 @@ import pytest
 
 from duetime.adapters.targets.http_messages import NOT_SENT, OURS
 from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
-from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
+from duetime.domain.operating_parameters import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
 from duetime.domain.tasks.attempt_results import (
     Deferred,
     NotSent,

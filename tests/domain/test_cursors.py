@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.dispatch.cursors import ALL, DISPATCH, Cursors, Progress, first_cursors, horizons
-from duetime.domain.limits import RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import RECOVERY_SCAN_DELAYS
 from duetime.domain.times import MINUTE, SECOND, minute_of, start_of
 from tests.domain.factories import NOW
 

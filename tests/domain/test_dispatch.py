@@ -18,10 +18,10 @@ from duetime.domain.dispatch.enqueue_plan import (
     is_open_past_due,
 )
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.targets import PullTarget
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of, start_of
 from tests.domain.factories import task
 

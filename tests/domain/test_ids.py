@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from duetime.domain.ids import MAX_SHARDS, InvalidTaskId, TaskId
-from duetime.domain.limits import OWNER_SPREAD
+from duetime.domain.operating_parameters import OWNER_SPREAD
 from duetime.domain.times import LAST_INSTANT
 
 homes = st.integers(0, LAST_INSTANT)

@@ -12,7 +12,7 @@ from duetime.domain.dispatch.acknowledgement import (
     Undo,
     after_refusal,
 )
-from duetime.domain.limits import LEASE_RETURN_MARGIN
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.states import LEASED, TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
 from duetime.domain.times import DAY, SECOND

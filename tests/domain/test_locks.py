@@ -6,15 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import (
-    LOCK_LIFE,
-    LONGEST_LOCK_HOLD,
-    MAX_CLOCK_DIFFERENCE,
-    MAX_DEADLINE_SECONDS,
-    MAX_LEASE_SECONDS,
-    TOPOLOGY_MARGIN,
-)
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_LEASE_SECONDS
 from duetime.domain.locks import RESERVED, HandOver, Holder, Lock, LockName, Waiter
+from duetime.domain.operating_parameters import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE, TOPOLOGY_MARGIN
 from duetime.domain.times import MINUTE, SECOND
 from tests.clocks import NOW
 from tests.domain.factories import task as waiting_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.limits import LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
+from duetime.domain.operating_parameters import LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import NotSent
 from duetime.domain.times import HOUR, SECOND, Millis

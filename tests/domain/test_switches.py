@@ -6,7 +6,7 @@ from duetime.domain.admins import Admins
 from duetime.domain.errors import OperatorRequired
 from duetime.domain.locks import LockClaim, LockName
 from duetime.domain.switches import ALL_TASKS, SYSTEM, Switch, Switches, SwitchKey, SwitchScope
-from duetime.domain.tasks.task import LockScope
+from duetime.domain.tasks.task_options import LockScope
 from tests.domain.factories import task
 
 REPORTS = SwitchKey(SwitchScope.TYPE, "report")

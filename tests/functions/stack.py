@@ -12,8 +12,8 @@ from duetime.adapters.aws_clients import Clients
 from duetime.composition import Platform, composed
 from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.services.tasks.create import Order
-from duetime.settings import QUEUE_VARIABLES, Variable
 from tests import grants
 from tests.adapters.clouds import Cloud
 from tests.clocks import StandingClock
@@ -23,7 +23,8 @@ from tests.simulation.virtual_time import SeededRandom
 if TYPE_CHECKING:
     import boto3
 
-    from duetime.domain.tasks.task import Priority, Task, TaskSpec
+    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task_options import Priority
 
 OWNER = "me"
 

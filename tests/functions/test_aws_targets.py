@@ -8,8 +8,9 @@ from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget
-from duetime.domain.tasks.task import Priority, TaskSpec
-from duetime.settings import Variable
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:
     from tests.functions.stack import Stack

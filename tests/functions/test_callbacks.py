@@ -10,9 +10,10 @@ import pytest
 from duetime import composition
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
-from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
-from duetime.settings import Variable
 from tests.adapters.targets.receiver import is_signed_by
 from tests.functions.receivers import Receiver, receiving
 from tests.functions.stack import Stack

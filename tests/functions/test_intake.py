@@ -13,14 +13,15 @@ from duetime.composition.core import CoreServices
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority, Task
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, to_iso
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.tasks import ListQuery
-from duetime.settings import Variable
 from tests.minutes import items_of
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
     from tests.functions.stack import Stack
 
 EVENTS = "123456789012:role/Events"

@@ -32,7 +32,6 @@ from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
-    CIRCUIT_THRESHOLD,
     INLINE_CONTENT_BYTES,
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
@@ -42,19 +41,21 @@ from duetime.domain.limits import (
     MAX_TYPE_LENGTH,
     MAX_URL_LENGTH,
 )
+from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import LockSpec, Priority, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import LockSpec, Priority
 from duetime.domain.times import MINUTE, SECOND
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
 from duetime.services.tasks.create import IdempotencyKey, Order
-from duetime.settings import Variable
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.works import work
 from tests.functions.meter import Meter

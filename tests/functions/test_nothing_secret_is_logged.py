@@ -16,10 +16,11 @@ from duetime import composition
 from duetime.adapters.content_store import SplitContentStore
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HttpTarget, Phase
-from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
-from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.receivers import Receiver, receiving
 from tests.functions.stack import Stack

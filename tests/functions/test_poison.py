@@ -10,10 +10,11 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
-from duetime.domain.limits import MAX_DELAY
+from duetime.domain.operating_parameters import MAX_DELAY
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.tasks import ListQuery

@@ -18,9 +18,10 @@ from duetime.composition.pull import PullServices
 from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.adapters.clouds import Cloud
 from tests.functions.meter import Meter
 from tests.functions.stack import OWNER, Stack

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime import composition
-from duetime.domain.tasks.task import Priority, TaskSpec
-from duetime.settings import Variable
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import Variable
 from tests.functions.stack import Stack
 from tests.functions.test_broadcast import stream_of
 from tests.metering import item_size, write_units

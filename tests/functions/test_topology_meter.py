@@ -12,12 +12,12 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import SHORTEST_CHECK_INTERVAL
-from duetime.domain.tasks.task import Priority
+from duetime.domain.operating_parameters import SHORTEST_CHECK_INTERVAL
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
-from duetime.settings import Variable
 from tests.adapters.clouds import Cloud
 from tests.functions.api.gateway import Gateway
 from tests.functions.meter import Meter

@@ -12,10 +12,10 @@ from duetime import composition
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.tasks import ListQuery
-from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.receivers import Receiver, receiving
 from tests.functions.stack import Stack

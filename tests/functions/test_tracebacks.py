@@ -15,11 +15,12 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.payload_expiry import Expiry
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority, Task, TaskSpec
+from duetime.domain.tasks.task import Task, TaskSpec
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, SECOND
 from duetime.domain.tracebacks import AttemptTraceback
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered, Unretriable
-from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.stack import OWNER, Stack
 

@@ -13,7 +13,7 @@ from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.dynamodb import schema
 from duetime.composition import Platform
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from tests.adapters.tables import new_table
 from tests.clocks import StandingClock
 from tests.fakes.session import FakeSession

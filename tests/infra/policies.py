@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from infra.environments import environment_named
 from tests.grants import BUCKET, LIVE_API, MACHINE, SECRET, STREAM, TABLE, function, queue
 from tests.infra.synthesis import Synthesis, as_list, empty_layers, referred

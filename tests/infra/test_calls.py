@@ -7,7 +7,7 @@ import pytest
 from aws_cdk import Validations
 from cdk_nag import AwsSolutionsChecks
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from infra.app import add_stack
 from infra.environments import UnsafeEnvironment, environment_named
 from tests.infra.synthesis import Synthesis, as_list, new_app

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from aws_cdk.assertions import Annotations, Match
 
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from infra.app import add_stack
 from infra.environments import (
     ENVIRONMENTS,

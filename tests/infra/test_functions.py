@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
-from duetime.composition.api import ApiServices
 from duetime.composition.broadcast import BroadcastServices
+from duetime.composition.bulk import BulkServices
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.composition.core import CoreServices
 from duetime.composition.dead_letters import DeadLetterServices
+from duetime.composition.endpoint_queries import EndpointQueryServices
+from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.http import HttpServices
 from duetime.composition.intake import IntakeServices
+from duetime.composition.live_updates import WatchServices
+from duetime.composition.locks import LockServices
+from duetime.composition.pull import PullServices
+from duetime.composition.schedule_requests import ScheduleRequestServices
+from duetime.composition.summary import SummaryServices
+from duetime.composition.switches import SwitchServices
+from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.trigger import TriggerServices
-from duetime.composition.watching import WatchServices
 from duetime.composition.worker import WorkerServices
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from infra.environments import FunctionName, UnsafeEnvironment, environment_named
 from layers.build import ROOT
 from layers.handler_import import MODULE
@@ -83,35 +91,17 @@ USED = {
 
 PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "api": {
-        ApiServices: (
-            *(
-                "task_creator",
-                "task_reader",
-                "task_updater",
-                "task_control",
-                "attempt_reports",
-                "target_queries",
-                "outcome_waiter",
-            ),
-            *(
-                "lease_service",
-                "lease_reports",
-                "schedule_creator",
-                "schedule_manager",
-                "manual_runs",
-                "schedule_preview",
-            ),
-            "calendar_manager",
-            *(
-                "bulk_requests",
-                "bulk_operations",
-                "topology_service",
-                "lock_admin",
-                "switch_admin",
-                "contents",
-                "summary_reader",
-            ),
-        ),
+        TaskServices: ("creator", "reader", "updater", "control", "attempt_reports", "waiter"),
+        EndpointQueryServices: ("queries",),
+        PullServices: ("leases", "reports"),
+        ScheduleRequestServices: ("creator", "manager", "manual_runs", "preview", "calendar_manager"),
+        FilterActionServices: ("requests",),
+        BulkServices: ("operations",),
+        TopologyServices: ("service",),
+        LockServices: ("admin",),
+        SwitchServices: ("admin",),
+        CoreServices: ("stores", "tracebacks"),
+        SummaryServices: ("reader",),
     },
     "trigger": {TriggerServices: ("dispatcher",)},
     "worker": {WorkerServices: ("batch_worker",), CoreServices: ("queues",)},

@@ -5,7 +5,7 @@ import string
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from infra.environments import environment_named
 from tests import grants
 from tests.infra.policies import policies, polled, synthesised

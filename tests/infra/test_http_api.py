@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.contract.http.routes import OPERATIONS
-from duetime.settings import Authentication, Variable
+from duetime.contract.http.operations import OPERATIONS
+from duetime.environment_variables import Variable
+from duetime.settings import Authentication
 from infra.environments import UnsafeEnvironment, environment_named
 from tests.infra.synthesis import Properties, Synthesis
 

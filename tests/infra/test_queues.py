@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.task import Priority
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from tests.infra.synthesis import referred
 
 if TYPE_CHECKING:

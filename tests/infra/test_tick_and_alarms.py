@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from infra.alarm_list import RUNBOOK, alarms
 from infra.environments import environment_named
 from layers.build import ROOT

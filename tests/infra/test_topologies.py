@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES, TOPOLOGY_MARGIN, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
+from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
 from infra.topology_state_machine import definition
 from layers.build import ROOT

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from infra.websocket_api import ROUTES, STAGE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from duetime import composition
 from duetime.contract.openapi.document import document
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.handlers import REGISTRY, Registered
 from tests.client.api_server import ApiServer, Door
 from tests.functions.stack import Stack

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import MINUTE, SECOND, to_iso
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.pairs import operations
 from tests.pairs.world import Saved, World
 from tests.simulation import works

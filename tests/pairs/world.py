@@ -16,8 +16,8 @@ from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
+from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
-from duetime.settings import Variable
 from tests.pairs.footprints import finished, footprint_of, received
 from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
 from tests.simulation import works

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import (
+from duetime.domain.operating_parameters import (
     LEASE_RETURN_MARGIN,
     LONGEST_NOT_SENT_WAIT,
     MAX_CLOCK_DIFFERENCE,

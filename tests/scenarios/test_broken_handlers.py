@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 from tests.simulation.endpoints import URL
 

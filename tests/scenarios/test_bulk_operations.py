@@ -9,7 +9,8 @@ from botocore.exceptions import ConnectTimeoutError
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import BULK_INLINE_NODES, BULK_RETENTION, MAX_DEADLINE_SECONDS
+from duetime.domain.limits import BULK_RETENTION, MAX_DEADLINE_SECONDS
+from duetime.domain.operating_parameters import BULK_INLINE_NODES
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY
+from duetime.environment_variables import Variable
 from duetime.handlers import AttemptPaused
-from duetime.settings import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE, Scenario
 
 if TYPE_CHECKING:

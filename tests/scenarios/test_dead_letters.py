@@ -8,7 +8,7 @@ import pytest
 
 from duetime.adapters.sqs.messages import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.handlers import Accepted
 from tests.fakes.sqs import Held
 from tests.scenarios.scenario import MINUTE, SECOND

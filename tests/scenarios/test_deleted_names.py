@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import DELETION_MARKER_LIFE, LATEST_ARRIVAL
+from duetime.domain.operating_parameters import DELETION_MARKER_LIFE, LATEST_ARRIVAL
 from duetime.domain.times import HOUR
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE, Scenario
 

@@ -8,9 +8,9 @@ import pytest
 
 from duetime.domain.dispatch.shard_history import GROUP_SIZE
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import to_iso
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.tasks import Tasks
 

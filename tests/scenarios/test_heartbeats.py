@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import MINUTE, SECOND
 from tests.scenarios.tasks import Tasks
 from tests.simulation.account import EGRESS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.ids import partition_of
-from duetime.domain.limits import GROUP_HOLD, TICK_BUDGET
+from duetime.domain.operating_parameters import GROUP_HOLD, TICK_BUDGET
 from duetime.domain.times import minute_of
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.tasks import Tasks

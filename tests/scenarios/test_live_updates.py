@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import (
-    MAX_FRAME_BYTES,
-    MAX_SUBSCRIPTIONS,
-    WATCH_CONNECTION_LIFE,
-    WATCH_TICKET_LIFE,
-)
+from duetime.domain.limits import MAX_FRAME_BYTES, MAX_SUBSCRIPTIONS, WATCH_CONNECTION_LIFE, WATCH_TICKET_LIFE
 from duetime.domain.times import HOUR
 from tests.scenarios.live import Live, Watcher
 from tests.scenarios.scenario import PLAIN, SECOND

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.times import DAY
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, UNDONE

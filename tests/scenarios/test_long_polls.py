@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import PLAIN, SECOND, Scenario
 from tests.simulation.account import PULLED
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import ON_TIME
+from duetime.domain.operating_parameters import ON_TIME
+from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
-from duetime.settings import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import Schedules
 from tests.scenarios.tasks import RECOVERY, Tasks

@@ -9,8 +9,8 @@ import pytest
 
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.times import DAY, to_iso
+from duetime.environment_variables import Variable
 from duetime.handlers import Unretriable
-from duetime.settings import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import NAME, PATH, Schedules, is_of_a_schedule
 from tests.simulation.account import PULLED

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import CALLBACK_TRIES, CONTENT_OUTLIVES_RECORD, LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import (
+    CALLBACK_TRIES,
+    CONTENT_OUTLIVES_RECORD,
+    LEASE_RETURN_MARGIN,
+    MAX_CLOCK_DIFFERENCE,
+)
 from duetime.domain.tasks.content import ContentPlace
 from duetime.handlers import Accepted, Unretriable
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE

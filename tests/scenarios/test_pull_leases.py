@@ -9,7 +9,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.contract.http.timestamps import instant_of
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.clocks import NOW
 from tests.scenarios.scenario import MINUTE, SECOND, Scenario
 from tests.simulation.account import PULLED

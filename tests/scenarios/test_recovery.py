@@ -10,8 +10,8 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.sqs.messages import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import GROUP_HOLD, RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS
-from duetime.domain.tasks.task import Priority
+from duetime.domain.operating_parameters import GROUP_HOLD, RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import minute_of
 from tests.fakes.sqs import Held
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE

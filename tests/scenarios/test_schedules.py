@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.times import to_iso
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
 from tests.scenarios.test_schedule_catch_up import puts_occurrence

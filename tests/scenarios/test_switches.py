@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import LOCK_CHECK_INTERVAL, LONGEST_STOP, MAX_SWITCHES, SHORTEST_STOP, SWITCHES_LIFE
+from duetime.domain.limits import MAX_SWITCHES
+from duetime.domain.operating_parameters import LOCK_CHECK_INTERVAL, LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
+from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
-from duetime.settings import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, Tasks
 from tests.simulation.endpoints import URL

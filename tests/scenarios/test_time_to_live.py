@@ -15,19 +15,17 @@ from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedul
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.domain.dispatch.enqueue_plan import BulkTimer, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import (
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_DEADLINE_SECONDS, MAX_DUE_AHEAD
+from duetime.domain.locks import Holder, Lock, LockName
+from duetime.domain.operating_parameters import (
     CIRCUIT_THRESHOLD,
-    IDEMPOTENCY_KEY_LIFE,
     LATEST_ARRIVAL,
     LONGEST_LOCK_HOLD,
     MAX_CLOCK_DIFFERENCE,
-    MAX_DEADLINE_SECONDS,
-    MAX_DUE_AHEAD,
 )
-from duetime.domain.locks import Holder, Lock, LockName
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.states import TERMINAL, State
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.handlers import Accepted
 from duetime.ports.runtime import Runtime

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.limits import LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL
+from duetime.domain.operating_parameters import LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL
 from duetime.domain.times import to_iso
 from duetime.handlers import AttemptCancelled, Unretriable
 from tests.fakes.stepfunctions import Status

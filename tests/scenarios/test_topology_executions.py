@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.limits import SHORTEST_CHECK_INTERVAL, WAITS_AT_ONCE
+from duetime.domain.operating_parameters import SHORTEST_CHECK_INTERVAL, WAITS_AT_ONCE
 from tests.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.times import DAY
+from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
-from duetime.settings import Variable
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 

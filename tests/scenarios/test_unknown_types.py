@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import PLAIN, Scenario
 from tests.simulation.account import PULLED
 from tests.simulation.endpoints import URL

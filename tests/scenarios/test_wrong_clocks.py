@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.limits import MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime import composition
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
-from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from tests.adapters.tables import new_table
 from tests.clocks import NOW
 from tests.fakes.connections import FakeConnections

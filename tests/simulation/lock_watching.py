@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import LATEST_ARRIVAL
 from duetime.domain.locks import RESERVED
+from duetime.domain.operating_parameters import LATEST_ARRIVAL
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
 from tests.simulation.machines import SKEW

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from duetime.domain.limits import LOCK_CHECK_INTERVAL
+from duetime.domain.operating_parameters import LOCK_CHECK_INTERVAL
 from duetime.domain.times import to_iso
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, UNDONE

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_MARGIN, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.watchdog_times import pause_before_check
 from tests.fakes.stepfunctions import FakeStepFunctions, Status

@@ -15,7 +15,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.targets import AwsTarget
-from duetime.domain.tasks.task import LockScope
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
 from tests.simulation.attempt_watching import MOVES
 from tests.simulation.endpoints import SINK_URL, message_owner
@@ -25,7 +25,8 @@ from tests.simulation.machines import SKEW, Machine
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from duetime.domain.tasks.task import LockSpec, Task
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import LockSpec
     from tests.simulation.storms import Storm
     from tests.simulation.virtual_time import Strand
 

@@ -12,11 +12,11 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.services.enqueue import message_for
-from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.stack import OWNER, Stack
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage, known_types
-from duetime.domain.limits import HANDLERS_RETRY
+from duetime.domain.operating_parameters import HANDLERS_RETRY
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress, RequestedAction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -18,10 +19,13 @@ from duetime.domain.limits import MAX_RECORDED_WAITS
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, AttemptOutcome, AttemptRecord, Wait
 from duetime.domain.tasks.attempt_run import waits_with
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import LockSpec, Task
+from duetime.domain.tasks.task_options import LockSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.adapters.strategies import INSTANTS, LINES, TASKS
 from tests.domain.factories import NOW, task
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
 
 NEAR = st.integers(NOW - HOUR, NOW + HOUR)
 OUTCOMES = st.sampled_from(AttemptOutcome)

@@ -6,14 +6,7 @@ import pytest
 
 from duetime.contract.http.timestamps import instant_of as from_iso
 from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.expectations import (
-    Window,
-    after_window,
-    begun,
-    minutes_of,
-    next_window,
-    succeeded_at,
-)
+from duetime.domain.schedules.expectations import Window, after_window, begun, minutes_of, next_window, succeeded_at
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.run_history import ExpectationState
 from duetime.domain.schedules.time_zones import zone_named

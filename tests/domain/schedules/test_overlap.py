@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
+from duetime.domain.operating_parameters import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.overlap import pauses_schedule, skipped, start_decision
 from duetime.domain.schedules.run_history import Activity

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetime.domain.limits import EDGES_PER_CHUNK
+from duetime.domain.operating_parameters import EDGES_PER_CHUNK
 from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of, chunks_for, reports
 from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
 

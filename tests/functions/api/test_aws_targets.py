@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.contract import health
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from functions.api import health_and_openapi, routing
 from tests.functions.api.gateway import Gateway
 

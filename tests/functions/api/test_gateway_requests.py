@@ -12,7 +12,7 @@ import pytest
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.composition import Platform
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.functions.api.gateway import Gateway
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from duetime.composition.topologies import TopologyServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.topologies import inputs
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.functions.api.gateway import Answer, Gateway
 from tests.functions.api.world import claimed_by_a_worker
 

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.routes import subject_of
 from duetime.contract.tasks import operations
 from functions.api import routing
 from functions.api.responses import Response
-from functions.api.routing import BindingWrong, require_all_bound, route
+from functions.api.routing import BindingWrong, route
 
 if TYPE_CHECKING:
     from functions.api.requests import Request
@@ -19,26 +22,30 @@ def _ok(request: Request) -> Response:  # noqa: ARG001 - any handler
 
 
 def test_every_operation_of_the_contract_has_its_handler() -> None:
-    """The function that starts has bound each declared operation."""
-    require_all_bound()
+    """Each declared operation has a handler, and no handler is of an operation that is not declared."""
+    assert set(routing.bound()) == set(OPERATIONS)
+
+
+def test_a_handler_is_found_from_the_path_of_its_operation() -> None:
+    """Each operation is handled by a module that its own path leads to."""
+    for operation in OPERATIONS:
+        modules = {f"functions.api.{name}" for name in routing._HANDLED_IN[subject_of(operation.path)]}
+        assert routing.bound()[operation].__module__ in modules
+
+
+def test_the_start_imports_what_tasks_need_and_no_more() -> None:
+    """Neither schedules nor graphs nor bulk operations are imported before a request needs them."""
+    script = """
+import sys
+import functions.api.handler
+late = ("schedules", "topologies", "bulk", "pull", "explanations", "live_updates")
+print([name for name in sys.modules if name.startswith("duetime.contract.") and name.split(".")[2] in late])
+"""
+    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - ours
+    assert told.stdout.strip() == "[]"
 
 
 def test_a_second_handler_is_refused_when_it_is_bound() -> None:
     """An operation that is bound twice stops the function from starting."""
     with pytest.raises(BindingWrong, match="createTask has two handlers"):
         route(operations.CREATE)(_ok)
-
-
-def test_an_operation_without_a_handler_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A forgotten operation is named when the function starts."""
-    monkeypatch.delitem(routing._HANDLERS, operations.PAUSE)
-    with pytest.raises(BindingWrong, match="pauseTask"):
-        require_all_bound()
-
-
-def test_a_handler_of_an_operation_that_is_not_the_apis_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An operation that no module of the contract declares is named when the function starts."""
-    strange = Operation("strange", "GET /v1/strange", "Nothing", Returns(dict, "Nothing."))
-    monkeypatch.setitem(routing._HANDLERS, strange, _ok)
-    with pytest.raises(BindingWrong, match="strange"):
-        require_all_bound()

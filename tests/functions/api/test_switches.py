@@ -10,7 +10,7 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.circuit_breakers import Circuit
 from duetime.domain.times import DAY
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.clocks import NOW
 
 if TYPE_CHECKING:

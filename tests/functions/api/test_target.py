@@ -8,7 +8,7 @@ import pytest
 
 from duetime.adapters.targets import http_target
 from duetime.adapters.targets.http_messages import Call
-from duetime.settings import Variable
+from duetime.environment_variables import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.receivers import Receiver, receiving
 

@@ -10,7 +10,7 @@ from duetime.contract.tasks.bodies import TaskCreate, TaskFields, TaskLabels
 from duetime.contract.tasks.decoding import task_spec
 from duetime.contract.tasks.responses import TaskOptionsResponse
 from duetime.contract.topologies.decoding import read_graph
-from duetime.domain.tasks.task import TASK_OPTIONS
+from duetime.domain.tasks.task_options import TASK_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,10 +12,10 @@ from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import SUMMARY_TYPES_AT_ONCE
+from duetime.domain.operating_parameters import SUMMARY_TYPES_AT_ONCE
 from duetime.domain.summary.counts import Group
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.summary.counter import SummaryCounter

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import SWITCHES_LIFE
+from duetime.domain.operating_parameters import SWITCHES_LIFE
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.ports.runtime import Runtime
 from duetime.services.switches.gate import SwitchGate

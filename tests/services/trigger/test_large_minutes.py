@@ -11,9 +11,9 @@ import pytest
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.domain.dispatch.enqueue_plan import Entry, Precision
-from duetime.domain.limits import MINUTE_PAGE
+from duetime.domain.operating_parameters import MINUTE_PAGE
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.runtime import Runtime
 from duetime.ports.tasks import MinutePage

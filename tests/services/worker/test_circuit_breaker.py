@@ -10,7 +10,7 @@ import pytest
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.domain.circuit_breakers import Circuit, CircuitState
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import CIRCUIT_OPEN, CIRCUIT_SPREAD, CIRCUIT_THRESHOLD, MAX_CIRCUITS_KNOWN
+from duetime.domain.operating_parameters import CIRCUIT_OPEN, CIRCUIT_SPREAD, CIRCUIT_THRESHOLD, MAX_CIRCUITS_KNOWN
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import HOUR, MINUTE, SECOND

@@ -71,7 +71,7 @@ MUTANTS = (
     ),
     Mutant(
         "clocks are taken to agree: the margin for their difference is 0",
-        "domain/limits.py",
+        "domain/operating_parameters.py",
         "MAX_CLOCK_DIFFERENCE = 5 * SECOND",
         "MAX_CLOCK_DIFFERENCE = 0",
     ),

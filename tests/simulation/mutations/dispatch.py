@@ -111,7 +111,7 @@ MUTANTS = (
     ),
     Mutant(
         "a timer is removed by its TTL while the trigger may be away",
-        "domain/limits.py",
+        "domain/operating_parameters.py",
         "TIMER_LIFE = 400 * DAY",
         "TIMER_LIFE = 3 * DAY",
     ),

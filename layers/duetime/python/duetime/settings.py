@@ -15,87 +15,12 @@ from duetime.domain.admins import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.pull_leases import Pullers
-from duetime.domain.tasks.task import Priority
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-class Variable(StrEnum):
-    """Names of the environment variables that a deployed function may be given."""
-
-    TABLE = "DUETIME_TABLE"
-    """Name of the tasks table."""
-    BUCKET = "DUETIME_BUCKET"
-    """Name of the bucket for payloads and results too large for an item."""
-    QUEUE_HIGH = "DUETIME_QUEUE_HIGH"
-    """URL of the queue of priority `high`."""
-    QUEUE_NORMAL = "DUETIME_QUEUE_NORMAL"
-    """URL of the queue of priority `normal`."""
-    QUEUE_LOW = "DUETIME_QUEUE_LOW"
-    """URL of the queue of priority `low`."""
-    SHARDS = "DUETIME_SHARDS"
-    """S, the number of shards that new tasks are spread over (1 to 65536)."""
-    LOOK_AHEAD_SECONDS = "DUETIME_LOOK_AHEAD_SECONDS"
-    """How far ahead of the clock the trigger reads, in seconds."""
-    PRECISION = "DUETIME_PRECISION"
-    """`normal`, `exact` or `relaxed`: see `duetime.domain.dispatch.enqueue_plan.Precision`."""
-    LEASE_SECONDS = "DUETIME_LEASE_SECONDS"
-    """Length of a worker's lease; it is renewed every third of it."""
-    RETENTION_DAYS = "DUETIME_RETENTION_DAYS"
-    """How long a finished task is kept before its record expires."""
-    TRACEBACKS = "DUETIME_TRACEBACKS"
-    """`keep` to keep the traceback of a task's last failed attempt, `log` only to log it."""
-    AUTHENTICATION = "DUETIME_AUTHENTICATION"
-    """`iam`, `jwt` or `none` (the local stack only): where the API takes the owner from."""
-    OPERATORS = "DUETIME_OPERATORS"
-    """Identities, separated by spaces, that may do what concerns all owners; `*` for everybody."""
-    HANDLERS = "DUETIME_HANDLERS"
-    """Import name of the user's package of Python handlers; empty for none."""
-    HANDLER_TYPES = "DUETIME_HANDLER_TYPES"
-    """Import name of the module that lists the types with a handler; empty where they are not known."""
-    EGRESS_FUNCTION = "DUETIME_EGRESS_FUNCTION"
-    """Name of the function that makes HTTP calls; empty to make them in one's own process."""
-    BULK_FUNCTION = "DUETIME_BULK_FUNCTION"
-    """Name of the function that carries out bulk operations; empty to leave their start to the trigger's timers."""
-    SIGNING_SECRET = "DUETIME_SIGNING_SECRET"  # noqa: S105 - a variable's name
-    """Name or ARN of the secret that HTTP calls are signed with; empty to send them unsigned."""
-    HTTP_ALLOW = "DUETIME_HTTP_ALLOW"
-    """Comma-separated hosts (`127.0.0.1`) that HTTP calls may reach although they are not public."""
-    AWS_TARGETS = "DUETIME_AWS_TARGETS"
-    """ARN patterns, separated by spaces, of the AWS resources that tasks may call; empty for none."""
-    INTAKE_OWNER = "DUETIME_INTAKE_OWNER"
-    """Who owns the tasks that are made of events."""
-    INTAKE_REJECTS = "DUETIME_INTAKE_REJECTS"
-    """URL of the queue for events that can become no task."""
-    PULLED_QUEUES = "DUETIME_PULLED_QUEUES"
-    """JSON object: the URL of the queue of each pulled type."""
-    PULLERS = "DUETIME_PULLERS"
-    """JSON object: who may pull each pulled type, a list of identities as owners are named; `*` is any caller."""
-    LONG_POLLS = "DUETIME_LONG_POLLS"
-    """How many requests of the API may wait for something at once; 0 for any number."""
-    REQUESTS_PER_SECOND = "DUETIME_REQUESTS_PER_SECOND"
-    """Steady rate that the gateway keeps all callers together to, which answers tell; 0 if it is not known."""
-    SUMMARY_SPREAD = "DUETIME_SUMMARY_SPREAD"
-    """Into how many parts each owner's counts of tasks are split; 0 if nothing is counted."""
-    EVENT_BUS = "DUETIME_EVENT_BUS"
-    """Name of the event bus on which changes are told; empty for none."""
-    TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
-    """ARN of the state machine that runs topologies; empty in functions that start none."""
-    HEARTBEAT_URL = "DUETIME_HEARTBEAT_URL"
-    """URL of a monitor outside that is fetched after each good tick; empty for none."""
-    METRIC_OWNERS = "DUETIME_METRIC_OWNERS"
-    """Owners, separated by spaces, whose tasks' failures have metrics of their own."""
-    METRIC_TYPES = "DUETIME_METRIC_TYPES"
-    """Types of tasks, separated by spaces, whose lateness and duration have metrics of their own."""
-    WATCH_URL = "DUETIME_WATCH_URL"
-    """URL of the WebSocket API, which clients connect to."""
-    SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
-    """Powertools: the service a log line belongs to."""
-    METRICS_NAMESPACE = "POWERTOOLS_METRICS_NAMESPACE"
-    """Powertools: the CloudWatch namespace of the metrics."""
-    LOG_LEVEL = "POWERTOOLS_LOG_LEVEL"
-    """Powertools: the least severe level that is logged."""
+    from duetime.domain.tasks.task_options import Priority
 
 
 class Authentication(StrEnum):
@@ -111,13 +36,6 @@ class SettingMissing(LookupError):
 
     def __init__(self, variable: Variable) -> None:
         super().__init__(f"environment variable {variable.value} is not set")
-
-
-QUEUE_VARIABLES: Mapping[Priority, Variable] = {
-    Priority.HIGH: Variable.QUEUE_HIGH,
-    Priority.NORMAL: Variable.QUEUE_NORMAL,
-    Priority.LOW: Variable.QUEUE_LOW,
-}
 
 
 @dataclass(frozen=True, slots=True)

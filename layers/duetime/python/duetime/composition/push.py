@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from duetime.adapters.dynamodb.watching import DynamoWatchStore
+from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
 from duetime.adapters.web_socket import ApiGatewaySender
 from duetime.composition.root import Part
-from duetime.contract.watching.encoding import JsonEncoder
-from duetime.services.watching.push import ChangePusher
+from duetime.contract.live_updates.encoding import JsonEncoder
+from duetime.services.live_updates.push import ChangePusher
 
 
 class PushServices(Part):

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
-from duetime.services.watching.tickets import WatchTickets
+from duetime.services.live_updates.tickets import WatchTickets
 
 
 class WatchTicketServices(Part):
@@ -15,4 +15,4 @@ class WatchTicketServices(Part):
     @cached_property
     def tickets(self) -> WatchTickets:
         """Issues tickets."""
-        return WatchTickets(self.part(CoreServices).stores.watching, self.runtime, self.settings.watch_url)
+        return WatchTickets(self.part(CoreServices).stores.subscriptions, self.runtime, self.settings.watch_url)

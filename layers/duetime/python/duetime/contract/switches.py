@@ -11,8 +11,8 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain import errors
@@ -187,6 +187,7 @@ READ = Operation(
     Returns(SwitchResponse, "The switch."),
     description="A switch that does not concern the caller is not found, except by operators.",
     errors=(errors.SwitchNotFound,),
+    has_open_path=True,
 )
 PUT = Operation(
     "putSwitch",
@@ -198,6 +199,7 @@ PUT = Operation(
     f"limits anything is deleted. {_WHO}",
     body=SwitchPut,
     errors=(errors.OperatorRequired, errors.SwitchesFull),
+    has_open_path=True,
 )
 DELETE = Operation(
     "deleteSwitch",
@@ -206,4 +208,5 @@ DELETE = Operation(
     Returns(SwitchResponse, "The switch as it was."),
     description=_WHO,
     errors=(errors.OperatorRequired, errors.SwitchNotFound),
+    has_open_path=True,
 )

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE, MAX_HOST_LENGTH
+from duetime.domain.limits import MAX_HOST_LENGTH
+from duetime.domain.operating_parameters import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
 from duetime.domain.tasks.attempt_results import Deferred, Failed, Succeeded
 from duetime.domain.tasks.targets import HttpTarget
 

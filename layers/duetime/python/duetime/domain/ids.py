@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from duetime.domain.limits import OWNER_SPREAD
+from duetime.domain.operating_parameters import OWNER_SPREAD
 from duetime.domain.times import LAST_INSTANT, Millis, label_of, minute_of
 
 MAX_SHARDS = 1 << 16

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task import LockScope, Task
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import LockScope
     from duetime.domain.times import Millis
 
 RESERVED = 0

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.locks import LockClaim, LockName
-from duetime.domain.tasks.task import LockScope
+from duetime.domain.tasks.task_options import LockScope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.dispatch.enqueue_plan import Message
-    from duetime.domain.tasks.task import Priority
+    from duetime.domain.tasks.task_options import Priority
     from duetime.domain.times import Millis
 
 

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from duetime.ports.locks import LockStore
     from duetime.ports.long_polls import LongPollStore
     from duetime.ports.schedules import CalendarStore, ScheduleStore
+    from duetime.ports.subscriptions import WatchStore
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore
-    from duetime.ports.watching import WatchStore
 
 
 class Stores(Protocol):
@@ -85,6 +85,6 @@ class Stores(Protocol):
         ...
 
     @property
-    def watching(self) -> WatchStore:
+    def subscriptions(self) -> WatchStore:
         """Who watches what."""
         ...

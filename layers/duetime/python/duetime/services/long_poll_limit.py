@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

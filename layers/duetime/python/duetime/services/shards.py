@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import SHARDS_KNOWN
+from duetime.domain.operating_parameters import SHARDS_KNOWN
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.shard_history import ShardHistory

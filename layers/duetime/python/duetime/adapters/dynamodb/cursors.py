@@ -15,7 +15,7 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.domain.dispatch.cursors import ALL, Cursors, Progress
 from duetime.domain.errors import ClockWrong
-from duetime.domain.limits import CLOCK_TOLERANCE, LONGEST_HOLD
+from duetime.domain.operating_parameters import CLOCK_TOLERANCE, LONGEST_HOLD
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

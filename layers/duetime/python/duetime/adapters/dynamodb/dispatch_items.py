@@ -9,9 +9,9 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, enc
 from duetime.adapters.dynamodb.task_items import owner_of, unreadable_as_error
 from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId, partition_of
-from duetime.domain.limits import TIMER_LIFE
+from duetime.domain.operating_parameters import TIMER_LIFE
 from duetime.domain.tasks.targets import pull_queue_of
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, minute_of
 
 if TYPE_CHECKING:

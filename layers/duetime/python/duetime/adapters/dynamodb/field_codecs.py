@@ -16,7 +16,8 @@ from duetime.domain.tasks.parents import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
-from duetime.domain.tasks.task import LockScope, LockSpec, Priority, Progress, RequestedAction, Task
+from duetime.domain.tasks.task import Progress, RequestedAction, Task
+from duetime.domain.tasks.task_options import LockScope, LockSpec, Priority
 
 if TYPE_CHECKING:
     from collections.abc import Callable

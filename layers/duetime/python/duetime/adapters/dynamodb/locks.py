@@ -18,8 +18,8 @@ from duetime.adapters.dynamodb.batch_get import read_items
 from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 from duetime.adapters.dynamodb.versioned_items import VERSION, Condition, save_next, version_of
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import OWNER_SPREAD
 from duetime.domain.locks import Holder, Lock, LockName, Waiter
+from duetime.domain.operating_parameters import OWNER_SPREAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

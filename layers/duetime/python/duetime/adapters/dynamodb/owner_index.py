@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.domain.limits import OWNER_SPREAD
+from duetime.domain.operating_parameters import OWNER_SPREAD
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -17,7 +17,8 @@ from duetime.domain.schedules.run_history import BackfillRun, ExpectationState
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.tasks.task import TASK_OPTIONS, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import TASK_OPTIONS
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import StoredItem, Value

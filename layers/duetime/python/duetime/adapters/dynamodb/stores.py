@@ -1,4 +1,4 @@
-"""All stores, over the tasks table and the bucket."""
+"""All stores, over the tasks table and the bucket; what not every function needs is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.bulk import DynamoBulkStore
-from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
-from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
-from duetime.adapters.dynamodb.cursors import DynamoCursorStore
-from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
-from duetime.adapters.dynamodb.locks import DynamoLockStore
-from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
-from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
-from duetime.adapters.dynamodb.shards import DynamoShardStore
-from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
-from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.aws_clients import Clients
-    from duetime.adapters.dynamodb.watching import DynamoWatchStore
+    from duetime.adapters.dynamodb.bulk import DynamoBulkStore
+    from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+    from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
+    from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+    from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+    from duetime.adapters.dynamodb.locks import DynamoLockStore
+    from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+    from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+    from duetime.adapters.dynamodb.shards import DynamoShardStore
+    from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
+    from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+    from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
+
+# ruff: noqa: PLC0415 - see the docstring
 
 
 class DynamoStores:
@@ -57,62 +59,83 @@ class DynamoStores:
     @cached_property
     def keys(self) -> DynamoKeyStore:
         """Idempotency keys."""
+        from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+
         return DynamoKeyStore(self._client, self._table)
 
     @cached_property
     def schedules(self) -> DynamoScheduleStore:
         """Schedules, and which of their occurrences goes on."""
+        from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+
         return DynamoScheduleStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def calendars(self) -> DynamoCalendarStore:
         """Calendars."""
+        from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+
         return DynamoCalendarStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def topologies(self) -> DynamoTopologyStore:
         """How far the runs of topologies have come."""
+        from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+
         return DynamoTopologyStore(self._client, self._table)
 
     @cached_property
     def bulk(self) -> DynamoBulkStore:
         """Bulk operations."""
+        from duetime.adapters.dynamodb.bulk import DynamoBulkStore
+
         return DynamoBulkStore(self._client, self._table)
 
     @cached_property
     def locks(self) -> DynamoLockStore:
         """Locks and who waits for them."""
+        from duetime.adapters.dynamodb.locks import DynamoLockStore
+
         return DynamoLockStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def switches(self) -> DynamoSwitchStore:
         """Switches."""
+        from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+
         return DynamoSwitchStore(self._client, self._table)
 
     @cached_property
     def circuit_breakers(self) -> DynamoCircuitStore:
         """The circuits of HTTP hosts that have failed."""
+        from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
+
         return DynamoCircuitStore(self._client, self._table)
 
     @cached_property
     def cursors(self) -> DynamoCursorStore:
         """How far the minutes of each group of shards have been read."""
+        from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+
         return DynamoCursorStore(self._client, self._table, self._runtime.telemetry)
 
     @cached_property
     def shards(self) -> DynamoShardStore:
         """How the number of shards has grown."""
+        from duetime.adapters.dynamodb.shards import DynamoShardStore
+
         return DynamoShardStore(self._client, self._table)
 
     @cached_property
     def long_polls(self) -> DynamoLongPollStore:
         """Which requests of the API wait."""
+        from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+
         return DynamoLongPollStore(self._client, self._table)
 
     @cached_property
-    def watching(self) -> DynamoWatchStore:
+    def subscriptions(self) -> DynamoWatchStore:
         """Who watches what."""
-        # Few functions need it.
-        from duetime.adapters.dynamodb.watching import DynamoWatchStore  # noqa: PLC0415 - see the line above
+        from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
 
         return DynamoWatchStore(self._client, self._table)

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
-from duetime.adapters.dynamodb.schedules import is_schedule, schedule_of
+from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
 from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import is_deleted
-from duetime.domain.changes.changes import Change, ChangeBatch, ScheduleSnapshot, TaskSnapshot
+from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
+from duetime.domain.changes.snapshots import schedule_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
+    from duetime.domain.changes.changes import ScheduleSnapshot
     from duetime.ports.runtime import Telemetry
 
 _FIELDS = (
@@ -79,17 +81,7 @@ def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
         if is_deleted(image):
             return None
         stored = schedule_of({name: _with_bytes(value) for name, value in image.items()})
-    return ScheduleSnapshot(
-        owner=stored.owner,
-        name=stored.name,
-        uid=stored.uid,
-        state=stored.state,
-        version=stored.version,
-        edition=stored.incarnation,
-        runs_started=stored.runs_started,
-        runs_skipped=stored.runs_skipped,
-        log=stored.log,
-    )
+    return schedule_snapshot(stored)
 
 
 def _with_bytes(value: Value) -> Value:

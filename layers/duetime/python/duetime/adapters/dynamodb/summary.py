@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.adapters.dynamodb.versioned_items import VERSION, version_of
-from duetime.domain.limits import SUMMARY_PAGES, SUMMARY_STEPS_KEPT
+from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_STEPS_KEPT
 from duetime.domain.summary.counts import MARK_BYTES, CountedSteps, Group, Summary, sums
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ from duetime.adapters.dynamodb.update_expressions import update_of
 from duetime.domain.conditional_writes import Applied, ConditionFailed
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
-from duetime.domain.limits import MINUTE_PAGE, OWNER_SPREAD
+from duetime.domain.operating_parameters import MINUTE_PAGE, OWNER_SPREAD
 from duetime.ports.tasks import MinutePage
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import LAST_INSTANT
 from duetime.ports.queues import Delivery
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
     from duetime.domain.dispatch.enqueue_plan import Message
-    from duetime.domain.tasks.task import Priority
+    from duetime.domain.tasks.task_options import Priority
     from duetime.ports.queues import Delivery, Outgoing
     from duetime.ports.runtime import Executor
 

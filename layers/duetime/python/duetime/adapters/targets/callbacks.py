@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.http_messages import Call, NoResponse
 from duetime.adapters.targets.http_target import OK, passes_with_time, trace_header
-from duetime.domain.limits import CALLBACK_TIMEOUT
+from duetime.domain.operating_parameters import CALLBACK_TIMEOUT
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.times import SECOND, to_iso
 

@@ -9,21 +9,14 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import HANDLERS_RETRY, MAX_PROGRESS_MESSAGE_LENGTH
+from duetime.domain.limits import MAX_PROGRESS_MESSAGE_LENGTH
+from duetime.domain.operating_parameters import HANDLERS_RETRY
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress
 from duetime.domain.times import to_datetime
 from duetime.domain.tracebacks import traceback_of
-from duetime.handlers import (
-    REGISTRY,
-    Accepted,
-    AttemptCancelled,
-    AttemptPaused,
-    Context,
-    Registered,
-    Unretriable,
-)
+from duetime.handlers import REGISTRY, Accepted, AttemptCancelled, AttemptPaused, Context, Registered, Unretriable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,101 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
+from duetime.contract.bulk.filters import WRAPPED, Conditions, FailedTaskFilter, OpenTaskFilter
 from duetime.contract.http import page_tokens, request_json
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.conditions import (
-    FinishedAfter,
-    FinishedBefore,
-    States,
-    TaskConditions,
-    WantedErrorType,
-    WantedSchedule,
-)
-from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
-    Reason,
-    Tags,
-)
-from duetime.contract.tasks.patch_bodies import TaskPatch  # noqa: TC001 - same
+from duetime.contract.tasks.fields import Reason
+from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.contract.tasks.updates import change_of
 from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.limits import MAX_BULK_PACE, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
 from duetime.domain.tasks.actions import Attribution
-from duetime.domain.tasks.filters import Range, TaskFilter
-from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.tasks.states import TERMINAL
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
 
+
 UPDATE = "update"
 CONFIRMATION = "confirmation_token"
-WRAPPED = 1
-"""Levels of nesting that a body puts around what is changed."""
 S = TypeVar("S", bound="FilterActionBody")
-
-
-def _as_filter(schema: dict[str, Any]) -> None:
-    """No time is written as one that is left out, not as null."""
-    for field in schema["properties"].values():
-        if field.get("format") == "date-time":
-            field.pop("default", None)
-
-
-class Conditions(TaskConditions):
-    """Conditions that a task meets, all of them, as the parameters of a list."""
-
-    model_config = ConfigDict(json_schema_extra=_as_filter)
-
-    tags: Annotated[Tags, Field(description="Only tasks that have all of these tags.")] = Field(default_factory=dict)
-    error_type: WantedErrorType = None
-    schedule: WantedSchedule = None
-
-    @property
-    def task_filter(self) -> TaskFilter:
-        """The conditions by themselves."""
-        return replace(self.conditions, tags=self.tags, error_type=self.error_type, schedule=self.schedule)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no condition."""
-        return self.task_filter == TaskFilter()
-
-
-class OpenTaskFilter(Conditions):
-    """A filter for tasks that have not ended; a task must meet all conditions."""
-
-    state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
-
-    @property
-    def task_filter(self) -> TaskFilter:
-        """The conditions by themselves."""
-        return replace(super().task_filter, states=self.state)
-
-
-class FailedTaskFilter(Conditions):
-    """A filter for failed tasks; a task must meet all conditions."""
-
-    finished_after: FinishedAfter = None
-    finished_before: FinishedBefore = None
-
-    @property
-    def task_filter(self) -> TaskFilter:
-        """The conditions by themselves; failed tasks are meant in any case."""
-        finished = Range(self.finished_after, self.finished_before)
-        return replace(super().task_filter, states=(State.FAILED,), finished=finished)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether every failed task is meant."""
-        return self.task_filter == TaskFilter(states=(State.FAILED,))
 
 
 class FilterActionBody(Body):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.bulk import bodies, responses
+from duetime.contract.bulk import bodies, filters, responses
 from duetime.contract.http.operation import KEY, Operation, Returns
 from duetime.contract.tasks import report_bodies
 from duetime.domain import errors
+from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_EXAMINED
 from duetime.domain.times import DAY
 
@@ -37,7 +38,7 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
             status=202,
         ),
         body=body,
-        nesting=bodies.WRAPPED,
+        nesting=filters.WRAPPED,
         headers=(KEY,),
         errors=(errors.KeyReused,),
     )
@@ -90,5 +91,5 @@ CANCEL = Operation(
     "the request changes nothing. An operation on the nodes of a topology cannot be cancelled: send the topology "
     "another request, such as to resume, instead.",
     body=report_bodies.EmptyRequest,
-    errors=(errors.BulkEnded, errors.BulkOfTopology),
+    errors=(for_bulk.BulkEnded, for_bulk.BulkOfTopology),
 )

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.tasks.fields import TIME_SCHEMA
-from duetime.contract.tasks.queries import Parameters
-from duetime.domain.times import Millis  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.times import Millis
 
 
 class ScheduleExplanationQuery(Parameters):

@@ -10,13 +10,15 @@ from typing_extensions import TypeVar  # with a default, before Python 3.13
 
 from duetime.contract.http import request_errors
 from duetime.domain import errors
+from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_OWNER_LENGTH
+from duetime.domain.schedules import errors as for_schedules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.tasks.bodies import Body
-    from duetime.contract.tasks.queries import Parameters
+    from duetime.contract.http.query_parameters import Parameters
+    from duetime.contract.http.request_model import Body
 
 OK, ACCEPTED = 200, 202
 JSON = "application/json"
@@ -73,12 +75,12 @@ _OF_A_BODY = (
 _NOT_FOUND: Mapping[str, type[Exception]] = {
     "/{task_id}": errors.TaskNotFound,
     "/{topology_id}": errors.TaskNotFound,
-    "/bulk-operations/{operation_id}": errors.BulkNotFound,
+    "/bulk-operations/{operation_id}": for_bulk.BulkNotFound,
     "/leases/{lease_id}": errors.LeaseNotFound,
     "/locks/{key}": errors.LockNotFound,
-    "/schedules/{name}": errors.ScheduleNotFound,
-    "/calendars/{name}": errors.CalendarNotFound,
-    "/{backfill_id}": errors.BackfillNotFound,
+    "/schedules/{name}": for_schedules.ScheduleNotFound,
+    "/calendars/{name}": for_schedules.CalendarNotFound,
+    "/{backfill_id}": for_schedules.BackfillNotFound,
 }
 """What a part of a path names may not exist."""
 
@@ -125,6 +127,7 @@ class Operation(Generic[Q]):
         nesting: levels that the body puts around a task.
         headers: that it takes besides the owner's, and `If-None-Match` on a GET.
         errors: that it may answer, besides those that follow from its body, its path and its caller.
+        has_open_path: the last parameter of its path may hold slashes: the gateway hands paths on decoded.
         is_public: it answers callers without an identity.
         is_question: it changes nothing, although its method is not GET.
         deprecated: the day since which another operation should be used instead, which its description names.
@@ -143,6 +146,7 @@ class Operation(Generic[Q]):
     nesting: int = 0
     headers: tuple[Header, ...] = ()
     errors: tuple[type[Exception], ...] = ()
+    has_open_path: bool = False
     is_public: bool = False
     is_question: bool = False
     deprecated: date | None = None

@@ -1,55 +1,53 @@
-"""Every operation of the API, and which of them a request asks for."""
+"""Which operation of the API a request asks for.
+
+The module that declares an operation is imported when a request first needs it: no task should wait for the models of
+schedules, graphs and bulk operations.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract import health, locks, summary, switches
-from duetime.contract.bulk import operations as bulk
-from duetime.contract.explanations import operations as explanations
 from duetime.contract.http.operation import Operation
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
-from duetime.contract.pull import operations as leases
-from duetime.contract.schedules import operations as schedules
-from duetime.contract.tasks import operations as tasks
-from duetime.contract.topologies import operations as topologies
-from duetime.contract.watching import operations as watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_DECLARED_IN = (
-    tasks,
-    explanations,
-    bulk,
-    locks,
-    leases,
-    switches,
-    schedules,
-    topologies,
-    summary,
-    watching,
-    health,
-)
+TASKS = "duetime.contract.tasks.operations"
+_BULK = "duetime.contract.bulk.operations"
+_EXPLANATIONS = "duetime.contract.explanations.operations"
+_HEALTH = "duetime.contract.health"
+_SCHEDULES = "duetime.contract.schedules.operations"
+DECLARED_IN: Mapping[str, Sequence[str]] = {
+    "tasks": (TASKS, _EXPLANATIONS, _BULK),
+    "bulk-operations": (_BULK,),
+    "locks": ("duetime.contract.locks",),
+    "leases": ("duetime.contract.pull.operations",),
+    "switches": ("duetime.contract.switches",),
+    "schedules": (_SCHEDULES, _EXPLANATIONS),
+    "calendars": (_SCHEDULES,),
+    "topologies": ("duetime.contract.topologies.operations",),
+    "summary": ("duetime.contract.summary",),
+    "watch-tickets": ("duetime.contract.live_updates.operations",),
+    "": (_HEALTH,),
+    "health": (_HEALTH,),
+    "openapi.json": (_HEALTH,),
+}
+"""The modules that declare the operations whose paths begin with `/v1/` and this part; the most used come first."""
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
-# Whatever a module declares is an operation of the API: none can be left out of a list of them.
-OPERATIONS: Sequence[Operation[Any]] = tuple(
-    value for module in _DECLARED_IN for value in vars(module).values() if isinstance(value, Operation)
-)
+
+def operations_of(module: str) -> Sequence[Operation[Any]]:
+    """The operations that a module declares: whatever it has is one of the API, and none can be left out of a list."""
+    return tuple(value for value in vars(import_module(module)).values() if isinstance(value, Operation))
 
 
-def _by_path() -> Mapping[str, Mapping[str, Operation[Any]]]:
-    """The operations of each path by their methods; fixed paths come before patterns that they would match too."""
-    found: dict[str, dict[str, Operation[Any]]] = {}
-    for operation in sorted(OPERATIONS, key=lambda one: "{" in one.path):
-        found.setdefault(operation.path, {})[operation.method] = operation
-    return found
-
-
-_BY_PATH = _by_path()
-_ENDS_WITH_SLASHES = frozenset({switches.PUT.path})
-"""Paths whose last parameter may hold slashes, as types and owners do: the gateway hands paths on decoded."""
+def subject_of(path: str) -> str:
+    """What a path is about: its part after the version, by which `DECLARED_IN` has it."""
+    return path.partition("/v1")[2].removeprefix("/").partition("/")[0]
 
 
 def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, str]]:
@@ -71,20 +69,32 @@ def methods_at(path: str) -> Sequence[str]:
     Raises:
         PathNotFound: there is nothing at the path.
     """
-    for operations, _ in _matches(path):
-        return sorted(operations, key=_ALLOW_ORDER.index)
-    raise PathNotFound
+    # A fixed path counts before a pattern that it would match too.
+    found = sorted(_matches(path), key=lambda match: len(match[1]))
+    if not found:
+        raise PathNotFound
+    return sorted(found[0][0], key=_ALLOW_ORDER.index)
+
+
+@cache
+def _by_path(module: str) -> Mapping[str, Mapping[str, Operation[Any]]]:
+    """The operations of each path by their methods; fixed paths come before patterns that they would match too."""
+    found: dict[str, dict[str, Operation[Any]]] = {}
+    for operation in sorted(operations_of(module), key=lambda one: "{" in one.path):
+        found.setdefault(operation.path, {})[operation.method] = operation
+    return found
 
 
 def _matches(path: str) -> Iterator[tuple[Mapping[str, Operation[Any]], Mapping[str, str]]]:
-    for pattern, operations in _BY_PATH.items():
-        wanted = pattern.split("/")
-        # A slash at the end is taken: it cannot mean anything else, but in a name that may have slashes.
-        is_open = pattern in _ENDS_WITH_SLASHES
-        parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
-        parameters = _parameters(wanted, parts)
-        if parameters is not None:
-            yield operations, parameters
+    for module in DECLARED_IN.get(subject_of(path), ()):
+        for pattern, operations in _by_path(module).items():
+            wanted = pattern.split("/")
+            # A slash at the end is taken: it cannot mean anything else, but in a name that may have slashes.
+            is_open = any(each.has_open_path for each in operations.values())
+            parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
+            parameters = _parameters(wanted, parts)
+            if parameters is not None:
+                yield operations, parameters
 
 
 def _parameters(pattern: Sequence[str], parts: Sequence[str]) -> Mapping[str, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.version import CONTRACT_VERSION
 from duetime.contract.openapi.deployment import ANY, SERVERS, names_owner, security, security_schemes
 from duetime.contract.openapi.examples import add_examples, problem_examples, recorded

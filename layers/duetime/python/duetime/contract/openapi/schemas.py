@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
-from duetime.contract.http import problems
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http import problem_kinds, problems
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi import webhook_bodies
 from duetime.contract.openapi.descriptions import GROWS, described
 from duetime.contract.openapi.field_descriptions import describe_fields
@@ -85,7 +85,7 @@ def _name_codes(found: dict[str, Schema]) -> None:
     code = found["Problem"]["properties"]["code"]
     if "$ref" in code:
         return
-    codes = sorted({kind.code for kind in problems.KINDS.values()} | {problems.INTERNAL.code})
+    codes = sorted({kind.code for kind in problem_kinds.KINDS.values()} | {problem_kinds.INTERNAL.code})
     found["ProblemCode"] = {"type": "string", "enum": codes, "description": "What went wrong."}
     found["Problem"]["properties"]["code"] = reference("ProblemCode")
 

@@ -10,7 +10,7 @@ from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.domain import errors
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import Body
+    from duetime.contract.http.request_model import Body
 
 _OF_A_LEASE = (errors.TypeNotPulled, errors.FenceMismatch)
 _ENDING = (*_OF_A_LEASE, errors.NotifiedOtherwise)

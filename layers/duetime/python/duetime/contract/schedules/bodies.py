@@ -6,17 +6,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.schedules.responses import ScheduleResponse
 from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
-from duetime.contract.tasks.bodies import Body, TaskCreate
-from duetime.contract.tasks.fields import (
-    SCHEDULE_NAME_PATTERN,
-    TIME_SCHEMA,
-    AllowUnknownType,
-    TaskType,
-    printable,
-)
+from duetime.contract.tasks.bodies import TaskCreate
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, AllowUnknownType, TaskType, printable
 from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.domain.limits import (
     MAX_BACKFILL_PER_MINUTE,

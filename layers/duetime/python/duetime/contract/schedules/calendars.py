@@ -10,16 +10,17 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
+from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.schedules.timing_fields import Timezone  # noqa: TC001 - same
-from duetime.contract.tasks.bodies import Body
+from duetime.contract.schedules.timing_fields import Timezone
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
-from duetime.contract.tasks.queries import PageSize, Parameters
-from duetime.domain.errors import CalendarNotFound
+from duetime.contract.tasks.queries import PageSize
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH, MAX_PAGE
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
+from duetime.domain.schedules.errors import CalendarNotFound
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.schedules.bodies import (
-    BackfillCreate,
-    PreviewRequest,
-    ScheduleCreate,
-    SchedulePause,
-)
+from duetime.contract.schedules.bodies import BackfillCreate, PreviewRequest, ScheduleCreate, SchedulePause
 from duetime.contract.schedules.timing_fields import TIMINGS
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
-from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import Occurrence, following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run

@@ -8,6 +8,7 @@ from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.domain import errors
 from duetime.domain.limits import MAX_EXAMINED
+from duetime.domain.schedules import errors as for_schedules
 
 ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
 _SCHEDULE = Returns(
@@ -17,7 +18,7 @@ _SCHEDULE = Returns(
 )
 _BACKFILL = Returns(responses.BackfillResponse, "The backfill.")
 _CALENDAR = Returns(calendar_responses.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
-_CHANGED = (errors.ScheduleStateConflict, errors.ScheduleVersionMismatch)
+_CHANGED = (for_schedules.ScheduleStateConflict, for_schedules.ScheduleVersionMismatch)
 
 CREATE = Operation(
     "createSchedule",
@@ -29,7 +30,7 @@ CREATE = Operation(
     body=bodies.ScheduleCreate,
     nesting=1,
     headers=(KEY,),
-    errors=(errors.ScheduleExists, errors.ScheduleNotFound, errors.KeyReused),
+    errors=(for_schedules.ScheduleExists, for_schedules.ScheduleNotFound, errors.KeyReused),
 )
 LIST = Operation(
     "listSchedules",
@@ -76,7 +77,7 @@ DELETE = Operation(
     Returns(responses.ScheduleResponse, "The deleted schedule."),
     description="Queued occurrences do not run; running tasks continue.",
     headers=(IF_MATCH,),
-    errors=(errors.ScheduleVersionMismatch,),
+    errors=(for_schedules.ScheduleVersionMismatch,),
 )
 PAUSE = Operation(
     "pauseSchedule",
@@ -107,7 +108,7 @@ RUN = Operation(
     description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
     body=EmptyRequest,
     headers=(KEY, IF_MATCH),
-    errors=(errors.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
+    errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )
 CREATE_BACKFILL = Operation(
     "createBackfill",
@@ -187,7 +188,7 @@ PUT_CALENDAR = Operation(
     body=calendars.CalendarFields,
     body_types=("text/calendar",),
     headers=(IF_MATCH, ONLY_NEW),
-    errors=(errors.CalendarVersionMismatch, errors.CalendarExists),
+    errors=(for_schedules.CalendarVersionMismatch, for_schedules.CalendarExists),
 )
 DELETE_CALENDAR = Operation(
     "deleteCalendar",
@@ -196,5 +197,5 @@ DELETE_CALENDAR = Operation(
     _CALENDAR.but("The deleted calendar."),
     description="Refused while a schedule uses it.",
     headers=(IF_MATCH,),
-    errors=(errors.CalendarVersionMismatch, errors.CalendarUsed),
+    errors=(for_schedules.CalendarVersionMismatch, for_schedules.CalendarUsed),
 )

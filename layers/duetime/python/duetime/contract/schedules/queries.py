@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.tasks.fields import TIME_SCHEMA
-from duetime.contract.tasks.queries import PageSize, Parameters
+from duetime.contract.tasks.queries import PageSize
 from duetime.domain.limits import MAX_OCCURRENCES, MAX_PAGE
-from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.times import LAST_INSTANT, Millis
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
-from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once
 from duetime.domain.limits import (
     MAX_CALENDARS,

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.fields import (
     AllowUnknownType,
     At,
-    CallbackUrl,
     DelaySeconds,
-    DetailType,
-    EventBusArn,
-    FunctionArn,
-    LambdaMode,
     LockKey,
     MaxHolders,
     NotifyWithinSeconds,
-    OfferedQueries,
-    QueueArn,
     RollbackOnFailure,
-    StateMachineArn,
     Tags,
-    TargetPhases,
-    TargetUrl,
     TaskName,
     TaskPriority,
     TaskType,
     TimeoutSeconds,
-    TopicArn,
 )
 from duetime.contract.tasks.responses import TaskResponse
+from duetime.contract.tasks.target_bodies import HandlerTarget, Target
+from duetime.contract.tasks.target_fields import CallbackUrl
 from duetime.domain.limits import (
     MAX_ATTEMPTS,
     MAX_BATCH,
@@ -40,13 +32,12 @@ from duetime.domain.limits import (
     MAX_RETRY_WAIT_SECONDS,
 )
 from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.task import LockScope, Priority, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import LockScope, Priority
 
 _RETRY = RetryPolicy()
 _SPEC = TaskSpec("")
 WaitSeconds = Annotated[float, Field(ge=0, le=MAX_RETRY_WAIT_SECONDS)]
-
-
 ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}}
 
 
@@ -61,12 +52,6 @@ def _as_creation(schema: dict[str, Any]) -> None:
 def _or_empty(text: str | None) -> str:
     """What answers show as null, written back, is no text."""
     return text or ""
-
-
-class Body(BaseModel):
-    """Unknown fields are refused by name, and no value is taken for one of another type."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class Retry(Body):
@@ -88,82 +73,6 @@ class Retry(Body):
         ),
     ] = _RETRY.multiplier
     max_seconds: Annotated[WaitSeconds, Field(description="Upper limit of all waits, in seconds.")] = _RETRY.max_seconds
-
-
-class HandlerTarget(Body):
-    """The Python handler that is registered for the task's type."""
-
-    kind: Literal["handler"]
-
-
-class HttpTarget(Body):
-    """An HTTP endpoint, called with the payload once for each phase."""
-
-    kind: Literal["http"]
-    url: TargetUrl
-    phases: TargetPhases = []
-    queries: OfferedQueries = []
-
-
-class PullTarget(Body):
-    """Your own workers, which lease the tasks of a type that the deployment declares as pulled."""
-
-    kind: Literal["pull"]
-
-
-class TopologyTarget(Body):
-    """A topology: the payload is its graph, with `nodes`, `on_failure` and so on."""
-
-    kind: Literal["topology"]
-
-
-class LambdaTarget(Body):
-    """A Lambda function."""
-
-    kind: Literal["lambda"]
-    arn: FunctionArn
-    mode: LambdaMode = "sync"
-
-
-class SqsTarget(Body):
-    """An SQS queue: a message is sent."""
-
-    kind: Literal["sqs"]
-    arn: QueueArn
-
-
-class SnsTarget(Body):
-    """An SNS topic: a message is published."""
-
-    kind: Literal["sns"]
-    arn: TopicArn
-
-
-class EventBridgeTarget(Body):
-    """An EventBridge event bus: an event is put."""
-
-    kind: Literal["eventbridge"]
-    arn: EventBusArn
-    detail_type: DetailType | None = None
-
-
-class StepFunctionsTarget(Body):
-    """A Step Functions state machine: an execution is started."""
-
-    kind: Literal["step_functions"]
-    arn: StateMachineArn
-
-
-AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget
-
-Target = Annotated[
-    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget,
-    Field(
-        discriminator="kind",
-        description="What is called. If left out: pull workers if the type is declared as pulled, otherwise the "
-        "handler of the type.",
-    ),
-]
 
 
 class Lock(Body):
@@ -213,7 +122,7 @@ class TaskLabels(_NullAsDefault):
         AfterValidator(_or_empty),
         Field(description="A name for people, not necessarily unique; null for none."),
     ] = ""
-    tags: Tags = {}
+    tags: Tags = {}  # noqa: RUF012 - pydantic copies defaults
 
 
 class TaskWork(_NullAsDefault):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from duetime.contract.tasks.bodies import Body
+from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.fields import At, ErrorType, ScheduleName, TaskType, WantedName
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State

@@ -9,12 +9,9 @@ from duetime.contract.http.json_paths import BODY, path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.bodies import (
-    BatchEnvelope,
-    TaskCreate,
-    TopologyTarget,
-)
+from duetime.contract.tasks.bodies import BatchEnvelope, TaskCreate
 from duetime.contract.tasks.field_decoding import ROOT, Place, fields_spec
+from duetime.contract.tasks.target_bodies import TopologyTarget
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_JSON_DEPTH
 

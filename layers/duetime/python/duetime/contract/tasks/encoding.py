@@ -26,7 +26,7 @@ from duetime.contract.tasks.target_responses import (
     PullTargetResponse,
     TopologyTargetResponse,
 )
-from duetime.domain.tasks import targets
+from duetime.domain.tasks import targets, task_options
 from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.states import LEASED, STARTABLE
@@ -77,7 +77,7 @@ def entry(task: Task) -> TaskSummary:
     )
 
 
-def options_response(options: domain.TaskOptions) -> TaskOptionsResponse:
+def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
     """What was chosen of a task."""
     return TaskOptionsResponse(
         name=options.name or None,
@@ -92,7 +92,7 @@ def options_response(options: domain.TaskOptions) -> TaskOptionsResponse:
     )
 
 
-def request_fields(target: targets.Target | None, options: domain.TaskOptions) -> dict[str, Any]:
+def request_fields(target: targets.Target | None, options: task_options.TaskOptions) -> dict[str, Any]:
     """What a task calls and what was chosen of it, as a request would have it: what has no value is left out."""
     shown = {"target": None if target is None else target_response(target), **options_response(options)}
     fields: dict[str, Any] = json.loads(json_text(_without_nulls(shown)))
@@ -165,7 +165,7 @@ def _waiting_for(task: Task) -> WaitingForResponse | None:
     return WaitingForResponse(reason=wait_reason(task.waiting_for), text=task.waiting_for)
 
 
-def _lock(lock: domain.LockSpec | None) -> TaskLockResponse | None:
+def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
     """What a task needs for itself while it runs."""
     return None if lock is None else TaskLockResponse(key=lock.key, max_holders=lock.max_holders, scope=lock.scope)
 

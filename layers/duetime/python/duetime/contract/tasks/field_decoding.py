@@ -8,34 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
-from duetime.contract.tasks.bodies import (
+from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.target_bodies import (
     EventBridgeTarget,
     HandlerTarget,
     HttpTarget,
     LambdaTarget,
     PullTarget,
-    TaskCreate,
-    TaskFields,
     TopologyTarget,
 )
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
-from duetime.domain.tasks import targets
-from duetime.domain.tasks import task as domain
+from duetime.domain.tasks import targets, task_options
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import AwsTarget, Lock, Retry, Target
+    from duetime.contract.tasks.bodies import Lock, Retry
     from duetime.contract.tasks.patch_bodies import TaskPatch
+    from duetime.contract.tasks.target_bodies import AwsTarget, Target
     from duetime.domain.times import Millis
 
 
 Place = tuple[str | int, ...]
 ROOT: Place = ()
 _MADE = {"retry", "lock"}
-_KEPT_AS_IT_IS = tuple(name for name in domain.TASK_OPTIONS if name not in _MADE)
+_KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
 
 
 def compact(value: object) -> bytes:
@@ -135,8 +134,8 @@ def _aws_target(body: AwsTarget) -> targets.AwsTarget:
     )
 
 
-def _lock(body: Lock | None) -> domain.LockSpec | None:
-    return None if body is None else domain.LockSpec(body.key, body.max_holders, body.scope)
+def _lock(body: Lock | None) -> task_options.LockSpec | None:
+    return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope)
 
 
 def _retry(body: Retry) -> RetryPolicy:

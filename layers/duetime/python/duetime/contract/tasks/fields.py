@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.timestamps import instant_of
 from duetime.domain.limits import (
     MAX_ACTION_REASON_LENGTH,
-    MAX_ARN_LENGTH,
     MAX_DEADLINE_SECONDS,
-    MAX_DETAIL_TYPE_LENGTH,
     MAX_DUE_AHEAD,
     MAX_ERROR_MESSAGE_LENGTH,
     MAX_ERROR_TYPE_LENGTH,
@@ -27,37 +23,18 @@ from duetime.domain.limits import (
     MAX_TAGS,
     MAX_TIMEOUT_SECONDS,
     MAX_TYPE_LENGTH,
-    MAX_URL_LENGTH,
 )
-from duetime.domain.tasks.arns import AwsService, arn_pattern
-from duetime.domain.tasks.task import Priority
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND, Millis
 
 TYPE_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_TYPE_LENGTH - 1}}}$"
 TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$"
-# The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
-_URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 
 
 def printable(text: str) -> str:
     """Refuse control characters."""
     if any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
         raise ValueError("contains a control character")
-    return text
-
-
-def _http_url(text: str) -> str:
-    if _URI.fullmatch(text) is None:
-        raise ValueError("contains a character that no URL has; percent-encode it")
-    try:
-        parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise ValueError("is not a URL") from None
-    if parts.scheme not in {"http", "https"} or not host:
-        raise ValueError("should be an http or https URL with a host")
-    if "@" in parts.netloc:
-        raise ValueError("contains credentials, which would be stored and shown")
     return text
 
 
@@ -71,14 +48,12 @@ def each_once(items: list[str]) -> list[str]:
 # Visible ASCII without `#`, which separates an owner from the rest of a key.
 OWNER_PATTERN = rf'[!"$-~]{{1,{MAX_OWNER_LENGTH}}}'
 OWNER_RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters without #"
-
 TIME_SCHEMA: dict[str, Any] = {
     "type": "string",
     "format": "date-time",
     "description": "RFC 3339 with an offset; fractions of a millisecond are rounded up.",
     "examples": ["2026-12-01T09:00:00.250+09:00"],
 }
-
 LOCK_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_LOCK_KEY_LENGTH - 1}}}$"
 SCHEDULE_NAME_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_NAME_LENGTH - 1}}}$"
 ScheduleName = Annotated[str, Field(pattern=SCHEDULE_NAME_PATTERN)]
@@ -167,24 +142,6 @@ RollbackOnFailure = Annotated[
     bool,
     Field(description="Whether the target's `rollback` is called, if it has one, when the task has failed for good."),
 ]
-TargetPhases = Annotated[
-    list[Literal["prepare", "clean", "rollback"]],
-    Field(
-        description="Phases that the endpoint supports besides `run`.",
-        examples=[["prepare", "rollback"]],
-        json_schema_extra={"uniqueItems": True},
-    ),
-    AfterValidator(each_once),
-]
-OfferedQueries = Annotated[
-    list[Literal["status", "progress", "summary"]],
-    Field(
-        description="Queries that the endpoint answers: see `POST /v1/tasks/{task_id}/query`.",
-        examples=[["status"]],
-        json_schema_extra={"uniqueItems": True},
-    ),
-    AfterValidator(each_once),
-]
 Fence = Annotated[int, Field(ge=1, description="Fence of the attempt; no other attempt of the task has it.")]
 Percent = Annotated[int, Field(ge=0, le=100, description="Progress of the work in percent.", examples=[40])]
 ProgressMessage = Annotated[
@@ -208,57 +165,4 @@ AllowUnknownType = Annotated[
         description="Accepts a type without a known handler, because a later deployment adds it; otherwise such a "
         "type is refused."
     ),
-]
-TargetUrl = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=MAX_URL_LENGTH,
-        description="http or https, with a host and without credentials.",
-        examples=["https://example.org/report"],
-        json_schema_extra={"format": "uri"},
-    ),
-    AfterValidator(_http_url),
-]
-CallbackUrl = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=MAX_URL_LENGTH,
-        description="URL that the outcome is posted to, signed: http or https, with a host and without credentials.",
-        examples=["https://example.org/task-ended"],
-        json_schema_extra={"format": "uri", "pattern": "^https?://"},
-    ),
-    AfterValidator(_http_url),
-]
-
-
-def _arn(service: AwsService, example: str) -> Any:  # noqa: ANN401 - what stands behind a field's type
-    return Field(
-        max_length=MAX_ARN_LENGTH,
-        pattern=arn_pattern(service),
-        description="ARN of the AWS resource; it must match a pattern in the deployment's settings.",
-        examples=[example],
-    )
-
-
-FunctionArn = Annotated[str, _arn(AwsService.LAMBDA, "arn:aws:lambda:eu-west-1:123456789012:function:report")]
-QueueArn = Annotated[str, _arn(AwsService.SQS, "arn:aws:sqs:eu-west-1:123456789012:reports")]
-TopicArn = Annotated[str, _arn(AwsService.SNS, "arn:aws:sns:eu-west-1:123456789012:reports")]
-EventBusArn = Annotated[str, _arn(AwsService.EVENTBRIDGE, "arn:aws:events:eu-west-1:123456789012:event-bus/default")]
-StateMachineArn = Annotated[
-    str, _arn(AwsService.STEP_FUNCTIONS, "arn:aws:states:eu-west-1:123456789012:stateMachine:report")
-]
-LambdaMode = Annotated[
-    Literal["sync", "async"],
-    Field(description="`sync`: the function's result is the outcome. `async`: the function reports its outcome later."),
-]
-DetailType = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=MAX_DETAIL_TYPE_LENGTH,
-        description="Detail type of the event; the type of the task if left out.",
-    ),
-    AfterValidator(printable),
 ]

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Operation, Returns
-from duetime.contract.tasks import bodies, patch_bodies, queries, report_bodies, responses, task_events
+from duetime.contract.tasks import (
+    attempt_responses,
+    bodies,
+    patch_bodies,
+    queries,
+    report_bodies,
+    responses,
+    task_events,
+)
 from duetime.domain import errors
 from duetime.domain.limits import ACTIONS_INLINE, MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
 from duetime.domain.times import SECOND
@@ -189,7 +197,7 @@ LIST_ATTEMPTS = Operation(
     "listTaskAttempts",
     "GET /v1/tasks/{task_id}/attempts",
     "List the attempts of a task",
-    Returns(responses.AttemptPage, "The attempts: who ran each and when, how it ended and what it cost."),
+    Returns(attempt_responses.AttemptPage, "The attempts: who ran each and when, how it ended and what it cost."),
     description="Attempts that have ended, oldest first. An attempt whose worker was lost is added when the next "
     "attempt starts.",
 )

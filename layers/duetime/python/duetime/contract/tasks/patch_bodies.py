@@ -6,28 +6,31 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from duetime.contract.tasks.bodies import ONE_DUE_TIME, Body, Payload, TaskCreate, TaskFields, WaitSeconds
-from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when a class is made
-    CallbackUrl,
+from duetime.contract.http.request_model import Body
+from duetime.contract.tasks.bodies import ONE_DUE_TIME, Payload, TaskCreate, TaskFields, WaitSeconds
+from duetime.contract.tasks.fields import (
     DelaySeconds,
-    DetailType,
-    LambdaMode,
     LockKey,
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
-    OfferedQueries,
     RollbackOnFailure,
     TagKey,
     TagValue,
-    TargetPhases,
-    TargetUrl,
     TaskName,
     TaskPriority,
     TimeoutSeconds,
 )
+from duetime.contract.tasks.target_fields import (
+    CallbackUrl,
+    DetailType,
+    LambdaMode,
+    OfferedQueries,
+    TargetPhases,
+    TargetUrl,
+)
 from duetime.domain.limits import MAX_ATTEMPTS, MAX_RETRY_MULTIPLIER
-from duetime.domain.tasks.task import LockScope  # noqa: TC001 - same
+from duetime.domain.tasks.task_options import LockScope
 
 
 def _as_update(schema: dict[str, Any]) -> None:

@@ -6,15 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
-    ErrorMessage,
-    ErrorType,
-    Fence,
-    Percent,
-    ProgressMessage,
-    Reason,
-)
+from duetime.contract.http.request_model import Body
+from duetime.contract.tasks.fields import ErrorMessage, ErrorType, Fence, Percent, ProgressMessage, Reason
 from duetime.domain.limits import MAX_RESULT_BYTES
 
 _FAILED = {"properties": {"outcome": {"const": "failed"}}}

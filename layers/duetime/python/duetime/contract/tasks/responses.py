@@ -15,10 +15,10 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http.problems import Problem  # noqa: TC001 - same
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
-from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - same
 from duetime.domain.tasks.parents import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import LockScope, Priority, RequestedAction  # noqa: TC001 - same
+from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
+from duetime.domain.tasks.task_options import LockScope, Priority  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.wait_reasons import WaitReason  # noqa: TC001 - same
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -29,18 +29,6 @@ class TaskErrorResponse(TypedDict):
 
     type: Annotated[str, Field(description="Type of the error.")]
     message: str
-
-
-class AttemptErrorResponse(TaskErrorResponse):
-    """Why an attempt failed."""
-
-    traceback: Annotated[
-        str | None,
-        Field(
-            description="Traceback of what a Python handler raised, the last part of it and without what looks like a "
-            "secret; of the last failed attempt only, null for others."
-        ),
-    ]
 
 
 class TaskProgressResponse(TypedDict):
@@ -221,43 +209,6 @@ class TaskPage(TypedDict):
     next_token: Annotated[
         str | None, Field(description="Asks for the next page; null on the last one. A page can be short or empty.")
     ]
-
-
-class AttemptResponse(TypedDict):
-    """An attempt of a task. Most fields of an attempt whose worker was lost are null."""
-
-    attempt: Annotated[
-        int,
-        Field(
-            description="Number of the attempt. A paused attempt does not count, and a retried task starts again "
-            "with 1."
-        ),
-    ]
-    fence: Annotated[int, Field(description="Fence of the attempt; unlike the number, it never repeats.")]
-    worker: Annotated[str | None, Field(description="The worker that ran it.")]
-    planned_at: Annotated[Instant | None, Field(description="When it was planned to start.")]
-    started_at: Annotated[Instant | None, Field(description="When the target was called.")]
-    lateness_ms: Annotated[
-        int | None, Field(description="How long after its planned start it started, in milliseconds.")
-    ]
-    duration_ms: Annotated[int | None, Field(description="How long it took, in milliseconds.")]
-    outcome: Annotated[AttemptOutcome, Field(description="How it ended.")]
-    error: Annotated[
-        AttemptErrorResponse | None,
-        Field(description="Why it failed; the message can be cut, except that of the last failure."),
-    ]
-    cost_dollars: Annotated[
-        float | None,
-        Field(
-            description="Estimated cost in US dollars, by assumed public prices: its writes, and its time in a worker."
-        ),
-    ]
-
-
-class AttemptPage(TypedDict):
-    """The attempts of a task that have ended, oldest first."""
-
-    attempts: Sequence[AttemptResponse]
 
 
 class TaskBatchAccepted(TypedDict):

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from duetime.contract.tasks.bodies import Body, TaskCreate, TaskLabels
-from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations
-    At,
-    DelaySeconds,
-    TaskType,
-)
+from duetime.contract.http.request_model import Body
+from duetime.contract.tasks.bodies import TaskCreate, TaskLabels
+from duetime.contract.tasks.fields import At, DelaySeconds, TaskType
 from duetime.contract.tasks.queries import ListedQuery
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
 from duetime.domain.topologies.graph import OnFailure

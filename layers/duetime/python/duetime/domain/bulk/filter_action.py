@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import BULK_STEP, MAX_PAGE
+from duetime.domain.limits import MAX_PAGE
+from duetime.domain.operating_parameters import BULK_STEP
 from duetime.domain.tasks.actions import BY_SYSTEM
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import BULK_LEASE, BULK_RETENTION, MAX_CLOCK_DIFFERENCE
+from duetime.domain.limits import BULK_RETENTION
+from duetime.domain.operating_parameters import BULK_LEASE, MAX_CLOCK_DIFFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.parents import NodeRef, ScheduleRef
     from duetime.domain.tasks.states import State
-    from duetime.domain.tasks.task import Priority, Progress
+    from duetime.domain.tasks.task import Progress
+    from duetime.domain.tasks.task_options import Priority
     from duetime.domain.times import Millis
 
 S = TypeVar("S")

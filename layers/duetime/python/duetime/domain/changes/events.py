@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from duetime.domain.limits import LATE_EVENT_AFTER
+from duetime.domain.operating_parameters import LATE_EVENT_AFTER
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import to_iso
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import DIRECT_SLACK, RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import DIRECT_SLACK, RECOVERY_SCAN_DELAYS
 from duetime.domain.times import Millis, minute_of
 
 if TYPE_CHECKING:

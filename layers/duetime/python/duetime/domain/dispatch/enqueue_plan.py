@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import DIRECT_SLACK, LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, MAX_DELAY, RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import (
+    DIRECT_SLACK,
+    LATEST_ARRIVAL,
+    MAX_CLOCK_DIFFERENCE,
+    MAX_DELAY,
+    RECOVERY_SCAN_DELAYS,
+)
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task import Priority, Task
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Priority
 
 
 class Precision(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import SHARDS_SETTLE
+from duetime.domain.operating_parameters import SHARDS_SETTLE
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis

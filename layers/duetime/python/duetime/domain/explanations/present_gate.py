@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.durations import span
 from duetime.domain.explanations.gate import Gate, GateName, GateState, LeasedBy, NextAttempt, OnQueue, OtherTasks
-from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.targets import TopologyTarget

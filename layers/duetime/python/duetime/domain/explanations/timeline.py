@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.explanations.durations import span
 from duetime.domain.explanations.gate import GateName
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, QUEUED, RECEIVED, RESUMED, AttemptOutcome, Wait
-from duetime.domain.tasks.attempt_run import Run
+from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import SECOND
@@ -80,7 +80,7 @@ def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[P
     """
     begin = min(task.created_at, task.due_at)
     end = max(begin, now if task.finished_at is None else task.finished_at)
-    marks = sorted(_marks(task, _lines(task, older)), key=lambda mark: mark.at)
+    marks = sorted(_marks(task, ended_attempts(task, older)), key=lambda mark: mark.at)
     reached = [mark for mark in marks if mark.at < end + (mark.gate is GateName.RUN) or mark is marks[0]]
     return tuple(_parts(reached, begin, end))
 
@@ -101,13 +101,6 @@ def _parts(marks: Sequence[_Mark], begin: Millis, end: Millis) -> Iterator[Part]
         current = Part(mark.gate, begin if current is None else since, until, mark.text)
     if current is not None:
         yield current
-
-
-def _lines(task: Task, older: Sequence[AttemptRecord]) -> list[AttemptRecord]:
-    """All attempts that have ended, oldest first; each once."""
-    ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
-    by_fence = {line.fence: line for line in (*older, *ended)}
-    return [by_fence[fence] for fence in sorted(by_fence)]
 
 
 def _marks(task: Task, lines: Sequence[AttemptRecord]) -> Iterator[_Mark]:

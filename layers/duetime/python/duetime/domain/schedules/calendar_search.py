@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import (
-    WORKING_MOMENT_HORIZON,
-)
+from duetime.domain.operating_parameters import WORKING_MOMENT_HORIZON
 from duetime.domain.schedules.calendars import Calendar, Span
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
+from duetime.domain.operating_parameters import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import AttemptOutcome

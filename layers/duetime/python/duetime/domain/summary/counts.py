@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.changes.changes import TaskChange, TaskSnapshot
     from duetime.domain.tasks.states import State
-    from duetime.domain.tasks.task import Priority
+    from duetime.domain.tasks.task_options import Priority
     from duetime.domain.times import Millis
 
 MARK_BYTES = 8

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import (
-    LEASE_RETURN_MARGIN,
-    LONGEST_NOT_SENT_WAIT,
-    MAX_ERROR_MESSAGE_LENGTH,
-    MAX_ERROR_TYPE_LENGTH,
-    SHORTEST_NOT_SENT_WAIT,
-)
+from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_ERROR_TYPE_LENGTH
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
 from duetime.domain.tasks.attempt_records import TaskError
 
 if TYPE_CHECKING:

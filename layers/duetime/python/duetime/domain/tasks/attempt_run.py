@@ -6,22 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
-from duetime.domain.limits import (
-    ATTEMPT_ERROR_LENGTH,
-    ATTEMPTS_INLINE,
-    MAX_CLOCK_DIFFERENCE,
-    MAX_RECORDED_WAIT_LENGTH,
-    MAX_RECORDED_WAITS,
-    ON_TIME,
-)
-from duetime.domain.tasks.attempt_records import (
-    FORGOTTEN,
-    QUEUED,
-    RECEIVED,
-    AttemptOutcome,
-    AttemptRecord,
-    Wait,
-)
+from duetime.domain.limits import ATTEMPT_ERROR_LENGTH, ATTEMPTS_INLINE, MAX_RECORDED_WAIT_LENGTH, MAX_RECORDED_WAITS
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE, ON_TIME
+from duetime.domain.tasks.attempt_records import FORGOTTEN, QUEUED, RECEIVED, AttemptOutcome, AttemptRecord, Wait
 from duetime.domain.tasks.attempt_results import shortened
 from duetime.domain.tasks.states import LEASED, Move
 
@@ -189,6 +176,15 @@ class Run:
         queued = min(max(arrival.sent_at, due), self.started_at)
         received = min(max(arrival.received_at, queued), self.started_at)
         return _bounded((*self.task.waits, Wait(queued, QUEUED), Wait(received, RECEIVED)))
+
+
+def claim_undone(task: Task) -> TaskChanges:
+    """What takes a claim back whose target was not called: it was no attempt."""
+    sets: TaskChanges = {"attempt": task.attempt - 1}
+    if task.started_at == task.run_at and not task.awaiting_notification:
+        # The claim entered it; nothing has started.
+        sets["started_at"] = None
+    return sets
 
 
 def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:

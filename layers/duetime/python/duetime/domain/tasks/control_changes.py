@@ -4,13 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import StateConflict
+from duetime.domain.errors import StateConflict, TaskNotFound
+from duetime.domain.tasks.states import LEGAL, Move
+from duetime.domain.tasks.targets import pull_queue_of
 from duetime.domain.tasks.task import RequestedAction
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
+
+DONE: dict[Move, str] = {
+    Move.PAUSE: "paused",
+    Move.RESUME: "resumed",
+    Move.EXPEDITE: "run now",
+    Move.REOPEN: "retried",
+    Move.REQUEST_ROLLBACK: "rolled back",
+    Move.CANCEL: "cancelled",
+    Move.CHANGE: "resumed",
+    Move.REQUEST_STOP: "asked for that",
+}
+"""What a move does to a task, in the words of a refusal."""
+
+
+def require_legal(task: Task, move: Move) -> None:
+    """Refuse a move that the state of a task does not allow.
+
+    Raises:
+        TaskNotFound: its user had it deleted.
+        StateConflict: its state does not allow it.
+    """
+    if task.erased:
+        raise TaskNotFound(task.id)
+    if task.state not in LEGAL[move].sources:
+        raise StateConflict(task, DONE.get(move, move.value))
 
 
 def stronger(action: RequestedAction, task: Task) -> TaskChanges:
@@ -33,3 +60,12 @@ def goes_on_at(task: Task) -> Millis:
 def no_pause(task: Task) -> TaskChanges:
     """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
     return {"requested_action": None} if task.requested_action is RequestedAction.PAUSE else {}
+
+
+def needs_new_check(task: Task, sets: TaskChanges) -> bool:
+    """Whether a change that leaves its due time alone needs a new check of a task."""
+    if task.waiting_for is not None and sets.get("lock", task.lock) != task.lock:
+        return True
+    # Another queue: the message on the old one is of an older turn, and dropped.
+    is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
+    return is_moved or sets.get("priority", task.priority) != task.priority

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import CONTENT_OUTLIVES_RECORD, UNREFERENCED_CONTENT_LIFE
+from duetime.domain.operating_parameters import CONTENT_OUTLIVES_RECORD, UNREFERENCED_CONTENT_LIFE
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis

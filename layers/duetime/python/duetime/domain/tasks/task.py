@@ -2,59 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.domain.limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.actions import NO_ACTIONS
-from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
+from duetime.domain.tasks.task_options import TaskOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.actions import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parents import NodeRef, ScheduleRef
     from duetime.domain.times import Millis
-
-
-class Priority(StrEnum):
-    """The priority of a task: it orders tasks that are due at the same time."""
-
-    HIGH = "high"
-    NORMAL = "normal"
-    LOW = "low"
-
-
-class LockScope(StrEnum):
-    """For which part of an attempt a lock is held.
-
-    Attributes:
-        TASK: for all its phases, from before `prepare` until after `clean`, and for a rollback.
-        RUN: for `run` and a rollback only.
-    """
-
-    TASK = "task"
-    RUN = "run"
-
-
-@dataclass(frozen=True, slots=True)
-class LockSpec:
-    """A named resource that a task needs while it runs.
-
-    Attributes:
-        key: its name among the owner's locks.
-        max_holders: most tasks that may hold it at once.
-    """
-
-    key: str
-    max_holders: int = 1
-    scope: LockScope = LockScope.TASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,36 +34,6 @@ class RequestedAction(StrEnum):
 
     PAUSE = "pause"
     CANCEL = "cancel"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskOptions:
-    """What a client chooses of a task, and its record and its answers have under the same name.
-
-    Attributes:
-        notify_within_seconds: how long after the start of an attempt a target that has accepted the work may notify.
-        rollback_on_failure: whether a final failure is undone by the target's `rollback`.
-        lock: what it needs for itself, or shares with few, while it runs.
-        callback_url: where its outcome is told.
-    """
-
-    priority: Priority = Priority.NORMAL
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    timeout_seconds: int = 60
-    notify_within_seconds: int = 3600
-    rollback_on_failure: bool = False
-    lock: LockSpec | None = None
-    callback_url: str | None = None
-    name: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-    def options(self) -> dict[str, Any]:
-        """The options by their names."""
-        return {name: getattr(self, name) for name in TASK_OPTIONS}
-
-
-TASK_OPTIONS = tuple(each.name for each in fields(TaskOptions))
-"""The names of what a client chooses of a task."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.parents import NodeRef
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import LockSpec, Priority, Progress, RequestedAction
+    from duetime.domain.tasks.task import Progress, RequestedAction
+    from duetime.domain.tasks.task_options import LockSpec, Priority
     from duetime.domain.times import Millis
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import EDGES_PER_CHUNK
+from duetime.domain.operating_parameters import EDGES_PER_CHUNK
 from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
 
 if TYPE_CHECKING:

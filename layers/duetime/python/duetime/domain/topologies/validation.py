@@ -7,13 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.limits import (
-    MAX_DEADLINE_SECONDS,
-    MAX_EDGES,
-    MAX_EXPECTED_SECONDS,
-    MAX_NODE_KEY_LENGTH,
-    MAX_NODES,
-)
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EDGES, MAX_EXPECTED_SECONDS, MAX_NODE_KEY_LENGTH, MAX_NODES
 from duetime.domain.topologies.cycles import cycle_in, shown
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import first_unread
-from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL, TOPOLOGY_MARGIN
+from duetime.domain.operating_parameters import (
+    LEASE_RETURN_MARGIN,
+    LONGEST_CHECK_INTERVAL,
+    SHORTEST_CHECK_INTERVAL,
+    TOPOLOGY_MARGIN,
+)
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkState
 from duetime.domain.errors import RequestError, Unavailable
-from duetime.domain.limits import BULK_INVOCATION, BULK_STEP
+from duetime.domain.operating_parameters import BULK_INVOCATION, BULK_STEP
 from duetime.domain.times import SECOND
 from duetime.services.bulk.manage import REPLACED
 

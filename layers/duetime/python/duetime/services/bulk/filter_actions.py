@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState
 from duetime.domain.errors import KeyReused, Unavailable
-from duetime.domain.limits import BULK_INLINE, IDEMPOTENCY_KEY_LIFE, MAX_PAGE
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_PAGE
+from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.times import SECOND

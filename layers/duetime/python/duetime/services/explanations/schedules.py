@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid, ScheduleNotFound
-from duetime.domain.explanations.schedule_explanation import (
-    ScheduleExplanation,
-    explain_occurrence,
-    explain_permanent,
-    id_at,
-)
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.explanations.occurrence_lookup import id_at
+from duetime.domain.explanations.schedule_explanation import ScheduleExplanation, explain_occurrence, explain_permanent
+from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:

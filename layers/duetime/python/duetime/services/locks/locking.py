@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import ConditionFailed, Guard
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.locks import (
     RESERVED,
     HandOver,
@@ -24,10 +23,11 @@ from duetime.domain.locks import (
     is_dead,
     waiter_status,
 )
+from duetime.domain.operating_parameters import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.states import Move
-from duetime.domain.tasks.task import LockScope
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import ON_TIME
+from duetime.domain.operating_parameters import ON_TIME
 from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.wait_reasons import wait_reason

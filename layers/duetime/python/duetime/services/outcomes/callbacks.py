@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import CALLBACK_PAUSE, CALLBACK_TRIES
+from duetime.domain.operating_parameters import CALLBACK_PAUSE, CALLBACK_TRIES
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Failed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.errors import ContentExpired
-from duetime.domain.limits import NODE_MARGIN
+from duetime.domain.operating_parameters import NODE_MARGIN
 from duetime.domain.tasks.attempt_results import Failed, NotSent
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget

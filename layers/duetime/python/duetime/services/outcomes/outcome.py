@@ -6,13 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.limits import (
-    ATTEMPTS_INLINE,
-    LEASE_RETURN_MARGIN,
-    MAX_CHECKPOINT_BYTES,
-    MAX_RESULT_BYTES,
-    MAX_WAIT_REASON_LENGTH,
-)
+from duetime.domain.limits import ATTEMPTS_INLINE, MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WAIT_REASON_LENGTH
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import (
     SKIPPED,
@@ -26,7 +21,7 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.attempt_run import waits_with
+from duetime.domain.tasks.attempt_run import claim_undone, waits_with
 from duetime.domain.tasks.cancellation import is_cancelled
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.tasks.states import Move, State
@@ -96,14 +91,11 @@ class OutcomeWriter:
             held: until when, and why.
         """
         sets: TaskChanges = {
-            "attempt": task.attempt - 1,
+            **claim_undone(task),
             "waiting_for": held.reason[:MAX_WAIT_REASON_LENGTH],
             "waits": waits_with(task, held.reason, self.runtime.now()),
             "lease_expires_at": None,
         }
-        if task.started_at == task.run_at and not task.awaiting_notification:
-            # The claim entered it; nothing has started.
-            sets["started_at"] = None
         attempt_metrics.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
@@ -128,15 +120,12 @@ class OutcomeWriter:
         """
         now = self.runtime.now()
         sets: TaskChanges = {
-            "attempt": task.attempt - 1,
+            **claim_undone(task),
             "error": failure(SKIPPED, skipped.reason).error,
             "waiting_for": None,
             "finished_at": now,
             "expires_at": now + self.retention,
         }
-        if task.started_at == task.run_at:
-            # The claim entered it; nothing has started.
-            sets["started_at"] = None
         end = self.stores.tasks.apply(Write(task.id, Move.SKIP, self.runtime.nonce(), Guard(fence=task.fence), sets))
         if isinstance(end, Applied):
             self.runtime.telemetry.count("tasks_skipped", reason=skipped.code)

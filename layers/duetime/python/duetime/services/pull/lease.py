@@ -8,11 +8,10 @@ from functools import partial
 from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.acknowledgement import (
-    RedeliverMessage,
-)
+from duetime.domain.dispatch.acknowledgement import RedeliverMessage
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, LEAST_LEASE_SHARE, MAX_HOLD, MAX_LEASED_BYTES
+from duetime.domain.limits import LEAST_LEASE_SHARE, MAX_LEASED_BYTES
+from duetime.domain.operating_parameters import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
 from duetime.services.enqueue import message_for

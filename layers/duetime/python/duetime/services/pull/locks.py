@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.task import LockScope
+from duetime.domain.tasks.task_options import LockScope
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Postponed, Skipped

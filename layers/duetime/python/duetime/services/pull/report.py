@@ -15,7 +15,7 @@ from duetime.domain.errors import (
     StateConflict,
     Unavailable,
 )
-from duetime.domain.limits import LEASE_RETURN_MARGIN
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_results import Ending, Postponed, Stopped, Yielded
 from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import Move, State

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.errors import (
-    CalendarExists,
-    CalendarNotFound,
-    CalendarUsed,
-    CalendarVersionMismatch,
-    Unavailable,
-)
-from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_PAGE
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import MAX_PAGE
+from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
+from duetime.domain.schedules.errors import CalendarExists, CalendarNotFound, CalendarUsed, CalendarVersionMismatch
 from duetime.domain.times import DAY
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import ScheduleExists, ScheduleNotFound
 from duetime.domain.ids import TaskId
+from duetime.domain.schedules.errors import ScheduleExists, ScheduleNotFound
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.content import Content, ContentPlace

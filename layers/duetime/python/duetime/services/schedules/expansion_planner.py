@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
-from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
+from duetime.domain.operating_parameters import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.permanent_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parents import Cause
+from duetime.services.schedules.expansion_pass import ExpansionPass
 from duetime.services.schedules.expectations import check_time, checked
 from duetime.services.schedules.occurrence_tasks import Due
 
@@ -23,51 +24,10 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
-
-
-@dataclass(slots=True)
-class ExpansionPass:
-    """One schedule on its way through one pass.
-
-    Attributes:
-        before: as it was read.
-        after: as it is to be saved.
-        due: the occurrences to place, in order.
-        next_at: when its timing wants it checked next.
-        more: whether another pass must follow at once.
-        tasks: those that now exist.
-        failed: whether it must not be saved, for the store did not answer.
-        broken: whether it failed by a defect, which another try would only repeat.
-    """
-
-    timer: ScheduleTimer
-    before: StoredSchedule
-    after: StoredSchedule
-    due: list[Due] = field(default_factory=list)
-    next_at: Millis | None = None
-    more: bool = False
-    payload: bytes = b""
-    tasks: list[Task] = field(default_factory=list)
-    failed: bool = False
-    broken: bool = False
-
-    @property
-    def missed(self) -> Millis | None:
-        """A deadline of what is expected of it that this pass has found missed."""
-        before, after = self.before.expectation, self.after.expectation
-        if after is None or after.misses == (before.misses if before else 0):
-            return None
-        return after.missed_at
-
-    @property
-    def alone(self) -> int:
-        """How many of the due are placed one by one, before the others: the first, and a missed one in front of it."""
-        return 1 + (self.before.owed is not None)
 
 
 class ConcurrentWrite(Exception):

@@ -6,14 +6,8 @@ from dataclasses import replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import EXPECTATION_READS
-from duetime.domain.schedules.expectations import (
-    OLDEST_WINDOWS,
-    after_window,
-    begun,
-    next_window,
-    succeeded_at,
-)
+from duetime.domain.operating_parameters import EXPECTATION_READS
+from duetime.domain.schedules.expectations import OLDEST_WINDOWS, after_window, begun, next_window, succeeded_at
 from duetime.domain.schedules.occurrences import preceding
 from duetime.domain.times import DAY, MINUTE, to_iso
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import (
-    ScheduleNotFound,
-    ScheduleStateConflict,
-)
-from duetime.domain.limits import DELETION_MARKER_LIFE
+from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
+from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.services.schedules.schedule_writer import TRIES, busy
 

@@ -7,17 +7,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import (
-    BackfillNotFound,
-    FieldInvalid,
-    ScheduleNotFound,
-    ScheduleStateConflict,
-    TaskDeleted,
-    Unavailable,
-)
+from duetime.domain.errors import FieldInvalid, TaskDeleted, Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
+from duetime.domain.schedules.errors import BackfillNotFound, ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import RUN_BY_HAND, BackfillRun
 from duetime.domain.tasks.idempotency_keys import Accepted

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FaultCode, FieldInvalid, ScheduleNotFound
+from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import between, following
 from duetime.domain.schedules.permanent_runs import run_of
 from duetime.domain.schedules.schedule import ScheduleState

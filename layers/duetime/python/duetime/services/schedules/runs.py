@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAGE
+from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import preceding
 from duetime.domain.schedules.runs import RunPage, RunStatus, ScheduleRun, run_of_task, run_without_task, runs_remarked
 from duetime.domain.tasks.filters import TaskFilter

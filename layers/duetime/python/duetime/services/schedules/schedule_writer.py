@@ -7,14 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
-from duetime.domain.errors import (
-    ContentExpired,
-    FaultCode,
-    FieldInvalid,
-    ScheduleNotFound,
-    ScheduleVersionMismatch,
-    Unavailable,
-)
+from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid, Unavailable
+from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleVersionMismatch
 from duetime.domain.schedules.occurrences import next_nominal
 from duetime.domain.schedules.schedule import check
 from duetime.domain.schedules.time_zones import tzdata_version

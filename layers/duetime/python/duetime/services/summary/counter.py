@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import SUMMARY_TYPES_AT_ONCE
+from duetime.domain.operating_parameters import SUMMARY_TYPES_AT_ONCE
 from duetime.domain.summary.counts import first_of_types, steps_of
 
 if TYPE_CHECKING:

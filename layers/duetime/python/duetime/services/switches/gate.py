@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
+from duetime.domain.operating_parameters import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
 from duetime.domain.tasks.attempt_results import Postponed
 
 if TYPE_CHECKING:

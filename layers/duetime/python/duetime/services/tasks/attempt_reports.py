@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.enqueue_plan import on_the_minute
-from duetime.domain.errors import (
-    FenceMismatch,
-    LockLost,
-    NotifiedOtherwise,
-)
-from duetime.domain.limits import LEASE_RETURN_MARGIN
+from duetime.domain.errors import FenceMismatch, LockLost, NotifiedOtherwise
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import LEASED, Move, State
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
-from duetime.domain.tasks.task import LockScope
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.topologies.watchdog_times import deferred_until
 from duetime.services.outcomes.duplicate_report import says_the_same
 

@@ -8,16 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
-from duetime.domain.errors import (
-    StateConflict,
-    TaskNotFound,
-    VersionMismatch,
-)
-from duetime.domain.tasks.action_recording import recorded
+from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
+from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.actions import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
-from duetime.domain.tasks.control_changes import goes_on_at, no_pause, pause_taken_back, stronger
+from duetime.domain.tasks.control_changes import DONE, goes_on_at, no_pause, pause_taken_back, require_legal, stronger
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
@@ -39,16 +35,6 @@ if TYPE_CHECKING:
     from duetime.services.tasks.update import TaskUpdater
 
 _TRIES = 5
-_DONE: dict[Move, str] = {
-    Move.PAUSE: "paused",
-    Move.RESUME: "resumed",
-    Move.EXPEDITE: "run now",
-    Move.REOPEN: "retried",
-    Move.REQUEST_ROLLBACK: "rolled back",
-    Move.CANCEL: "cancelled",
-    Move.CHANGE: "resumed",
-    Move.REQUEST_STOP: "asked for that",
-}
 _REOPENED = {Move.REOPEN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}
 _ASKED = {
     RequestedAction.PAUSE: (Action.PAUSE_REQUESTED, "paused"),
@@ -201,7 +187,7 @@ class TaskControl:
         What it changes is made of the record as it was last seen: nothing that was asked in between is undone.
         """
         for _ in range(_TRIES if version is None else 1):
-            self._check(task, move)
+            require_legal(task, move)
             guard = Guard(version=task.version)
             result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets_of(task)))
             if isinstance(result, Applied):
@@ -219,24 +205,18 @@ class TaskControl:
     ) -> Task:
         """Make a move that sets a new check; again as `_moved` does, at the time that the record then asks for."""
         for _ in range(_TRIES if version is None else 1):
-            self._check(task, move)
+            require_legal(task, move)
             result = self.enqueuer.move(task, move, at_of(task), Guard(version=task.version), sets_of(task))
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
         raise VersionMismatch(task)
 
-    def _check(self, task: Task, move: Move) -> None:
-        if task.erased:
-            raise TaskNotFound(task.id)
-        if task.state not in LEGAL[move].sources:
-            raise StateConflict(task, _DONE.get(move, move.value))
-
     def _reopened(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
         """Have an ended task worked on again: without an end and an expiry, its contents neither."""
-        self._check(task, move)
+        require_legal(task, move)
         if task.finished_at is None:
-            raise StateConflict(task, f"{_DONE[move]} before what follows its end is done")
+            raise StateConflict(task, f"{DONE[move]} before what follows its end is done")
         now = self.runtime.now()
         expiry = unless_referenced(now)
         extend(self.stores.contents, task, expiry)

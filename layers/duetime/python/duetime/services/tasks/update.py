@@ -16,12 +16,13 @@ from duetime.domain.errors import (
     Unavailable,
     VersionMismatch,
 )
-from duetime.domain.tasks.action_recording import recorded
+from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.actions import BY_SYSTEM, Action, ActionRecord
+from duetime.domain.tasks.control_changes import needs_new_check
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
-from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget, pull_queue_of
+from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget
 from duetime.domain.tasks.task import TaskSpec
 from duetime.services.content_retention import let_expire, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
@@ -217,7 +218,7 @@ class TaskUpdater:
         sets |= recorded(task, Action.UPDATED, by, now, changed)
         if wanted.sets_due:
             result = self.enqueuer.move(task, Move.CHANGE, sets["due_at"], guard, sets)
-        elif _is_checked_anew(task, sets):
+        elif needs_new_check(task, sets):
             # What has waited checks again at once: what it needs now may be free, and its place in a line is gone.
             at = task.next_at if task.waiting_for is None else task.due_at
             result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
@@ -237,15 +238,6 @@ class TaskUpdater:
         if task.state not in NOT_STARTED:
             raise StateConflict(task, wanted)
         return task
-
-
-def _is_checked_anew(task: Task, sets: TaskChanges) -> bool:
-    """Whether a change that leaves its due time alone needs a new check of a task."""
-    if task.waiting_for is not None and sets.get("lock", task.lock) != task.lock:
-        return True
-    # Another queue: the message on the old one is of an older turn, and dropped.
-    is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
-    return is_moved or sets.get("priority", task.priority) != task.priority
 
 
 def _key_of(task: Task) -> str | None:

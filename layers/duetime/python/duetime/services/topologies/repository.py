@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import RUN_STATE_LIFE
+from duetime.domain.operating_parameters import RUN_STATE_LIFE
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import is_of_present_run, status_of

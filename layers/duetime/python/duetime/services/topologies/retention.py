@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import NODE_MARGIN
+from duetime.domain.operating_parameters import NODE_MARGIN
 from duetime.domain.tasks.states import Move
 from duetime.services.content_retention import let_expire, retain
 

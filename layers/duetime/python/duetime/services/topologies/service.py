@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import StateConflict, TaskNotFound
-from duetime.domain.limits import BULK_INLINE
+from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.actions import BY_SYSTEM
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
-from duetime.domain.limits import LONGEST_CHECK_INTERVAL, MAX_DEADLINE_SECONDS, TOPOLOGY_RETRY_PAUSE, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.operating_parameters import LONGEST_CHECK_INTERVAL, TOPOLOGY_RETRY_PAUSE, WAITS_AT_ONCE
 from duetime.domain.tasks.attempt_results import Postponed, Stopped, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND

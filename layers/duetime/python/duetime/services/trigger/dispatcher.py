@@ -9,7 +9,7 @@ from duetime.domain.dispatch.cursors import DISPATCH, LAST_SCAN, first_cursors, 
 from duetime.domain.dispatch.enqueue_plan import Entry, Timer, at_first_reading, queue_of
 from duetime.domain.dispatch.shard_history import groups_of, shards_in
 from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
-from duetime.domain.limits import (
+from duetime.domain.operating_parameters import (
     CURSOR_SAVE_INTERVAL,
     GROUP_HOLD,
     MAX_CLOCK_DIFFERENCE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Entry, Timer, is_left_behind, is_open_past_due, queue_of
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import RECOVERY_SCAN_BACKLOG
+from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import DAY
 from duetime.services.trigger.shard_group_reader import Served
 

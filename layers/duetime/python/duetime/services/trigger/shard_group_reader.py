@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.dispatch.cursors import ALL, DISPATCH
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import LARGE_MINUTE, LONGEST_PASSING, LONGEST_ROUND, OPEN_MINUTES, SLICE
+from duetime.domain.operating_parameters import LARGE_MINUTE, LONGEST_PASSING, LONGEST_ROUND, OPEN_MINUTES, SLICE
 from duetime.services.trigger.minute_pages import MinutePages
 
 if TYPE_CHECKING:

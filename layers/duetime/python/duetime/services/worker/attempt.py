@@ -15,7 +15,7 @@ from duetime.domain.dispatch.acknowledgement import (
     after_refusal,
 )
 from duetime.domain.errors import RecordUnreadable, Unavailable
-from duetime.domain.limits import (
+from duetime.domain.operating_parameters import (
     CALLBACK_MARGIN,
     CLAIM_LEAD,
     FUNCTION_END_MARGIN,
@@ -27,7 +27,7 @@ from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import LockScope
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.tracebacks import places_of
 from duetime.services.content_retention import retain_paused

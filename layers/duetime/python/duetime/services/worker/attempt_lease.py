@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, WriteResult
-from duetime.domain.limits import (
-    HEARTBEATS_PER_LEASE,
-)
+from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.states import LEGAL, Move
 from duetime.domain.times import SECOND, Millis

@@ -10,7 +10,8 @@ from duetime.domain.tasks.states import State
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Postponed
-    from duetime.domain.tasks.task import LockScope, Task
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import LockScope
     from duetime.domain.times import Millis
     from duetime.services.locks.locking import LockManager
     from duetime.services.worker.delivery_state import DeliveryState

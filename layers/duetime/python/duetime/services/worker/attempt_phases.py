@@ -11,7 +11,8 @@ from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopp
 from duetime.domain.tasks.attempt_run import Run, has_unreported_error
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import LockScope, RequestedAction
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.topologies.watchdog_times import deferred_until
 from duetime.services.outcomes import attempt_metrics, lost_attempts
 

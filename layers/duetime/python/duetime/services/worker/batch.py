@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.acknowledgement import RedeliverMessage
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import (
-    HEARTBEATS_PER_LEASE,
-    OVERDUE_GRACE,
-    PROCESS_END_TIME,
-    WORKER_FUNCTION_SECONDS,
-)
+from duetime.domain.limits import WORKER_FUNCTION_SECONDS
+from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE, OVERDUE_GRACE, PROCESS_END_TIME
 from duetime.domain.times import SECOND, Millis
 from duetime.services.worker.delivery_state import DeliveryState, Watch
 from duetime.services.worker.lease_renewal import LeaseRenewal

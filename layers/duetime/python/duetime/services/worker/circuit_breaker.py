@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import (
+from duetime.domain.operating_parameters import (
     CIRCUIT_FORGOTTEN,
     CIRCUIT_LIFE,
     CIRCUIT_SPREAD,

@@ -5,19 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import (
-    CALLBACK_MARGIN,
-)
+from duetime.domain.operating_parameters import CALLBACK_MARGIN
 from duetime.domain.tasks.attempt_run import Arrival
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.dispatch.acknowledgement import (
-        DeleteMessage,
-        RedeliverMessage,
-    )
+    from duetime.domain.dispatch.acknowledgement import DeleteMessage, RedeliverMessage
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
     from duetime.ports.queues import Delivery

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import HANDLERS_RETRY
+from duetime.domain.operating_parameters import HANDLERS_RETRY
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.targets import HandlerTarget
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import HEARTBEATS_PER_LEASE
+from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE
 from duetime.domain.tasks.states import Move
 from duetime.domain.times import SECOND, Millis
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.acknowledgement import RedeliverMessage
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_HOLD
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_HOLD
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter
 
 from duetime.contract.http.version import CONTRACT_VERSION
-from duetime.contract.watching.frames import FRAMES
-from duetime.contract.watching.messages import MESSAGES
+from duetime.contract.live_updates.frames import FRAMES
+from duetime.contract.live_updates.messages import MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
+from duetime.domain.changes.snapshots import task_snapshot
 from duetime.domain.ids import TaskId
-from duetime.domain.watching.changes import WatchedChange, watched
-from duetime.domain.watching.snapshots import task_snapshot
-from duetime.domain.watching.subscriptions import Connection, Subscription, Topic, TopicKind
+from duetime.domain.live_updates.changes import WatchedChange, watched
+from duetime.domain.live_updates.subscriptions import Connection, Subscription, Topic, TopicKind
 from tests.domain.factories import NOW, task
 
 CONNECTION = Connection("c1", "me", NOW + 1)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.domain.ids import TaskId
+from duetime.domain.live_updates.subscriptions import Connection, Subscription, Topic, TopicKind
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
-from duetime.domain.watching.subscriptions import Connection, Subscription, Topic, TopicKind
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.live_updates.subscriptions import Ticket
     from duetime.domain.times import Millis
-    from duetime.domain.watching.subscriptions import Ticket
 
 _OWNER, _EXPIRES_AT, _USED_BY = "o", "e", "u"
 _REF, _TOPIC_KIND, _TOPIC_NAME, _FILTER = "r", "k", "n", "f"
@@ -31,7 +31,7 @@ _ANY_TIME = asdict(Range())
 
 
 class DynamoWatchStore:
-    """`duetime.ports.watching.WatchStore` over the tasks table."""
+    """`duetime.ports.subscriptions.WatchStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from duetime.contract.watching.encoding import JsonEncoder
+from duetime.contract.live_updates.encoding import JsonEncoder
 from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.errors import Unavailable
-from duetime.domain.watching.subscriptions import Connection, Subscription, Topic, TopicKind
+from duetime.domain.live_updates.subscriptions import Connection, Subscription, Topic, TopicKind
 from duetime.ports.runtime import Runtime
-from duetime.ports.watching import Delivery
-from duetime.services.watching.push import ChangePusher
+from duetime.ports.subscriptions import Delivery
+from duetime.services.live_updates.push import ChangePusher
 from tests.clocks import StandingClock
 from tests.domain.changes.test_events import RUNNING
 from tests.fakes.telemetry import FakeTelemetry

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
-from duetime.contract.watching import asyncapi
-from duetime.contract.watching.encoding import JsonEncoder
-from duetime.contract.watching.messages import MessageRefused, Ping, Subscribe, Unsubscribe, read_message
+from duetime.contract.live_updates import asyncapi
+from duetime.contract.live_updates.encoding import JsonEncoder
+from duetime.contract.live_updates.messages import MessageRefused, Ping, Subscribe, Unsubscribe, read_message
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import MAX_FRAME_BYTES, MAX_PUSHED_CHANGES, MAX_WATCH_MESSAGE_BYTES
+from duetime.domain.live_updates.changes import Notice
+from duetime.domain.live_updates.subscriptions import Topic, TopicKind
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
-from duetime.domain.watching.changes import Notice
-from duetime.domain.watching.subscriptions import Topic, TopicKind
 from tests.contract.properties import JSON, unhurried
-from tests.domain.watching.snapshots import change, snapshot, task_id, write
+from tests.domain.live_updates.change_snapshots import change, snapshot, task_id, write
 
 ENCODER = JsonEncoder()
 ID = task_id(1).text

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime.domain.live_updates.changes import Notice, Watched
+    from duetime.domain.live_updates.subscriptions import Connection, Subscription, Ticket
     from duetime.domain.times import Millis
-    from duetime.domain.watching.changes import Notice, Watched
-    from duetime.domain.watching.subscriptions import Connection, Subscription, Ticket
 
 
 class WatchStore(Protocol):

@@ -8,25 +8,26 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.problems import kind_of, problem_of
+from duetime.contract.http.problem_kinds import kind_of
+from duetime.contract.http.problems import problem_of
 from duetime.domain.changes.changes import ScheduleSnapshot
 from duetime.domain.limits import MAX_FRAME_BYTES
+from duetime.domain.live_updates.changes import version_of
 from duetime.domain.times import to_iso
-from duetime.domain.watching.changes import version_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.contract.watching import frames
+    from duetime.contract.live_updates import frames
     from duetime.domain.changes.changes import TaskSnapshot
+    from duetime.domain.live_updates.changes import Notice, Watched
     from duetime.domain.times import Millis
-    from duetime.domain.watching.changes import Notice, Watched
 
 _START, _END = '{"kind":"change","changes":[', "]}"
 
 
 class JsonEncoder:
-    """`duetime.ports.watching.MessageEncoder`: messages as JSON text."""
+    """`duetime.ports.subscriptions.MessageEncoder`: messages as JSON text."""
 
     def snapshot(self, ref: str, record: Watched | None) -> str:
         """What a subscription begins with."""

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.watching.changes import by_owner, pushes, watched
-from duetime.ports.watching import Delivery
+from duetime.domain.live_updates.changes import by_owner, pushes, watched
+from duetime.ports.subscriptions import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.changes.changes import ChangeBatch
-    from duetime.domain.watching.changes import Push, WatchedChange
-    from duetime.domain.watching.subscriptions import Connection
+    from duetime.domain.live_updates.changes import Push, WatchedChange
+    from duetime.domain.live_updates.subscriptions import Connection
     from duetime.ports.runtime import Runtime
-    from duetime.ports.watching import ConnectionSender, MessageEncoder, WatchStore
+    from duetime.ports.subscriptions import ConnectionSender, MessageEncoder, WatchStore
 
 OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.watching.subscriptions import TICKET_BITS, Ticket
+from duetime.domain.live_updates.subscriptions import TICKET_BITS, Ticket
 
 if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
-    from duetime.ports.watching import WatchStore
+    from duetime.ports.subscriptions import WatchStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import ScheduleNotFound, SubscriptionsFull, TaskNotFound
+from duetime.domain.changes.snapshots import schedule_snapshot, task_snapshot
+from duetime.domain.errors import SubscriptionsFull, TaskNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_OWNER_SUBSCRIPTIONS, MAX_SUBSCRIPTIONS
-from duetime.domain.watching.snapshots import schedule_snapshot, task_snapshot
-from duetime.domain.watching.subscriptions import Connection, Subscription, TopicKind, digest_of
+from duetime.domain.live_updates.subscriptions import Connection, Subscription, TopicKind, digest_of
+from duetime.domain.schedules.errors import ScheduleNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime.domain.live_updates.changes import Watched
+    from duetime.domain.live_updates.subscriptions import Topic
     from duetime.domain.tasks.filters import TaskFilter
-    from duetime.domain.watching.changes import Watched
-    from duetime.domain.watching.subscriptions import Topic
     from duetime.ports.runtime import Runtime
     from duetime.ports.schedules import ScheduleStore
-    from duetime.ports.watching import WatchStore
+    from duetime.ports.subscriptions import WatchStore
     from duetime.services.tasks.read import TaskReader
 
 

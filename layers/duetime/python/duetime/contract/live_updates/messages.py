@@ -10,13 +10,13 @@ from pydantic import ConfigDict, Field
 from duetime.contract.http import request_json
 from duetime.contract.http.json_parser import faults_in
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.conditions import States, TaskConditions, WantedErrorType, WantedSchedule
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, Tags
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_WATCH_MESSAGE_BYTES, MAX_WATCH_REF_LENGTH
-from duetime.domain.watching.subscriptions import Topic, TopicKind
+from duetime.domain.live_updates.subscriptions import Topic, TopicKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -27,13 +27,9 @@ class TopicKind(StrEnum):
     """
 
     TASK = "task"
-    """One task."""
     TOPOLOGY = "topology"
-    """A topology and its nodes."""
     SCHEDULE = "schedule"
-    """A schedule and its runs."""
     MINE = "mine"
-    """All tasks of the owner that match a filter."""
 
 
 @dataclass(frozen=True, slots=True)

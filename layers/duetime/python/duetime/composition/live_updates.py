@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb.stores import DynamoStores
 from duetime.composition.push import PushServices
 from duetime.composition.root import Part
+from duetime.services.live_updates.connections import WatchConnections
 from duetime.services.tasks.read import TaskReader
-from duetime.services.watching.connections import WatchConnections
 
 if TYPE_CHECKING:
-    from duetime.ports.watching import ConnectionSender, MessageEncoder
+    from duetime.ports.subscriptions import ConnectionSender, MessageEncoder
 
 
 class WatchServices(Part):
@@ -22,7 +22,7 @@ class WatchServices(Part):
     def connections(self) -> WatchConnections:
         """Opens and closes connections, and takes their subscriptions."""
         stores = DynamoStores(self.platform.clients, self.settings, self.runtime)
-        return WatchConnections(stores.watching, TaskReader(stores), stores.schedules, self.runtime)
+        return WatchConnections(stores.subscriptions, TaskReader(stores), stores.schedules, self.runtime)
 
     @property
     def sender(self) -> ConnectionSender:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.changes.changes import ScheduleSnapshot, TaskSnapshot
 from duetime.domain.limits import MAX_PUSHED_CHANGES
-from duetime.domain.watching.subscriptions import Topic, TopicKind
+from duetime.domain.live_updates.subscriptions import Topic, TopicKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from duetime.domain.changes.changes import ChangeBatch, ScheduleChange, TaskChange
-    from duetime.domain.watching.subscriptions import Subscription
+    from duetime.domain.live_updates.subscriptions import Subscription
 
 Watched: TypeAlias = TaskSnapshot | ScheduleSnapshot
 """What can be watched."""

@@ -1,0 +1,158 @@
+"""The items of a schedule: what it is in one, which occurrence goes on in the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb.owner_index import place_in_list
+from duetime.adapters.dynamodb.schedule_codec import (
+    expectation_form,
+    packed,
+    read_expectation,
+    read_run,
+    read_spec,
+    run_form,
+    spec_form,
+    template_form,
+    unpacked,
+)
+from duetime.adapters.dynamodb.versioned_items import version_of
+from duetime.domain.ids import TaskId
+from duetime.domain.schedules.occurrences import Occurrence
+from duetime.domain.schedules.run_history import Activity, LastRun, Remark
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_record import StoredSchedule
+
+if TYPE_CHECKING:
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+
+
+ACTIVITY = "a"
+UID = "u"
+_GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
+_REVISION_ENDS = "R"
+_EXPECTATION = "E"
+ACTIVE = "a"
+BUFFERED = "w"
+
+
+def is_schedule(key: StoredItem) -> bool:
+    """Whether a key is that of a schedule, or of the marker that a deleted one has left."""
+    partition, sort = (str(key[name]["S"]) for name in (schema.PARTITION_KEY, schema.SORT_KEY))
+    return partition.startswith(schema.SCHEDULE_PREFIX) and sort.startswith(schema.SCHEDULE_HEAD_MARK)
+
+
+def schedule_of(item: StoredItem) -> StoredSchedule:
+    """The schedule that an item holds."""
+    # An owner may hold the separator itself: only the last one is ours.
+    owner = str(item[schema.PARTITION_KEY]["S"]).removeprefix(schema.SCHEDULE_PREFIX).rpartition("#")[0]
+    return stored_of(owner, item)
+
+
+def partition_of(owner: str, name: str) -> str:
+    """The partition of a schedule."""
+    # A name has no `#`, so the last one is between the two.
+    return f"{schema.SCHEDULE_PREFIX}{owner}#{name}"
+
+
+def key_of(owner: str, name: str) -> Item:
+    """The key of what a schedule is."""
+    return {
+        schema.PARTITION_KEY: attribute_values.text(partition_of(owner, name)),
+        schema.SORT_KEY: attribute_values.text(f"{schema.SCHEDULE_HEAD_MARK}{name}"),
+    }
+
+
+def activity_key(owner: str, name: str) -> Item:
+    """The key of which occurrence of a schedule goes on."""
+    return {
+        schema.PARTITION_KEY: attribute_values.text(partition_of(owner, name)),
+        schema.SORT_KEY: attribute_values.text(ACTIVITY),
+    }
+
+
+def item_of(stored: StoredSchedule) -> Item:
+    """What a schedule is, as an item."""
+    owner, name = stored.owner, stored.name
+    item = {
+        **key_of(owner, name),
+        schema.OWNER_KEY: place_in_list(owner, schema.SCHEDULE_LIST_MARK, name),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        UID: attribute_values.text(stored.uid.text),
+        _GENERATION: attribute_values.number(stored.generation),
+        _DONE: attribute_values.number(stored.done),
+        _SPEC: packed(spec_form(stored.spec)),
+        _TEMPLATE: template_form(stored.spec.task),
+        _PAYLOAD: field_codecs.content(stored.payload),
+        _COURSE: packed(_next_action(stored)),
+    }
+    if stored.revision_ends:
+        item[_REVISION_ENDS] = packed(stored.revision_ends)
+    if stored.expectation is not None:
+        item[_EXPECTATION] = packed(expectation_form(stored.expectation))
+    if stored.log:
+        item[_LOG] = packed([[each.at, each.key, each.note] for each in stored.log])
+    return item
+
+
+def _next_action(stored: StoredSchedule) -> list[Any]:
+    """How far a schedule has come; a value that is added later is added at the end."""
+    last, owed = stored.last_run, stored.owed
+    return [
+        stored.shards,
+        stored.created_at,
+        stored.updated_at,
+        stored.state,
+        stored.paused_reason,
+        stored.revision,
+        stored.version,
+        stored.tzdata,
+        stored.remaining_runs,
+        None if last is None else [last.task_id.text, last.nominal, last.revision],
+        None if owed is None else [owed.nominal, owed.at, owed.due_at, owed.key, owed.runs, owed.note],
+        [run_form(run) for run in stored.backfills],
+        stored.runs_started,
+        stored.runs_skipped,
+    ]
+
+
+def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
+    """The schedule of an owner that an item holds."""
+    name = item[schema.SORT_KEY]["S"].removeprefix(schema.SCHEDULE_HEAD_MARK)
+    shards, created_at, changed_at, state, note, revision, version, *rest = unpacked(item[_COURSE])
+    tzdata, remaining, last, owed, runs, placed, skipped = rest
+    return StoredSchedule(
+        owner=owner,
+        uid=TaskId(attribute_values.string(item[UID])),
+        shards=shards,
+        spec=read_spec(name, unpacked(item[_SPEC]), item[_TEMPLATE]["M"]),
+        payload=field_codecs.read_content("payload", item[_PAYLOAD]),
+        created_at=created_at,
+        updated_at=changed_at,
+        done=attribute_values.integer(item[_DONE]),
+        state=ScheduleState(state),
+        paused_reason=note,
+        revision=revision,
+        version=version,
+        incarnation=version_of(item),
+        generation=attribute_values.integer(item[_GENERATION]),
+        tzdata=tzdata,
+        remaining_runs=remaining,
+        last_run=None if last is None else LastRun(TaskId(last[0]), *last[1:]),
+        owed=None if owed is None else Occurrence(*owed),
+        backfills=tuple(map(read_run, runs)),
+        log=tuple(Remark(*each) for each in unpacked(item[_LOG])) if _LOG in item else (),
+        runs_started=placed,
+        runs_skipped=skipped,
+        revision_ends=tuple(unpacked(item[_REVISION_ENDS])) if _REVISION_ENDS in item else (),
+        expectation=read_expectation(unpacked(item[_EXPECTATION])) if _EXPECTATION in item else None,
+    )
+
+
+def activity_of(item: StoredItem) -> Activity:
+    """Which occurrence of a schedule goes on, as an item has it."""
+    uid, active, buffered = (
+        TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE, BUFFERED)
+    )
+    return Activity(uid, active, buffered, version_of(item))

@@ -1,0 +1,85 @@
+"""Query parameters as a request has them: each known, none twice, decoded once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+from urllib.parse import parse_qsl
+
+from duetime.contract.http.json_paths import shown
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import validated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+P = TypeVar("P", bound="Parameters")
+_MOST_PARAMETERS = 100
+
+
+class Parameters(Body):
+    """The parameters of a request's query.
+
+    Attributes:
+        repeatable: those that may be given more than once.
+    """
+
+    repeatable: ClassVar[frozenset[str]] = frozenset()
+
+    def contradictions(self) -> Sequence[Fault]:
+        """What is wrong with them together, though each by itself is right."""
+        return ()
+
+
+def read_query(model: type[P], raw: str) -> P:
+    """Read a query.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    pairs = _pairs(raw, model.repeatable)
+    values: dict[str, object] = dict(pairs)
+    values |= {name: [value for key, value in pairs if key == name] for name in model.repeatable & values.keys()}
+    try:
+        query = validated(model, values)
+    except FieldsInvalid as refusal:
+        raise ParametersInvalid(replace(each, reason=_of_parameter(each.reason)) for each in refusal.faults) from None
+    if faults := query.contradictions():
+        raise ParametersInvalid(faults)
+    return query
+
+
+def no_query(raw: str) -> None:
+    """Refuse every parameter, by name.
+
+    Raises:
+        ParametersInvalid: there is one.
+    """
+    if pairs := _pairs(raw):
+        raise ParametersInvalid(
+            Fault(shown(name), "is not a known parameter: there are none here", FaultCode.UNKNOWN_FIELD)
+            for name, _ in pairs
+        )
+
+
+def _pairs(raw: str, repeatable: frozenset[str] = frozenset()) -> Sequence[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+    except UnicodeDecodeError:
+        raise ParametersInvalid.of("query", "is not UTF-8", FaultCode.UNREADABLE) from None
+    except ValueError:
+        reason = f"has more than {_MOST_PARAMETERS} parameters"
+        raise ParametersInvalid.of("query", reason, FaultCode.TOO_LONG) from None
+    times = Counter(name for name, _ in pairs)
+    repeated = [name for name, count in times.items() if count > 1 and name not in repeatable]
+    if repeated:
+        reason = "is given more than once, and takes one value"
+        raise ParametersInvalid(Fault(shown(name), reason, FaultCode.DUPLICATE) for name in repeated)
+    return pairs
+
+
+def _of_parameter(reason: str) -> str:
+    return reason.replace("is not a known field", "is not a known parameter")

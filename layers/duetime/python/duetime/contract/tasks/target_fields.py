@@ -1,0 +1,104 @@
+"""The fields of targets: addresses, ARNs, and what goes with them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from duetime.contract.tasks.fields import each_once, printable
+from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_URL_LENGTH
+from duetime.domain.tasks.arns import AwsService, arn_pattern
+
+# The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
+_URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
+
+
+def _http_url(text: str) -> str:
+    if _URI.fullmatch(text) is None:
+        raise ValueError("contains a character that no URL has; percent-encode it")
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError("is not a URL") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ValueError("should be an http or https URL with a host")
+    if "@" in parts.netloc:
+        raise ValueError("contains credentials, which would be stored and shown")
+    return text
+
+
+TargetPhases = Annotated[
+    list[Literal["prepare", "clean", "rollback"]],
+    Field(
+        description="Phases that the endpoint supports besides `run`.",
+        examples=[["prepare", "rollback"]],
+        json_schema_extra={"uniqueItems": True},
+    ),
+    AfterValidator(each_once),
+]
+OfferedQueries = Annotated[
+    list[Literal["status", "progress", "summary"]],
+    Field(
+        description="Queries that the endpoint answers: see `POST /v1/tasks/{task_id}/query`.",
+        examples=[["status"]],
+        json_schema_extra={"uniqueItems": True},
+    ),
+    AfterValidator(each_once),
+]
+TargetUrl = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_URL_LENGTH,
+        description="http or https, with a host and without credentials.",
+        examples=["https://example.org/report"],
+        json_schema_extra={"format": "uri"},
+    ),
+    AfterValidator(_http_url),
+]
+CallbackUrl = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_URL_LENGTH,
+        description="URL that the outcome is posted to, signed: http or https, with a host and without credentials.",
+        examples=["https://example.org/task-ended"],
+        json_schema_extra={"format": "uri", "pattern": "^https?://"},
+    ),
+    AfterValidator(_http_url),
+]
+
+
+def _arn(service: AwsService, example: str) -> Any:  # noqa: ANN401 - what stands behind a field's type
+    return Field(
+        max_length=MAX_ARN_LENGTH,
+        pattern=arn_pattern(service),
+        description="ARN of the AWS resource; it must match a pattern in the deployment's settings.",
+        examples=[example],
+    )
+
+
+FunctionArn = Annotated[str, _arn(AwsService.LAMBDA, "arn:aws:lambda:eu-west-1:123456789012:function:report")]
+QueueArn = Annotated[str, _arn(AwsService.SQS, "arn:aws:sqs:eu-west-1:123456789012:reports")]
+TopicArn = Annotated[str, _arn(AwsService.SNS, "arn:aws:sns:eu-west-1:123456789012:reports")]
+EventBusArn = Annotated[str, _arn(AwsService.EVENTBRIDGE, "arn:aws:events:eu-west-1:123456789012:event-bus/default")]
+StateMachineArn = Annotated[
+    str, _arn(AwsService.STEP_FUNCTIONS, "arn:aws:states:eu-west-1:123456789012:stateMachine:report")
+]
+LambdaMode = Annotated[
+    Literal["sync", "async"],
+    Field(description="`sync`: the function's result is the outcome. `async`: the function reports its outcome later."),
+]
+DetailType = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_DETAIL_TYPE_LENGTH,
+        description="Detail type of the event; the type of the task if left out.",
+    ),
+    AfterValidator(printable),
+]

@@ -1,0 +1,58 @@
+"""The occurrence of a schedule that somebody means who names a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import MAX_OCCURRENCES
+from duetime.domain.schedules.calendar_search import covering
+from duetime.domain.schedules.occurrences import between, count_between, judged, previous_nominal
+from duetime.domain.times import HOUR, MINUTE, SECOND, from_datetime
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.times import Millis
+
+
+_GAP = 3 * HOUR
+"""No clock is changed by more."""
+
+
+def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
+    """The occurrence that somebody means who names a time: to the minute if it is a whole one, else to the second.
+
+    A local time that a clock jumped over is found by the offset before the jump, one that jitter has moved by when it
+    is due.
+    """
+    unit = MINUTE if at % MINUTE == 0 else SECOND
+    first = at - at % unit
+    for found in between(schedule, first - 1, first + unit - 1, MAX_OCCURRENCES):
+        if found.runs or covering(schedule.calendars, found.nominal) is not None:
+            return found
+    if (lost := _lost_at(schedule, first, unit)) is not None:
+        return lost
+    earlier = previous_nominal(schedule, first)
+    moved = None if earlier is None else judged(schedule, earlier)
+    return moved if moved is not None and moved.runs and first <= moved.due_at < first + unit else None
+
+
+def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | None:
+    """A time that a clock jumped over."""
+    if count_between(schedule, first - _GAP, first + _GAP) >= MAX_OCCURRENCES:
+        return None
+    for found in between(schedule, first - _GAP, first + _GAP, MAX_OCCURRENCES):
+        is_lost = not found.runs and covering(schedule.calendars, found.nominal) is None
+        if is_lost and first <= from_datetime(datetime.fromisoformat(found.key)) < first + unit:
+            return found
+    return None
+
+
+def id_at(stored: StoredSchedule, schedule: Schedule, at: Millis) -> TaskId | None:
+    """The id that the task of the occurrence at a time has, if there is one that runs."""
+    occurrence = occurrence_at(replace(schedule, remaining_runs=None), at)
+    return None if occurrence is None or not occurrence.runs else stored.id_of(occurrence)

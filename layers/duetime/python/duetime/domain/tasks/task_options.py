@@ -1,0 +1,76 @@
+"""How a task is to be run: its priority, its lock, and the rest that a user may choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.tasks.retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Priority(StrEnum):
+    """The priority of a task: it orders tasks that are due at the same time."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+class LockScope(StrEnum):
+    """For which part of an attempt a lock is held.
+
+    Attributes:
+        TASK: for all its phases, from before `prepare` until after `clean`, and for a rollback.
+        RUN: for `run` and a rollback only.
+    """
+
+    TASK = "task"
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class LockSpec:
+    """A named resource that a task needs while it runs.
+
+    Attributes:
+        key: its name among the owner's locks.
+        max_holders: most tasks that may hold it at once.
+    """
+
+    key: str
+    max_holders: int = 1
+    scope: LockScope = LockScope.TASK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOptions:
+    """What a client chooses of a task, and its record and its answers have under the same name.
+
+    Attributes:
+        notify_within_seconds: how long after the start of an attempt a target that has accepted the work may notify.
+        rollback_on_failure: whether a final failure is undone by the target's `rollback`.
+        lock: what it needs for itself, or shares with few, while it runs.
+        callback_url: where its outcome is told.
+    """
+
+    priority: Priority = Priority.NORMAL
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    timeout_seconds: int = 60
+    notify_within_seconds: int = 3600
+    rollback_on_failure: bool = False
+    lock: LockSpec | None = None
+    callback_url: str | None = None
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def options(self) -> dict[str, Any]:
+        """The options by their names."""
+        return {name: getattr(self, name) for name in TASK_OPTIONS}
+
+
+TASK_OPTIONS = tuple(each.name for each in fields(TaskOptions))
+"""The names of what a client chooses of a task."""

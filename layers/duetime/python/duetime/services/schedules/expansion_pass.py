@@ -1,0 +1,53 @@
+"""One schedule on its way through one pass of the trigger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.services.schedules.occurrence_tasks import Due
+
+
+@dataclass(slots=True)
+class ExpansionPass:
+    """One schedule on its way through one pass.
+
+    Attributes:
+        before: as it was read.
+        after: as it is to be saved.
+        due: the occurrences to place, in order.
+        next_at: when its timing wants it checked next.
+        more: whether another pass must follow at once.
+        tasks: those that now exist.
+        failed: whether it must not be saved, for the store did not answer.
+        broken: whether it failed by a defect, which another try would only repeat.
+    """
+
+    timer: ScheduleTimer
+    before: StoredSchedule
+    after: StoredSchedule
+    due: list[Due] = field(default_factory=list)
+    next_at: Millis | None = None
+    more: bool = False
+    payload: bytes = b""
+    tasks: list[Task] = field(default_factory=list)
+    failed: bool = False
+    broken: bool = False
+
+    @property
+    def missed(self) -> Millis | None:
+        """A deadline of what is expected of it that this pass has found missed."""
+        before, after = self.before.expectation, self.after.expectation
+        if after is None or after.misses == (before.misses if before else 0):
+            return None
+        return after.missed_at
+
+    @property
+    def alone(self) -> int:
+        """How many of the due are placed one by one, before the others: the first, and a missed one in front of it."""
+        return 1 + (self.before.owed is not None)
