@@ -14,4 +14,10 @@ export const PAGES: readonly Page[] = [
     title: "Tasks",
     load: async ([id]) => (id ? (await import("./pages/task")).TaskPage : (await import("./pages/tasks")).Tasks),
   },
+  {
+    name: "schedules",
+    title: "Schedules",
+    load: async ([name]) =>
+      name ? (await import("./pages/schedule")).SchedulePage : (await import("./pages/schedules")).Schedules,
+  },
 ];
