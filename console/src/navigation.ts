@@ -20,4 +20,6 @@ export const PAGES: readonly Page[] = [
     load: async ([name]) =>
       name ? (await import("./pages/schedule")).SchedulePage : (await import("./pages/schedules")).Schedules,
   },
+  { name: "locks", title: "Locks", load: async () => (await import("./pages/locks")).Locks },
+  { name: "switches", title: "Switches", load: async () => (await import("./pages/switches")).Switches },
 ];
