@@ -126,9 +126,9 @@ $(VENV)/.uv: constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml constraints.txt
+$(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyproject.toml constraints.txt
 	$(SAY) 'Installing the Python packages'
-	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev]' -e client
+	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev]' -e client -e testing
 	@touch $@
 
 $(EMULATOR)/.installed: $(VENV)/.uv local/emulator/requirements.txt

@@ -36,10 +36,10 @@ from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.schedule_writer import ScheduleWriter
 from duetime.services.shards import Shards
 from duetime.services.tasks.creation_rules import CreationRules
-from tests.adapters.tables import new_table
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.s3 import FakeS3
-from tests.fakes.sqs import FakeSQS
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.s3 import FakeS3
+from duetime_testing.fakes.sqs import FakeSQS
+from duetime_testing.fakes.task_table import new_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -26,6 +26,8 @@ _OLDEST = 15 * MINUTE
 _SKEW = 3 * SECOND
 """Clocks may differ by 5 s before two attempts could overlap; DynamoDB tells its own to the second."""
 _LAG = MINUTE
+_ARCHIVE_LAG = 60 * MINUTE
+"""What is gathered for five minutes is a little late at any time; the stream keeps it for a day."""
 
 
 class Comparison(StrEnum):
@@ -107,6 +109,8 @@ def alarms(environment: Environment) -> AlarmList:
     single = [*_trigger(), *_tasks(environment), *_queues(), *_schedules(), *_functions(environment)]
     if environment.intake_owner:
         single.append(_events_rejected())
+    if environment.archive_days:
+        single.append(_archive_behind())
     if environment.name == LOCAL:
         return AlarmList([each for each in single if not isinstance(each.watched, Expression)])
     return AlarmList(single, [*_burn_rates(environment)])
@@ -230,8 +234,9 @@ def _schedules() -> list[AlarmSpec]:
 
 
 def _functions(environment: Environment) -> list[AlarmSpec]:
-    # No task waits for the console, and CloudWatch takes ten metrics.
-    watched = [name for name in environment.functions if name is not FunctionName.CONSOLE]
+    # CloudWatch takes ten metrics in an alarm; the archive has one of its own, and no task waits for the console.
+    apart = {FunctionName.ARCHIVE, FunctionName.CONSOLE}
+    watched = [name for name in environment.functions if name not in apart]
     throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(watched)}
     refused = {f"m{n}": table_operation(each, "ThrottledRequests", "Sum", each) for n, each in enumerate(THROTTLED)}
     return [
@@ -288,6 +293,15 @@ def _events_rejected() -> AlarmSpec:
         queue("rejects", "ApproximateNumberOfMessagesVisible", "Maximum", "rejected events"),
         "Events lie there that could become no task: each says why in its attribute `reason`",
         minutes=1,
+    )
+
+
+def _archive_behind() -> AlarmSpec:
+    return AlarmSpec(
+        "ArchiveBehind",
+        function_metric(FunctionName.ARCHIVE, "IteratorAge", "Maximum"),
+        "Tasks that TTL removed an hour ago are not in the archive yet: the table's stream forgets them after a day",
+        threshold=_ARCHIVE_LAG,
     )
 
 

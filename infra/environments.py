@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Literal
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.ids import MAX_SHARDS
-from duetime.domain.limits import MAX_METRIC_VALUES, SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
+from duetime.domain.limits import (
+    MAX_ARCHIVE_DAYS,
+    MAX_METRIC_VALUES,
+    SHORTEST_WORKER_LEASE_SECONDS,
+    WORKER_FUNCTION_SECONDS,
+)
 from duetime.domain.tasks.arns import service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
 from duetime.domain.tasks.task_options import Priority
@@ -69,6 +74,8 @@ class FunctionName(StrEnum):
     """Reads the table's stream, and tells others of the changes."""
     CONSOLE = "console"
     """Serves the files of the web console; deployed where the settings say so."""
+    ARCHIVE = "archive"
+    """Copies the tasks that TTL removes from the table to S3; deployed where the settings say how long to keep them."""
     EGRESS = "egress"
     """Makes the HTTP calls of the worker and the API; it may do nothing else."""
 
@@ -103,13 +110,22 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.CONSOLE: FunctionSize(memory_mb=256, timeout_seconds=10),
     # As long as a batch of changes may take to be told; the next one of the same shard waits for it.
     FunctionName.BROADCAST: FunctionSize(memory_mb=512, timeout_seconds=60),
+    # A thousand tasks, each with a payload and a result of up to 200 KB before they are compressed together.
+    FunctionName.ARCHIVE: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # It waits; but ten handshakes at once should not take their time from the endpoints.
     FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
 }
 """Size of each function, where an environment does not say otherwise."""
 
 
-_SELDOM = {FunctionName.BULK: 10, FunctionName.DEADLETTER: 10, FunctionName.BROADCAST: 10, FunctionName.WATCH: 10}
+_SELDOM = {
+    FunctionName.BULK: 10,
+    FunctionName.DEADLETTER: 10,
+    FunctionName.BROADCAST: 10,
+    FunctionName.WATCH: 10,
+    # Once in five minutes for each shard of the table's stream.
+    FunctionName.ARCHIVE: 2,
+}
 """Concurrency for functions that are seldom invoked, where nothing is reserved for them."""
 
 CLOUD = Target.of_lambda("3.14", "arm64")
@@ -137,6 +153,9 @@ class Environment:
     """How long a silent worker keeps its task before another may take it (at least 15)."""
     retention_days: int = 30
     """How long a finished task can be read."""
+    archive_days: int = 0
+    """How long ended tasks are kept in the archive in S3 after the table's retention; one that its user deletes before
+    that is not archived. 0: there is no archive, and what the retention is over of is gone."""
     keep_tracebacks: bool = True
     """Whether the traceback of a task's last failed attempt can be read with its attempts; it is one more write of each
     attempt that fails. If not, it is only logged."""
@@ -239,14 +258,19 @@ class Environment:
     @property
     def functions(self) -> list[FunctionName]:
         """The functions that are deployed."""
-        left_out = {FunctionName.INTAKE: not self.intake_owner, FunctionName.CONSOLE: not self.console}
-        return [name for name in FunctionName if not left_out.get(name)]
+        without = {
+            FunctionName.INTAKE: not self.intake_owner,
+            FunctionName.ARCHIVE: not self.archive_days,
+            FunctionName.CONSOLE: not self.console,
+        }
+        return [name for name in FunctionName if not without.get(name)]
 
     @property
     def concurrency_needed(self) -> int:
         """The account's limit of concurrent executions that holds all of this: Lambda keeps 100 unreserved."""
         intake = self.intake_concurrency if self.intake_owner else 0
-        seldom = sum(number for name, number in _SELDOM.items() if name not in self.reserved)
+        others = {name: number for name, number in _SELDOM.items() if name in self.functions}
+        seldom = sum(number for name, number in others.items() if name not in self.reserved)
         shared = sum(self.concurrency.values()) + intake + seldom
         return sum(self.reserved.values()) + max(shared, _LEAST_UNRESERVED)
 
@@ -264,6 +288,11 @@ class Environment:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: {self.long_polls} requests that wait would leave the API nothing of"
                 f" {api or _LEAST_UNRESERVED} executions, or is no number of them"
+            )
+        if not 0 <= self.archive_days <= MAX_ARCHIVE_DAYS:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: an archive of {self.archive_days} days; 0 (none) to {MAX_ARCHIVE_DAYS} are"
+                " possible"
             )
         self._check_identities()
         self._check_targets()
@@ -332,12 +361,13 @@ _STAGING = Environment(
         FunctionName.DEADLETTER: 10,
     },
     long_polls=50,
+    archive_days=30,
 )
 _PROD = Environment(
     name="prod",
     # With what is reserved, all of the 1 000 that an account has at first (Source: AWS Lambda quotas). An account whose
     # limit was raised can have more of everything.
-    concurrency={Priority.HIGH: 185, Priority.NORMAL: 185, Priority.LOW: 40},
+    concurrency={Priority.HIGH: 185, Priority.NORMAL: 185, Priority.LOW: 38},
     reserved={
         FunctionName.TRIGGER: 20,
         FunctionName.API: 150,
@@ -347,6 +377,7 @@ _PROD = Environment(
         FunctionName.DEADLETTER: 10,
     },
     long_polls=75,
+    archive_days=400,
     # Half of an account's rate, and all of its burst, as they are at first (Source: API Gateway quotas).
     requests_per_second=5000,
     request_burst=5000,

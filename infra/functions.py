@@ -12,6 +12,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from infra.archive import ArchiveStream
 from infra.environments import FunctionName
 from infra.lambda_function import LambdaFunction
 from infra.table_stream import TableStream
@@ -21,6 +22,7 @@ from infra.topology_state_machine import TopologyMachine
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from infra.archive import ArchiveBucket
     from infra.environments import Environment
     from infra.event_intake import Intake
     from infra.layer_versions import LayerVersions
@@ -53,6 +55,7 @@ class Stores:
     queues: Queues
     signing: Signing
     intake: Intake | None = None
+    archive: ArchiveBucket | None = None
 
 
 class Functions(Construct):
@@ -88,6 +91,7 @@ class Functions(Construct):
         self.stream = TableStream(
             self, "Stream", environment=environment, tables=stores.tables, function=self.broadcast
         )
+        self.archive = self._archive(stores.archive) if stores.archive else None
         self.machine.grant_task_success([self.topology, self.worker])
 
     def _api(self) -> LambdaFunction:
@@ -106,6 +110,7 @@ class Functions(Construct):
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 Variable.HANDLER_TYPES: self._layers.types_module,
                 Variable.WATCH_URL: self._live.url,
+                Variable.ARCHIVE_BUCKET: self._stores.archive.bucket.bucket_name if self._stores.archive else "",
                 **self._callable,
             },
         )
@@ -171,6 +176,7 @@ class Functions(Construct):
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
         self._stores.content.grant_access(function)
+        self._stores.content.grant_deletion(function)
         # Whatever happens to a start, the operation's timer is met within two minutes.
         function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         return function
@@ -254,6 +260,19 @@ class Functions(Construct):
             function.allow(["events:PutEvents"], [bus])
         return function
 
+    def _archive(self, archive: ArchiveBucket) -> LambdaFunction:
+        """What copies removed records: it can write nothing but the archive."""
+        tables = self._stores.tables
+        variables = {
+            Variable.TABLE: tables.tasks.table_name,
+            Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name,
+        }
+        function = LambdaFunction(
+            self, FunctionName.ARCHIVE, environment=self._environment, layers=self._layers, variables=variables
+        )
+        ArchiveStream(self, "ArchiveStream", tables=tables, function=function, archive=archive)
+        return function
+
     def _watch(self) -> LambdaFunction:
         """What clients that watch speak with."""
         function = self._live_function(FunctionName.WATCH)
@@ -316,6 +335,7 @@ class Functions(Construct):
             (FunctionName.EGRESS, self.egress),
             *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
             *([(FunctionName.CONSOLE, self.console)] if self.console else []),
+            *([(FunctionName.ARCHIVE, self.archive)] if self.archive else []),
         ]
 
     @property

@@ -32,6 +32,7 @@ _OUTSIDE_LOOPS = frozenset(
         FunctionName.TOPOLOGY,
         FunctionName.BULK,
         FunctionName.BROADCAST,
+        FunctionName.ARCHIVE,
         FunctionName.WATCH,
         FunctionName.CONSOLE,
     }

@@ -204,6 +204,7 @@ def _attempts(environment: Environment) -> list[Panel]:
                 "unreadable",
                 "broadcast_failures",
                 "stream_records_unreadable",
+                "removed_records_unreadable",
             ),
         ),
         Panel(
@@ -213,6 +214,7 @@ def _attempts(environment: Environment) -> list[Panel]:
             _sums("watch_messages_sent", "watch_connections_gone", "watch_pushes_refused", "watch_pushes_lost"),
         ),
         Panel("Events", "put on the event bus", Unit.COUNT, _sums("events_published", "events_lost")),
+        Panel("Archive", "ended tasks that TTL removed from the table", Unit.COUNT, _sums("tasks_archived")),
     ]
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from aws_cdk import Annotations, CfnOutput, Stack
 
 from infra.alarms import Alarms
+from infra.archive import ArchiveBucket
+from infra.archive_catalog import ArchiveCatalog
 from infra.dashboard import Dashboard, MetricNames
 from infra.environments import LOCAL
 from infra.event_intake import Intake
@@ -38,7 +40,8 @@ class DuetimeStack(Stack):
         versions = LayerVersions(self, "Layers", target=environment.target, layers=layers)
         signing = Signing(self, "Signing", environment=environment)
         intake = Intake(self, "Intake", environment=environment) if environment.intake_owner else None
-        stores = Stores(tables, content, queues, signing, intake)
+        archive = ArchiveBucket(self, "Archive", environment=environment) if environment.archive_days else None
+        stores = Stores(tables, content, queues, signing, intake, archive)
         live = WebSocketApi(self, "Live", environment=environment)
         functions = Functions(self, "Functions", environment=environment, layers=versions, stores=stores, live=live)
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
@@ -49,6 +52,8 @@ class DuetimeStack(Stack):
         alarms = Alarms(self, "Alarms", environment=environment, names=names)
         if environment.name != LOCAL:
             Dashboard(self, "Dashboard", environment=environment, names=names)
+        if archive:
+            ArchiveCatalog(self, "Catalog", environment=environment, bucket=archive.bucket)
         # Printed by every deploy, before it begins.
         Annotations.of(self).add_info(_needs(environment))
         self._say(
@@ -62,6 +67,7 @@ class DuetimeStack(Stack):
                 "AlarmTopicArn": alarms.topic.topic_arn,
                 **({"IntakeQueueUrl": intake.queue.queue_url} if intake else {}),
                 **({"IntakeRejectsQueueUrl": intake.rejects.queue_url} if intake else {}),
+                **({"ArchiveBucketName": archive.bucket.bucket_name} if archive else {}),
                 "SigningSecretArn": signing.secret.secret_arn,
                 "TopologyMachineArn": functions.machine.machine.state_machine_arn,
                 **{f"QueueUrl{priority.capitalize()}": q.queue_url for priority, q in queues.of_priority.items()},

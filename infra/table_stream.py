@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
 """What Lambda does to the stream with the function's role (Source: AWS Lambda Developer Guide, "Using Lambda with
 DynamoDB"; it needs `dynamodb:ListStreams` for the console only)."""
-_OLDEST = Duration.hours(23)
+OLDEST = Duration.hours(23)
 """The stream itself forgets after 24 hours (Source: DynamoDB Developer Guide): what is older is said to be lost."""
 _REPEATS = -1
 """Until a batch is too old. What a batch must not be repeated for is caught in the function."""
@@ -54,7 +54,7 @@ class TableStream(Construct):
             maximum_batching_window_in_seconds=environment.broadcast_batch_seconds,
             parallelization_factor=environment.broadcast_concurrency,
             bisect_batch_on_function_error=True,
-            maximum_record_age_in_seconds=round(_OLDEST.to_seconds()),
+            maximum_record_age_in_seconds=round(OLDEST.to_seconds()),
             maximum_retry_attempts=_REPEATS,
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(on_failure=on_failure),
             filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(

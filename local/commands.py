@@ -15,12 +15,15 @@ from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
 from duetime_client.logs import LogFilter
+from layers.handler_import import HandlersUnimportable
 from local import demo_workflow, stack
 from local import ready_file as ready
+from local.assembly import ToolFailed, ToolNotInstalled
 from local.demo import Demo, TasksRejected
-from local.deployment import ToolFailed, ToolNotInstalled
+from local.deployment import StackFailed
 from local.emulator import EmulatorFailed, EmulatorNotInstalled
 from local.logs import reader_at
+from local.signing_secret import signing_secret
 from local.terminal import Display
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ EXPECTED = (
     ready.AlreadyUp,
     EmulatorFailed,
     EmulatorNotInstalled,
+    HandlersUnimportable,
+    StackFailed,
     ToolFailed,
     ToolNotInstalled,
     TasksRejected,
@@ -54,7 +59,7 @@ ReadyFile = Annotated[
 ]
 
 
-@app.command()
+@app.command(epilog="Example: duetime local up --no-demo --verbose")
 def up(
     *,
     port: Port = None,
@@ -66,9 +71,9 @@ def up(
     """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
     began_ms = _now_ms()
     display = Display()
-    with _told(display), ExitStack() as context:
+    with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
-        running = context.enter_context(stack.running(display, port, data_dir))
+        running = context.enter_context(stack.running(display, port, data_dir, few_workers=True))
         context.enter_context(ready.announced(running.ready, ready_file))
         if demo:
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
@@ -95,6 +100,16 @@ def logs(
     attempt_logs.print_logs(reader, context.ensure_object(Clock), since, follow=follow, as_json=as_json)
 
 
+@app.command("secret", epilog="Example: export WEBHOOK_SECRET=$(duetime local secret)")
+def secret() -> None:
+    """Print the secret that signs HTTP calls of the running stack of this machine."""
+    running = ready.find()
+    if running is None:
+        Display().error("no stack is up: duetime local up")
+        raise typer.Exit(1)
+    typer.echo(signing_secret(running.aws_endpoint_url))
+
+
 @app.command("demo")
 def run_demo(
     *,
@@ -109,9 +124,9 @@ def run_demo(
     """Run a few hundred real CI jobs and a recorded workflow as tasks, and count the results."""
     demo = Demo(count, round(seconds * 1000), _now_ms())
     display = Display()
-    with _told(display), ExitStack() as context:
+    with interruptible(display), ExitStack() as context:
         found = None if url else ready.find()
-        own = None if url or found else context.enter_context(stack.running(display)).ready
+        own = None if url or found else context.enter_context(stack.running(display, few_workers=True)).ready
         up = own or found
         figures = _run(demo, up.api_url if up else url or "", display)
         if json_file is not None:
@@ -146,7 +161,7 @@ def _stay(running: Ready, display: Display, *, verbose: bool = False) -> None:
 
 
 @contextmanager
-def _told(display: Display) -> Iterator[None]:
+def interruptible(display: Display) -> Iterator[None]:
     """End on Ctrl-C, SIGTERM and SIGHUP alike, and show expected errors by their message."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)

@@ -1,41 +1,45 @@
-"""Deploying the very stack of `infra/` to the embedded AWS, with the CDK's own command."""
+"""Deploys the very stack of `infra/` to the embedded AWS: the CDK's assembly, by calls of CloudFormation.
+
+`cdk deploy` itself takes twenty seconds for what its calls take one: it bootstraps an account that is gone afterwards,
+looks for differences from a stack that is not there, and polls every few seconds.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections import deque
+import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
+from local.assembly import STACK, packed
 from local.emulator import differences
-from local.emulator.server import ACCOUNT, HOME, REGION, ROOT, TEMPORARY
-from local.supervised_process import guarded
+from local.emulator.server import ACCOUNT, REGION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping
 
+    from layers.build import Layer
+    from local.assembly import Assembly
     from local.emulator import Emulator
 
-CDK = ROOT / "node_modules" / ".bin" / "cdk"
-LAST_LINES = 25
+BUCKET = f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"
+"""Where the CDK's default synthesizer expects assets: `cdk bootstrap` would create it."""
+BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
+BOOTSTRAP_VERSION = "30"
+"""What the template's rule asks for: any version from 6 on."""
+TEMPLATE = "template.json"
+HANDLERS, TYPES = "Handlers", "Types"
+"""The layers of the user's package, as the stack names them."""
+POLL_SECONDS = 0.05
 
 
-class ToolFailed(RuntimeError):
-    """A command of the deployment ended with an error; the message holds its last lines."""
+class StackFailed(RuntimeError):
+    """CloudFormation did not create or update the stack."""
 
-    def __init__(self, step: str, last_lines: Sequence[str]) -> None:
-        super().__init__("\n".join([f"{step} failed:", *last_lines]))
-
-
-class ToolNotInstalled(RuntimeError):
-    """The CDK's command is missing."""
-
-    def __init__(self) -> None:
-        super().__init__("the CDK is not installed: run `make setup`")
+    def __init__(self, status: str, reasons: list[str]) -> None:
+        super().__init__("\n".join([f"the stack is {status}:", *reasons]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,91 +50,96 @@ class Deployment:
     outputs: dict[str, str]
     """What the stack says of itself: names of its table, queues and functions."""
     resources: int
+    ids: Mapping[str, str]
+    """The physical id of each logical one."""
+    template: Mapping[str, Any]
     watch_url: str = ""
     """Where clients connect for live updates."""
 
 
-def deploy(emulator: Emulator, report: Callable[[str], None]) -> Deployment:
-    """Bootstrap and deploy; `report` is given each line that the CDK prints."""
-    if not CDK.exists():
-        raise ToolNotInstalled
-    assembly = emulator.folder / "cdk.out"
-    environ = _environment(emulator)
-    common = ["-c", "env=local", "--no-notices", "--ci"]
-    # Without an app: bootstrapping in the app's folder would synthesise it for nothing.
-    run_tool(
-        "cdk bootstrap", [str(CDK), "bootstrap", f"aws://{ACCOUNT}/{REGION}", "--app", "", *common], environ, report
-    )
-    run_tool(
-        "cdk deploy",
-        [
-            str(CDK),
-            "deploy",
-            "--all",
-            "--require-approval",
-            "never",
-            "--method",
-            "direct",
-            "--output",
-            str(assembly),
-            *common,
-        ],
-        environ,
-        report,
-    )
-    return _complete(emulator, assembly)
+def deploy(emulator: Emulator, assembly: Assembly, handlers: Mapping[str, Layer] | None = None) -> Deployment:
+    """Create the stack, or update the one that the emulator has kept.
 
-
-def _environment(emulator: Emulator) -> dict[str, str]:
-    """The tools see this process's variables without its AWS settings, and write their caches into our folder."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CDK_"))}
-    return {
-        **inherited,
-        **emulator.environ,
-        # cdk.json names the app's Python by its plain name.
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        "HOME": str(emulator.folder / HOME),
-        "TMPDIR": str(emulator.folder / TEMPORARY),
-        "CDK_DISABLE_CLI_TELEMETRY": "true",
-        "CDK_DISABLE_VERSION_CHECK": "true",
-        "JSII_RUNTIME_PACKAGE_CACHE": "enabled",
-        # Outlives the emulator's folder: unpacking the construct library takes ten seconds.
-        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(ROOT / "build" / "jsii"),
-        "NODE_NO_WARNINGS": "1",
-    }
-
-
-def run_tool(step: str, command: list[str], environ: dict[str, str], report: Callable[[str], None]) -> None:
-    """Run one of the tools that deploy; `report` is given each line it prints.
+    Args:
+        emulator: that it is deployed to.
+        assembly: the synthesized stack.
+        handlers: the layers `HANDLERS` and `TYPES`, if they are newer than the assembly.
 
     Raises:
-        ToolFailed: It ended with an error.
+        StackFailed: CloudFormation rejects it.
     """
-    last_lines: deque[str] = deque(maxlen=LAST_LINES)
-    with guarded(command, environ=environ, cwd=ROOT, output=subprocess.PIPE) as process:
-        for line in map(_text, process.stdout or ()):
-            if line:
-                last_lines.append(line)
-                report(line)
-        if process.wait() != 0:
-            raise ToolFailed(step, last_lines)
-
-
-def _text(line: bytes) -> str:
-    return line.decode(errors="replace").strip()
-
-
-def _complete(emulator: Emulator, assembly: Path) -> Deployment:
-    cloudformation = emulator.client("cloudformation")
-    outputs: dict[str, str] = {}
-    resources = 0
-    for path in sorted(assembly.glob("*.template.json")):
-        stack = path.name.removesuffix(".template.json")
-        deployed = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
-        ids = {resource["LogicalResourceId"]: resource.get("PhysicalResourceId", "") for resource in deployed}
-        differences.complete_deployment(emulator, json.loads(path.read_text()), ids)
-        (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
-        outputs |= {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
-        resources += len(ids)
+    template = differences.with_fixed_addresses(assembly.template)
+    _bootstrap(emulator)
+    storage = emulator.client("s3")
+    for part, layer in (handlers or {}).items():
+        resource = layer_resource(template, part)
+        if resource is not None:
+            key = f"{layer.fingerprint}.zip"
+            template["Resources"][resource]["Properties"]["Content"]["S3Key"] = key
+            storage.put_object(Bucket=BUCKET, Key=key, Body=packed(layer.folder))
+    for asset in assembly.assets:
+        storage.put_object(Bucket=BUCKET, Key=asset.key, Body=asset.content())
+    storage.put_object(Bucket=BUCKET, Key=TEMPLATE, Body=json.dumps(template).encode())
+    _request(emulator, f"{emulator.endpoint_url}/{BUCKET}/{TEMPLATE}")
+    description = _finished(emulator)
+    resources = emulator.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
+    ids = {resource["LogicalResourceId"]: resource.get("PhysicalResourceId", "") for resource in resources}
+    differences.complete_deployment(emulator, template, ids)
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
     api_url = differences.api_url(emulator, outputs["ApiId"])
-    return Deployment(api_url, outputs, resources, differences.watch_url(emulator, outputs["LiveUrl"]))
+    watch_url = differences.watch_url(emulator, outputs["LiveUrl"])
+    return Deployment(api_url, outputs, len(ids), ids, template, watch_url)
+
+
+def _bootstrap(emulator: Emulator) -> None:
+    emulator.client("s3").create_bucket(Bucket=BUCKET)
+    emulator.client("ssm").put_parameter(Name=BOOTSTRAP, Value=BOOTSTRAP_VERSION, Type="String", Overwrite=True)
+
+
+def layer_resource(template: Mapping[str, Any], part: str) -> str | None:
+    """The logical id of a layer of the stack; none if it has no such layer."""
+    path = f"{STACK}/Layers/{part}/Resource"
+    ids = (name for name, body in template["Resources"].items() if body.get("Metadata", {}).get("aws:cdk:path") == path)
+    return next(ids, None)
+
+
+def _request(emulator: Emulator, template_url: str) -> None:
+    """Ask for a stack of this template; a data folder may hold one already."""
+    cloudformation = emulator.client("cloudformation")
+    arguments: dict[str, Any] = {
+        "StackName": STACK,
+        "TemplateURL": template_url,
+        "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"],
+    }
+    try:
+        cloudformation.create_stack(**arguments)
+    except cloudformation.exceptions.AlreadyExistsException:
+        try:
+            cloudformation.update_stack(**arguments)
+        except ClientError as error:
+            if "No updates" not in str(error):
+                raise
+
+
+def _finished(emulator: Emulator) -> Mapping[str, Any]:
+    """What CloudFormation says of the stack once it is created or updated."""
+    cloudformation = emulator.client("cloudformation")
+    while True:
+        (description,) = cloudformation.describe_stacks(StackName=STACK)["Stacks"]
+        status = description["StackStatus"]
+        if not status.endswith("IN_PROGRESS"):
+            break
+        time.sleep(POLL_SECONDS)
+    if status not in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
+        raise StackFailed(status, _reasons(emulator))
+    return description
+
+
+def _reasons(emulator: Emulator) -> list[str]:
+    """Which resources failed, and why."""
+    events = emulator.client("cloudformation").describe_stack_events(StackName=STACK)["StackEvents"]
+    return [
+        f"  {event.get('LogicalResourceId')}: {event.get('ResourceStatusReason')}"
+        for event in events
+        if "FAILED" in event.get("ResourceStatus", "")
+    ]

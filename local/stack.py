@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, contextmanager
+import threading
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local import deployment, emulator
+from botocore.exceptions import BotoCoreError, ClientError
+
+from layers.handler_import import HandlersUnimportable
+from local import assembly, deployment, emulator, handlers
 from local.emulator import lambda_processes
 from local.ready_file import Ready
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from layers.build import Layer
     from local.deployment import Deployment
     from local.emulator import Emulator
     from local.terminal import Display
@@ -40,17 +45,61 @@ class Stack:
 
 
 @contextmanager
-def running(display: Display, port: int | None = None, data_dir: Path | None = None) -> Iterator[Stack]:
-    """Start the embedded AWS and deploy to it; both are gone when the context ends."""
+def running(
+    display: Display,
+    port: int | None = None,
+    data_dir: Path | None = None,
+    *,
+    few_workers: bool = False,
+    lenient: bool = False,
+) -> Iterator[Stack]:
+    """Start the embedded AWS and deploy to it; both are gone when the context ends.
+
+    Args:
+        display: shows the steps.
+        port: of the embedded AWS.
+        data_dir: keeps what the stack holds.
+        few_workers: be ready with one process of the worker, and start the others meanwhile. A measurement wants all
+            of them first.
+        lenient: start with the last handlers that could be imported, if the present ones cannot.
+    """
     with ExitStack() as context:
         with display.step("Starting the embedded AWS") as report:
             started = context.enter_context(emulator.running(port, data_dir))
             report(started.endpoint_url)
         with display.step("Deploying the stack") as report:
-            deployed = deployment.deploy(started, report)
+            made = assembly.synthesize(report)
+            newest = _handlers(display, lenient=lenient)
+            deployed = deployment.deploy(started, made, newest)
             report(f"{deployed.resources} resources")
         with display.step("Starting the workers") as report:
-            names = (deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology"))
-            count = lambda_processes.warm_up(started, *names)
-            report(f"{count} processes")
+            report(f"{_start_workers(started, deployed, few=few_workers)} processes")
         yield Stack(started, deployed)
+
+
+def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
+    try:
+        return handlers.built()
+    except HandlersUnimportable as broken:
+        if not lenient:
+            raise
+        display.broken(str(broken))
+        return {}
+
+
+def _start_workers(started: Emulator, deployed: Deployment, *, few: bool) -> int:
+    """Start processes of the functions that run tasks; how many are there when it returns."""
+    names = [deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
+    if not few:
+        return lambda_processes.warm_up(started, *names)
+    # Its answer to an event that is no request is an error; the process is there then.
+    first = [deployed.outputs[f"{name}FunctionName"] for name in ("Api", "Worker")]
+    lambda_processes.start_one(started, *first)
+    threading.Thread(target=_start_others, args=(started, names), daemon=True).start()
+    return len(first)
+
+
+def _start_others(started: Emulator, names: list[str]) -> None:
+    # The stack may be stopped while they start.
+    with suppress(BotoCoreError, ClientError):
+        lambda_processes.warm_up(started, *names)

@@ -112,7 +112,7 @@ class Display:
         self._console.print(table)
 
     def addresses(self, ready: Ready) -> None:
-        """Show the addresses of the console and the API, and commands to try it."""
+        """Show the addresses of the console and the API, commands to try it, and what Ctrl-C does."""
         self._console.print()
         for name, url in (("Console", ready.console_url), ("API", ready.api_url), ("AWS", ready.aws_endpoint_url)):
             self._console.print(f"[bold]{name:<7}[/bold]  {url}", soft_wrap=True)
@@ -121,9 +121,18 @@ class Display:
         body = '{"type": "echo", "payload": "hello", "delay_seconds": 3}'
         # Printed raw and unwrapped: they are there to be copied.
         created = f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'"
-        for line in (created, f"curl -s {tasks}", f"export DUETIME_URL={ready.api_url}  # then: duetime tasks list"):
+        for line in ("duetime tasks create echo --payload '\"hello\"' --in 3s --wait", created, f"curl -s {tasks}"):
             self._console.out(f"  {line}", highlight=False)
-        self._console.print("\nCtrl-C stops everything.")
+        self._console.print("\nCtrl-C stops the stack: its processes end, and its tasks are gone.")
+
+    def reloaded(self, seconds: float) -> None:
+        """Show that new attempts run the handlers as they were saved."""
+        self._console.print(f"[green]✓[/green] handlers reloaded [dim]({seconds:.1f} s after the save)[/dim]")
+
+    def broken(self, reason: str) -> None:
+        """Show why handlers cannot be imported."""
+        self.error(reason)
+        self._console.print("[bold]The handlers of the last good save go on.[/bold]")
 
     def error(self, message: str) -> None:
         """Show an error."""

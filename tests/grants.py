@@ -30,6 +30,7 @@ KEPT = Path(__file__).with_name("grants.json")
 PLACE = "us-east-1:123456789012"
 TABLE: str = f"arn:aws:dynamodb:{PLACE}:table/tasks"
 BUCKET: str = "arn:aws:s3:::contents"
+ARCHIVE: str = "arn:aws:s3:::archive"
 MACHINE: str = f"arn:aws:states:{PLACE}:stateMachine:topologies"
 SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
 LIVE_API: str = "live-updates"
@@ -40,7 +41,7 @@ POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 POLLED = ("worker", "deadletter", "intake")
 """The functions that queues invoke."""
 STREAM = f"{TABLE}/stream/latest"
-STREAMED = ("broadcast",)
+STREAMED = ("broadcast", "archive")
 """The functions that the table's stream invokes."""
 STREAMING = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
 """What Lambda does with a function's role to the stream (Source: AWS Lambda Developer Guide, DynamoDB)."""
@@ -54,6 +55,8 @@ ELSEWHERE = {
     ("worker", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("trigger", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:trigger"),
     ("broadcast", "sqs:SendMessage", f"arn:aws:sqs:{PLACE}:lost"),
+    ("archive", "s3:PutObject", f"{ARCHIVE}/aws/lambda/any"),
+    ("archive", "s3:ListBucket", ARCHIVE),
 }
 """What is used where no call is recorded: the egress by deployed tests, by the trigger itself if there are more than
 sixteen shards (`tests/adapters/test_fan_out.py`), and by Lambda when it gives up a batch of the stream."""
@@ -166,7 +169,7 @@ def needed(
         case "dynamodb":
             yield from _of_items(environ, action, request)
         case "s3":
-            yield from _of_objects(action, request)
+            yield from _of_objects(environ, action, request)
         case "sqs":
             yield f"sqs:{action}", queue(_queue_name(environ, request["QueueUrl"]))
         case "lambda":
@@ -195,16 +198,17 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
         yield f"{arn}/index/{request['IndexName']}" if "IndexName" in request else arn
 
 
-def _of_objects(action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """A copy reads its source; tags need an action of their own; to learn that an object is gone takes the list's."""
+    bucket = ARCHIVE if request["Bucket"] == environ.get(Variable.ARCHIVE_BUCKET) else BUCKET
     if action == "CopyObject":
-        yield "s3:GetObject", f"{BUCKET}/{request['CopySource']['Key']}"
+        yield "s3:GetObject", f"{bucket}/{request['CopySource']['Key']}"
     if action != "PutObject":
-        yield "s3:ListBucket", BUCKET
+        yield "s3:ListBucket", bucket
     action = "PutObject" if action == "CopyObject" else action
-    yield f"s3:{action}", f"{BUCKET}/{request['Key']}"
+    yield f"s3:{action}", f"{bucket}/{request['Key']}"
     if action == "PutObject" and "Tagging" in request:
-        yield "s3:PutObjectTagging", f"{BUCKET}/{request['Key']}"
+        yield "s3:PutObjectTagging", f"{bucket}/{request['Key']}"
 
 
 def _function_arn(environ: Mapping[str, str], name: str) -> str:

@@ -4,63 +4,67 @@
 from duetime_client import Client
 
 with Client("https://example.org") as client:
-    task = client.create_task("report", payload={"month": "2026-11"}, delay_seconds=60)
+    task = client.tasks.create("report", payload={"month": "2026-11"}, delay_seconds=60)
 ```
 """
 
-from duetime_client.authentication import BearerToken
-from duetime_client.bulk_operations import BulkOperation
-from duetime_client.client import Client
-from duetime_client.errors import (
-    AddressInvalid,
-    ApiError,
-    ClientError,
-    Conflict,
-    CredentialsMissing,
-    Forbidden,
-    HeaderInvalid,
-    InvalidField,
-    InvalidRequest,
-    PreconditionFailed,
-    TaskNotFound,
-    Throttled,
-    UnexpectedResponse,
-    Unreachable,
-)
-from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
-from duetime_client.filter_actions import FilterActionResult
-from duetime_client.leases import LeasedTask, LeaseState
-from duetime_client.lock_admin import Lock, LockHolder, LockWaiter
-from duetime_client.retries import Retries
-from duetime_client.schedule_models import (
-    Calendar,
-    CalendarFields,
-    Expectation,
-    Occurrence,
-    Schedule,
-    ScheduleFields,
-    SkippedRun,
-    TimingFields,
-)
-from duetime_client.summary import Summary, TypeSummary
-from duetime_client.switches import Circuit, StopSwitches, Switch
-from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
-from duetime_client.task_fields import (
-    AwsTarget,
-    BulkFilter,
-    BulkOptions,
-    DeadLetterFilter,
-    HttpTarget,
-    LockSpec,
-    NewTask,
-    Priority,
-    PullTarget,
-    RetryPolicy,
-    TaskFields,
-    TaskFilter,
-    TimeWithoutZone,
-)
-from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime_client.authentication import BearerToken
+    from duetime_client.bulk_operations import BulkOperation
+    from duetime_client.client import Client
+    from duetime_client.errors import (
+        AddressInvalid,
+        ApiError,
+        ClientError,
+        Conflict,
+        CredentialsMissing,
+        Forbidden,
+        HeaderInvalid,
+        InvalidField,
+        InvalidRequest,
+        PreconditionFailed,
+        TaskNotFound,
+        Throttled,
+        UnexpectedResponse,
+        Unreachable,
+    )
+    from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
+    from duetime_client.filter_actions import FilterActionResult
+    from duetime_client.leases import LeasedTask, LeaseState
+    from duetime_client.lock_admin import Lock, LockHolder, LockWaiter
+    from duetime_client.retries import Retries
+    from duetime_client.schedule_models import (
+        Calendar,
+        CalendarFields,
+        Expectation,
+        Occurrence,
+        Schedule,
+        ScheduleFields,
+        SkippedRun,
+        TimingFields,
+    )
+    from duetime_client.summary import Summary, TypeSummary
+    from duetime_client.switches import Circuit, StopSwitches, Switch
+    from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
+    from duetime_client.task_fields import (
+        AwsTarget,
+        BulkFilter,
+        BulkOptions,
+        DeadLetterFilter,
+        HttpTarget,
+        LockSpec,
+        NewTask,
+        Priority,
+        PullTarget,
+        RetryPolicy,
+        TaskFields,
+        TaskFilter,
+        TimeWithoutZone,
+    )
+    from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
 
 __all__ = [
     "AddressInvalid",
@@ -126,3 +130,78 @@ __all__ = [
     "read_topology",
     "validate_topology",
 ]
+
+_MODULES = {
+    "AddressInvalid": "errors",
+    "ApiError": "errors",
+    "Attempt": "task",
+    "AwsTarget": "task_fields",
+    "BearerToken": "authentication",
+    "BulkFilter": "task_fields",
+    "BulkOperation": "bulk_operations",
+    "BulkOptions": "task_fields",
+    "Calendar": "schedule_models",
+    "CalendarFields": "schedule_models",
+    "Circuit": "switches",
+    "Client": "client",
+    "ClientError": "errors",
+    "Conflict": "errors",
+    "CredentialsMissing": "errors",
+    "DeadLetterFilter": "task_fields",
+    "Expectation": "schedule_models",
+    "Failure": "task",
+    "FilterActionResult": "filter_actions",
+    "Forbidden": "errors",
+    "Gate": "explanations",
+    "HeaderInvalid": "errors",
+    "HttpTarget": "task_fields",
+    "InvalidField": "errors",
+    "InvalidRequest": "errors",
+    "Lease": "task",
+    "LeaseState": "leases",
+    "LeasedTask": "leases",
+    "Lock": "lock_admin",
+    "LockHolder": "lock_admin",
+    "LockSpec": "task_fields",
+    "LockWaiter": "lock_admin",
+    "NewTask": "task_fields",
+    "Occurrence": "schedule_models",
+    "PreconditionFailed": "errors",
+    "Priority": "task_fields",
+    "Progress": "task",
+    "PullTarget": "task_fields",
+    "Retries": "retries",
+    "RetryPolicy": "task_fields",
+    "Schedule": "schedule_models",
+    "ScheduleExplanation": "explanations",
+    "ScheduleFields": "schedule_models",
+    "SkippedRun": "schedule_models",
+    "StopSwitches": "switches",
+    "Summary": "summary",
+    "Switch": "switches",
+    "TargetReply": "task",
+    "Task": "task",
+    "TaskExplanation": "explanations",
+    "TaskFields": "task_fields",
+    "TaskFilter": "task_fields",
+    "TaskNotFound": "errors",
+    "Throttled": "errors",
+    "TimeWithoutZone": "task_fields",
+    "TimingFields": "schedule_models",
+    "TopologyInvalid": "topology_files",
+    "TypeSummary": "summary",
+    "UnexpectedResponse": "errors",
+    "Unreachable": "errors",
+    "read_topology": "topology_files",
+    "validate_topology": "topology_files",
+}
+"""Where each name is defined. It is imported when it is first used: the command's help needs none of them."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a name that has not been used yet."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return found

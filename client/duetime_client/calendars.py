@@ -10,6 +10,7 @@ from duetime_client.pages import pages
 from duetime_client.problems import document_of
 from duetime_client.schedule_models import Calendar
 from duetime_client.task_fields import body_of
+from duetime_client.transport import guard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,7 @@ class Calendars:
 
         With `if_match`, replace it only if it still has that `etag`; a lost response is not followed by another try.
         """
-        headers = {"If-Match": if_match} if if_match else {}
+        headers = guard(if_match)
         return _calendar(
             self._transport.request(
                 "PUT", path_of(name), body=body_of(fields), headers=headers, repeatable=if_match is None
@@ -50,7 +51,13 @@ class Calendars:
         )
 
     def put_icalendar(
-        self, name: str, data: bytes, *, mode: str | None = None, timezone: str | None = None
+        self,
+        name: str,
+        data: bytes,
+        *,
+        mode: str | None = None,
+        timezone: str | None = None,
+        if_match: str | None = None,
     ) -> Calendar:
         """Create or replace a calendar with an iCalendar file (`.ics`).
 
@@ -59,10 +66,16 @@ class Calendars:
             data: The file's bytes.
             mode: `excludes` (default) or `includes`: whether tasks run outside the events, or during them only.
             timezone: The zone of its days; UTC by default.
+            if_match: Replace it only if it still has this `etag`.
         """
         query = [(key, value) for key, value in (("mode", mode), ("timezone", timezone)) if value]
         response = self._transport.request(
-            "PUT", path_of(name), query=query, body=data, headers={"Content-Type": ICALENDAR}, repeatable=True
+            "PUT",
+            path_of(name),
+            query=query,
+            body=data,
+            headers={"Content-Type": ICALENDAR, **guard(if_match)},
+            repeatable=if_match is None,
         )
         return _calendar(response)
 
@@ -72,7 +85,7 @@ class Calendars:
         Raises:
             Conflict: A schedule names it.
         """
-        headers = {"If-Match": if_match} if if_match else {}
+        headers = guard(if_match)
         return _calendar(self._transport.request("DELETE", path_of(name), headers=headers))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Self, Unpack
 from uuid import uuid4
@@ -17,6 +18,17 @@ from duetime_client.live_connection import WebSocketConnection
 from duetime_client.live_updates import MINE, LiveUpdates, new_ticket, read_subject
 from duetime_client.lock_admin import Locks
 from duetime_client.polling import pause_after, utc_now
+from duetime_client.resources import (
+    BulkOperationResource,
+    CalendarResource,
+    DeadLetterResource,
+    LeaseResource,
+    LockResource,
+    ScheduleResource,
+    SwitchResource,
+    TaskResource,
+    TopologyResource,
+)
 from duetime_client.responses import batch_results, page_of, task_of
 from duetime_client.schedules import Schedules
 from duetime_client.summary import Summaries
@@ -24,7 +36,7 @@ from duetime_client.switches import Switches
 from duetime_client.task_control import TASKS, TaskControl, path_of, reason_body
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.topology_runs import Topologies
-from duetime_client.transport import IDEMPOTENCY_KEY, Transport
+from duetime_client.transport import IDEMPOTENCY_KEY, Transport, guard
 from duetime_client.watching import Watch
 
 if TYPE_CHECKING:
@@ -70,10 +82,17 @@ class Client(
         random_source: Callable[[], float] = random.random,
         now: Callable[[], datetime] = utc_now,
         connect: Connect = WebSocketConnection,
+        http_transport: httpx.BaseTransport | None = None,
     ) -> None:
         headers = {OWNER_HEADER: owner} if owner else {}
         self._transport = Transport(
-            url, auth=auth, headers=headers, retries=retries, sleep=sleep, random_source=random_source
+            url,
+            auth=auth,
+            headers=headers,
+            retries=retries,
+            sleep=sleep,
+            random_source=random_source,
+            http_transport=http_transport,
         )
         self._sleep = sleep
         self._now = now
@@ -91,6 +110,51 @@ class Client(
     def close(self) -> None:
         """Close the open connections."""
         self._transport.close()
+
+    @cached_property
+    def tasks(self) -> TaskResource:
+        """Tasks."""
+        return TaskResource(self)
+
+    @cached_property
+    def schedules(self) -> ScheduleResource:
+        """Schedules, their runs and their backfills."""
+        return ScheduleResource(self)
+
+    @cached_property
+    def topologies(self) -> TopologyResource:
+        """Topologies: graphs of tasks."""
+        return TopologyResource(self)
+
+    @cached_property
+    def calendars(self) -> CalendarResource:
+        """Calendars."""
+        return CalendarResource(self)
+
+    @cached_property
+    def locks(self) -> LockResource:
+        """Locks: who holds them, and who waits."""
+        return LockResource(self)
+
+    @cached_property
+    def leases(self) -> LeaseResource:
+        """Leases of tasks that a pull worker runs."""
+        return LeaseResource(self)
+
+    @cached_property
+    def switches(self) -> SwitchResource:
+        """Switches that stop or limit dispatch."""
+        return SwitchResource(self)
+
+    @cached_property
+    def bulk_operations(self) -> BulkOperationResource:
+        """Operations on all tasks that match a filter."""
+        return BulkOperationResource(self)
+
+    @cached_property
+    def dead_letters(self) -> DeadLetterResource:
+        """Tasks that failed after all their attempts."""
+        return DeadLetterResource(self)
 
     def create_task(
         self,
@@ -163,23 +227,23 @@ class Client(
         The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock` and a `target` of the same kind are merged,
         and None removes; `payload` is replaced completely. The reason is recorded with the task.
         """
-        headers = {"If-Match": if_match} if if_match else {}
+        headers = guard(if_match)
         query = [("reason", reason)] if reason else []
         body = body_of(changes)
         return task_of(self._transport.request("PATCH", path_of(task_id), query=query, body=body, headers=headers))
 
-    def cancel_task(self, task_id: str, *, force: bool = False, reason: str = "") -> Task:
+    def cancel_task(self, task_id: str, *, force: bool = False, reason: str = "", if_match: str | None = None) -> Task:
         """Cancel a task that has not started; with `force`, also request a running one to stop."""
         body: dict[str, object] = {**({"force": True} if force else {}), **(reason_body(reason) or {})}
-        return task_of(self._transport.request("POST", f"{path_of(task_id)}/cancel", body=body))
+        headers = guard(if_match)
+        return task_of(self._transport.request("POST", f"{path_of(task_id)}/cancel", body=body, headers=headers))
 
     def delete_task(self, task_id: str, *, if_match: str | None = None) -> None:
         """Delete a task with its payload, its result and its attempts; one that has not started is cancelled first.
 
-        A task that runs, a topology, and a node of one cannot be deleted.
+        A topology is deleted with all of its nodes, and a node only so. A task that runs cannot be deleted.
         """
-        headers = {"If-Match": if_match} if if_match else {}
-        self._transport.request("DELETE", path_of(task_id), headers=headers)
+        self._transport.request("DELETE", path_of(task_id), headers=guard(if_match))
 
     def watch(self, topic: str = MINE, /, **filters: Unpack[TaskFilter]) -> Iterator[Change]:
         """Changes as they happen, over a WebSocket: of `task:ID`, `topology:ID`, `schedule:NAME`, or of all tasks.

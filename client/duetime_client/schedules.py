@@ -12,7 +12,7 @@ from duetime_client.problems import document_of, unexpected_response
 from duetime_client.responses import task_of
 from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleRun
 from duetime_client.task_fields import body_of, encoded
-from duetime_client.transport import IDEMPOTENCY_KEY
+from duetime_client.transport import IDEMPOTENCY_KEY, guard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class Schedules:
     _transport: Transport
 
     def create_schedule(
-        self, name: str | None = None, /, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
+        self, name: str | None = None, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
     ) -> Schedule:
         """Create a schedule; without a name, the API generates one.
 
@@ -64,27 +64,27 @@ class Schedules:
         The fields are merged, also those of the task: nothing (None) removes one, and another timing
         replaces the one before. Queued occurrences are replaced.
         """
-        headers = _guard(if_match)
+        headers = guard(if_match)
         return _schedule(self._transport.request("PATCH", path_of(name), body=body_of(changes), headers=headers))
 
     def delete_schedule(self, name: str, *, if_match: str | None = None) -> Schedule:
         """Delete a schedule; its queued tasks will not run. Returns it as it was."""
-        return _schedule(self._transport.request("DELETE", path_of(name), headers=_guard(if_match)))
+        return _schedule(self._transport.request("DELETE", path_of(name), headers=guard(if_match)))
 
-    def pause_schedule(self, name: str, reason: str = "") -> Schedule:
+    def pause_schedule(self, name: str, reason: str = "", *, if_match: str | None = None) -> Schedule:
         """Pause a schedule, with a reason; its queued tasks will not run."""
-        return self._steer_schedule(name, "pause", {"reason": reason})
+        return self._steer_schedule(name, "pause", if_match, {"reason": reason})
 
-    def resume_schedule(self, name: str) -> Schedule:
+    def resume_schedule(self, name: str, *, if_match: str | None = None) -> Schedule:
         """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
-        return self._steer_schedule(name, "resume")
+        return self._steer_schedule(name, "resume", if_match)
 
     def run_schedule(self, name: str, *, idempotency_key: str | None = None, if_match: str | None = None) -> Task:
         """Run a schedule's task once, now, regardless of its timing; returns the task.
 
         A retried request never runs it twice: it carries an idempotency key, by default a random one.
         """
-        headers = {**_headers(idempotency_key), **_guard(if_match)}
+        headers = {**_headers(idempotency_key), **guard(if_match)}
         return task_of(self._transport.request("POST", f"{path_of(name)}/run", headers=headers))
 
     def create_backfill(
@@ -103,7 +103,7 @@ class Schedules:
         """
         body = {"scheduled_after": encoded(start), "scheduled_before": encoded(end)}
         pace = {} if per_minute is None else {"per_minute": per_minute}
-        headers = {**_headers(idempotency_key), **_guard(if_match)}
+        headers = {**_headers(idempotency_key), **guard(if_match)}
         response = self._transport.request("POST", f"{path_of(name)}/backfills", body={**body, **pace}, headers=headers)
         return read(Backfill, response, document_of(response))
 
@@ -168,8 +168,11 @@ class Schedules:
         body = {**body_of(timing), **{key: value for key, value in asked.items() if value is not None}}
         return _occurrences(self._transport.request("POST", f"{SCHEDULES}/preview", body=body, repeatable=True))
 
-    def _steer_schedule(self, name: str, action: str, body: Mapping[str, object] | None = None) -> Schedule:
-        return _schedule(self._transport.request("POST", f"{path_of(name)}/{action}", body=body))
+    def _steer_schedule(
+        self, name: str, action: str, if_match: str | None, body: Mapping[str, object] | None = None
+    ) -> Schedule:
+        path, headers = f"{path_of(name)}/{action}", guard(if_match)
+        return _schedule(self._transport.request("POST", path, body=body, headers=headers))
 
 
 def path_of(name: str) -> str:
@@ -179,10 +182,6 @@ def path_of(name: str) -> str:
 
 def _headers(idempotency_key: str | None) -> dict[str, str]:
     return {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
-
-
-def _guard(if_match: str | None) -> dict[str, str]:
-    return {"If-Match": if_match} if if_match else {}
 
 
 def _backfill_path(name: str, backfill_id: str) -> str:

@@ -9,6 +9,7 @@ from duetime_client.lock_admin import read
 from duetime_client.problems import document_of
 from duetime_client.responses import attempts_of, reply_of, task_of
 from duetime_client.task import TaskHistory
+from duetime_client.transport import guard
 
 if TYPE_CHECKING:
     from duetime_client.task import Attempt, TargetReply, Task
@@ -18,29 +19,33 @@ TASKS = "/v1/tasks"
 
 
 class TaskControl:
-    """The client's methods that control tasks. The reason of an action is recorded: `list_task_events` shows it."""
+    """The client's methods that control tasks.
+
+    The reason of an action is recorded: `list_task_events` shows it. With `if_match`, an action takes place only if the
+    task still has that `etag`.
+    """
 
     _transport: Transport
 
-    def pause_task(self, task_id: str, *, reason: str = "") -> Task:
+    def pause_task(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Pause a task; a running task is requested to pause, and does so when it can."""
-        return self._act(task_id, "pause", reason)
+        return self._act(task_id, "pause", reason, if_match)
 
-    def resume_task(self, task_id: str, *, reason: str = "") -> Task:
+    def resume_task(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Resume a paused task: at its due time, or now if that is past."""
-        return self._act(task_id, "resume", reason)
+        return self._act(task_id, "resume", reason, if_match)
 
-    def run_task(self, task_id: str, *, reason: str = "") -> Task:
+    def run_task(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Start a task now, before its due time."""
-        return self._act(task_id, "run", reason)
+        return self._act(task_id, "run", reason, if_match)
 
-    def retry_task(self, task_id: str, *, reason: str = "") -> Task:
+    def retry_task(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Run a failed task again, from its first attempt."""
-        return self._act(task_id, "retry", reason)
+        return self._act(task_id, "retry", reason, if_match)
 
-    def rollback_task(self, task_id: str, *, reason: str = "") -> Task:
+    def rollback_task(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Have the target undo a task that has ended."""
-        return self._act(task_id, "rollback", reason)
+        return self._act(task_id, "rollback", reason, if_match)
 
     def list_task_attempts(self, task_id: str) -> list[Attempt]:
         """The attempts of a task that have ended, oldest first."""
@@ -76,8 +81,9 @@ class TaskControl:
         """Report the progress of an attempt; this is a heartbeat, too."""
         return self._tell(task_id, "progress", {"fence": fence, "percent": percent, "message": message})
 
-    def _act(self, task_id: str, action: str, reason: str) -> Task:
-        return task_of(self._transport.request("POST", f"{path_of(task_id)}/{action}", body=reason_body(reason)))
+    def _act(self, task_id: str, action: str, reason: str, if_match: str | None) -> Task:
+        path, headers = f"{path_of(task_id)}/{action}", guard(if_match)
+        return task_of(self._transport.request("POST", path, body=reason_body(reason), headers=headers))
 
     def _tell(self, task_id: str, what: str, body: dict[str, object]) -> Task:
         # Repeating a report under one fence changes nothing, so it may be retried.

@@ -17,7 +17,7 @@ from duetime_client.responses import task_of
 from duetime_client.task import TERMINAL, Failure, ResponseModel
 from duetime_client.task_control import reason_body
 from duetime_client.task_fields import query_of
-from duetime_client.transport import IDEMPOTENCY_KEY
+from duetime_client.transport import IDEMPOTENCY_KEY, guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -129,26 +129,35 @@ class Topologies:
             self._sleep(pause)
             pause = min(pause * 1.1, _LONGEST_LOOK_SECONDS)
 
-    def retry_topology(self, task_id: str, *, reason: str = "") -> Task:
+    def retry_topology(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Run a failed topology again; nodes that succeeded are not repeated."""
-        return self._act_on(task_id, "retry", reason)
+        return self._act_on(task_id, "retry", reason, if_match)
 
-    def cancel_topology(self, task_id: str, *, reason: str = "") -> Task:
+    def cancel_topology(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Cancel the nodes that have not started, and request the running ones to stop."""
-        return self._act_on(task_id, "cancel", reason)
+        return self._act_on(task_id, "cancel", reason, if_match)
 
-    def pause_topology(self, task_id: str, *, reason: str = "") -> Task:
+    def pause_topology(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Start no more nodes; running ones continue."""
-        return self._act_on(task_id, "pause", reason)
+        return self._act_on(task_id, "pause", reason, if_match)
 
-    def resume_topology(self, task_id: str, *, reason: str = "") -> Task:
+    def resume_topology(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
         """Resume a paused topology."""
-        return self._act_on(task_id, "resume", reason)
+        return self._act_on(task_id, "resume", reason, if_match)
 
-    def _act_on(self, task_id: str, action: str, reason: str) -> Task:
-        # What was asked for already stays as it is, so it may be asked again.
+    def delete_topology(self, task_id: str, *, if_match: str | None = None) -> None:
+        """Delete a topology with all of its nodes; one that has not started is cancelled first.
+
+        Raises:
+            Conflict: It runs, or one of its nodes does: cancel it, and wait for its end.
+        """
+        self._transport.request("DELETE", _path_of(task_id), headers=guard(if_match))
+
+    def _act_on(self, task_id: str, action: str, reason: str, if_match: str | None) -> Task:
+        # What was asked for already stays as it is, so it may be asked again; not under a version, which has changed.
         path, body = f"{_path_of(task_id)}/{action}", reason_body(reason)
-        return task_of(self._transport.request("POST", path, body=body, repeatable=True))
+        request, is_repeatable = self._transport.request, if_match is None
+        return task_of(request("POST", path, body=body, headers=guard(if_match), repeatable=is_repeatable))
 
 
 def _path_of(task_id: str) -> str:

@@ -38,6 +38,7 @@ class Transport:
         retries: Retries | None = None,
         sleep: Callable[[float], object] = time.sleep,
         random_source: Callable[[], float] = random.random,
+        http_transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.url = checked(url)
         self._retries = retries or Retries()
@@ -47,6 +48,7 @@ class Transport:
             auth=auth,
             headers={"User-Agent": f"duetime-client/{version('duetime-client')}", **sendable(headers or {})},
             timeout=TIMEOUT,
+            transport=http_transport,
             # A proxy named by the environment cannot reach this machine's own loopback.
             trust_env=httpx.URL(self.url).host not in LOOPBACK,
         )
@@ -129,3 +131,8 @@ def checked(url: str) -> str:
     if parsed.scheme not in {"http", "https"} or not parsed.host or parsed.query or parsed.fragment:
         raise AddressInvalid(url)
     return url.rstrip("/")
+
+
+def guard(if_match: str | None) -> dict[str, str]:
+    """The header by which a request is refused unless its subject still has this ETag; none for any."""
+    return {"If-Match": if_match} if if_match else {}

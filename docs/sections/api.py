@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from docs.sections.markdown import code, table
 from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.problem_kinds import INTERNAL, KINDS
+from duetime.contract.http.problem_kinds import INTERNAL
 from duetime.contract.openapi.descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
+from duetime.contract.openapi.rest_problems import rest_kinds
 from duetime.contract.tasks.operations import LIST
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def header_table() -> str:
 def problem_table() -> str:
     """Every kind of refusal, once."""
     kinds: dict[Kind, list[str]] = {}
-    for error, kind in KINDS.items():
+    for error, kind in rest_kinds().items():
         calls = [code(one.id) for one in OPERATIONS if error in one.all_errors]
         kinds.setdefault(kind, []).extend(call for call in calls if call not in kinds.get(kind, []))
     kinds[INTERNAL] = [code(one.id) for one in OPERATIONS]

@@ -17,6 +17,10 @@ _PLAIN_TIMES = frozenset({"CLAIM_LEAD"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 
 
+class LimitUnexplained(LookupError):
+    """A limit has no sentence in the code that says what it limits."""
+
+
 def limit_table() -> str:
     """Each limit with its value and meaning."""
     times = _times()
@@ -53,7 +57,9 @@ def _length(milliseconds: int) -> str:
 
 
 def _plain_meaning(name: str) -> str:
-    """What a name says that needs no sentence in the code: `MAX_TAG_KEY_LENGTH`, `MAX_TAGS`."""
-    if length := re.fullmatch(r"MAX_(\w+)_LENGTH", name):
-        return f"Characters of one {length[1].lower().replace('_', ' ')}."
-    return f"{name.removeprefix('MAX_').capitalize().replace('_', ' ')} of one task."
+    """What the name of a length says, such as `MAX_TAG_KEY_LENGTH`; of any other limit the code has to say it."""
+    length = re.fullmatch(r"MAX_(\w+)_LENGTH", name)
+    if length is None:
+        raise LimitUnexplained(name)
+    words = length[1].lower().replace("_", " ").replace("url", "URL").replace("arn", "ARN")
+    return f"Characters of a {words}." if words[0] not in "aeio" else f"Characters of an {words}."

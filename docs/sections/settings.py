@@ -89,6 +89,7 @@ def _given() -> Mapping[str, frozenset[str]]:
             authentication=Authentication.JWT,
             jwt_issuer="https://id.example.org",
             jwt_audience=("duetime",),
+            archive_days=30,
         )
         stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)
         functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()

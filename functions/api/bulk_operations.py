@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.composition import composed
 from duetime.composition.bulk import BulkServices
 from duetime.contract.bulk import operations
-from duetime.contract.bulk.responses import BulkOperationPage, bulk_response
+from duetime.contract.bulk.responses import BulkOperationList, bulk_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.errors import BulkNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def list_bulk_operations(request: Request) -> Response:
     """List the latest operations."""
     listed = composed(BulkServices).operations.list(request.owner)
-    return answer(json_text(BulkOperationPage(operations=[bulk_response(operation) for operation in listed])))
+    return answer(json_text(BulkOperationList(operations=[bulk_response(operation) for operation in listed])))
 
 
 @route(operations.READ)

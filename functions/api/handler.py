@@ -13,7 +13,7 @@ from duetime.domain.tracebacks import places_of
 
 from . import requests, tasks  # noqa: F401 - what is used most is imported at the start
 from .responses import delivered, problem_response, unless_known
-from .routing import respond
+from .routing import respond, with_deprecation
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -27,7 +27,7 @@ logger = Logger()
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Answer one request; a line of metrics is written only if the request ended an attempt."""
     try:
-        return delivered(_response(event), event)
+        return delivered(with_deprecation(_response(event), event), event)
     finally:
         composed().telemetry.flush()
 

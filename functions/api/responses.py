@@ -90,6 +90,11 @@ def answer(text: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | 
     return Response(int(status), text, {**_NO_STORE, "Content-Type": "application/json", **(headers or {})})
 
 
+def no_content() -> Response:
+    """A success of which nothing is to be said."""
+    return Response(HTTPStatus.NO_CONTENT.value, headers=_NO_STORE)
+
+
 def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
     """A task, whole, with its ETag."""
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})

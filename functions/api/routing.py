@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import allowed
 from duetime.contract.http.routes import methods_at, operation_at, subject_of
+from duetime.domain.errors import RequestError
 
 from . import requests
 from .responses import Response
@@ -85,9 +87,17 @@ def respond(event: Mapping[str, Any]) -> Response:
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
     # Its body is left out when it leaves.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
-    response = _handler_of(operation, _path(event))(requests.read(event, operation, parameters))
-    ends = operation.deprecation_headers
-    return replace(response, headers={**response.headers, **ends}) if ends else response
+    return _handler_of(operation, _path(event))(requests.read(event, operation, parameters))
+
+
+def with_deprecation(response: Response, event: Mapping[str, Any]) -> Response:
+    """A response, success or refusal, that says if the operation that was asked for is to go."""
+    method = event["requestContext"]["http"]["method"].upper()
+    with suppress(RequestError):
+        operation, _ = operation_at("GET" if method == "HEAD" else method, _path(event))
+        if ends := operation.deprecation_headers:
+            return replace(response, headers={**response.headers, **ends})
+    return response
 
 
 def _path(event: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from duetime.contract.schedules.encoding import (
     schedule_entry,
     schedule_response,
 )
-from duetime.contract.schedules.responses import BackfillPage, OccurrencePage, PreviewResponse, SchedulePage
+from duetime.contract.schedules.responses import BackfillList, OccurrenceList, PreviewResponse, SchedulePage
 from duetime.contract.schedules.run_responses import run_page
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
@@ -147,7 +147,7 @@ def create_backfill(request: Request) -> Response:
 def list_backfills(request: Request) -> Response:
     """Read the backfills of one schedule."""
     found = composed(ScheduleRequestServices).manual_runs.backfills(request.owner, _name(request))
-    return answer(json_text(BackfillPage(backfills=[backfill_response(each) for each in found])))
+    return answer(json_text(BackfillList(backfills=[backfill_response(each) for each in found])))
 
 
 @route(operations.GET_BACKFILL)
@@ -177,7 +177,7 @@ def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
         request.owner, _name(request), start, end, request.query.limit
     )
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
-    return answer(json_text(OccurrencePage(occurrences=occurrences)))
+    return answer(json_text(OccurrenceList(occurrences=occurrences)))
 
 
 @route(operations.LIST_RUNS)

@@ -14,7 +14,7 @@ from duetime.contract.tasks.encoding import json_text, target_reply_text
 from duetime.contract.tasks.report_bodies import TaskCancel
 from duetime.domain.tasks.states import State
 
-from .responses import Response, answer, task_response
+from .responses import Response, answer, no_content, task_response
 from .routing import route
 from .topologies import control_response
 
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
     from .requests import Request
+
+
+@route(operations.DELETE)
+def delete_task(request: Request) -> Response:
+    """Erase a task, a topology with its nodes."""
+    composed(TopologyServices).eraser.erase(request.owner, request.task_id, request.version)
+    return no_content()
 
 
 @route(operations.PAUSE)

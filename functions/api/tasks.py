@@ -104,13 +104,6 @@ def update_task(request: Request[UpdateQuery]) -> Response:
     return task_response(composed(TaskServices).reader.with_contents(task))
 
 
-@route(operations.DELETE)
-def delete_task(request: Request) -> Response:
-    """Erase a task."""
-    composed(TaskServices).eraser.erase(request.owner, request.task_id, request.version)
-    return Response(HTTPStatus.NO_CONTENT.value, headers={"Cache-Control": "no-store"})
-
-
 def _key(text: str | None, value: object) -> IdempotencyKey | None:
     return IdempotencyKey(text, body_hash(value)) if text else None
 

@@ -20,7 +20,7 @@ from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
 from .requests import body_hash
-from .responses import Response, answer, replayed, task_response
+from .responses import Response, answer, no_content, replayed, task_response
 from .routing import route
 
 if TYPE_CHECKING:
@@ -62,6 +62,13 @@ def get_topology(request: Request) -> Response:
     view = composed(TopologyServices).service.get(request.owner, request.task_id)
     text = json_text(topology_response(view, composed().runtime.clock.now()))
     return answer(text, headers={"ETag": content_etag(view.task.version, text), **_ASK_AGAIN})
+
+
+@route(operations.DELETE)
+def delete_topology(request: Request) -> Response:
+    """Erase a topology with its nodes."""
+    composed(TopologyServices).eraser.erase_topology(request.owner, request.task_id, request.version)
+    return no_content()
 
 
 @route(operations.RETRY)

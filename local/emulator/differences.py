@@ -1,5 +1,9 @@
 """What MiniStack 1.5.33 does differently from AWS, said once, with what is done about it.
 
+Before the deploy (`with_fixed_addresses`), because it draws the ids of APIs:
+
+* a tag of its own gives each API an id, so that its address is the same after every start.
+
 After the deploy (`complete_deployment`), because its CloudFormation accepts these properties and drops them:
 
 * time to live and point-in-time recovery of a table;
@@ -31,9 +35,14 @@ By settings of the `local` environment (`infra/`), because nothing else would wo
   wakes nobody: precision is `exact` locally, so that a message is there a second before it is due.
 * Authorizers: it checks JWTs but no IAM signatures: locally the API has one default owner.
 
-By starting the workers before they are needed (`workers.warm_up`):
+Around the server, because each process would unpack all of its layers (`shared_layers.py`):
 
-* A cold start unpacks code and layers in the server's own process, at the cost of everything else it serves.
+* a version of a layer is unpacked once, for all processes.
+* a process whose function is given another configuration ends its invocation before it ends.
+
+By starting processes of the worker before they are needed (`lambda_processes.warm_up`):
+
+* A cold start takes a second of a core, which many of them at once take from everything else.
 
 By nothing, because it is harmless here, but a test on AWS's own behaviour must not be made of it:
 
@@ -78,6 +87,22 @@ def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physica
         if complete is not None:
             complete(emulator, physical_ids[logical_id], resource.get("Properties", {}))
     _complete_watch_url(emulator, template, physical_ids)
+
+
+def with_fixed_addresses(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The template with a fixed id for each API, so that addresses stay the same from one start to the next."""
+    resources = {
+        logical_id: _with_tag(resource) if resource["Type"] == "AWS::ApiGatewayV2::Api" else resource
+        for logical_id, resource in template["Resources"].items()
+    }
+    return {**template, "Resources": resources}
+
+
+def _with_tag(api: Mapping[str, Any]) -> dict[str, Any]:
+    properties = api.get("Properties", {})
+    kind = "live" if properties.get("ProtocolType") == "WEBSOCKET" else "api"
+    tags = {**properties.get("Tags", {}), "ms-custom-id": f"duetime-{kind}"}
+    return {**api, "Properties": {**properties, "Tags": tags}}
 
 
 def api_url(emulator: Emulator, api_id: str) -> str:

@@ -1,4 +1,4 @@
-"""Starts the embedded AWS with two things that its HTTP APIs leave out: a stage's throttle, and a limit of concurrency.
+"""Two things that the HTTP APIs of the embedded AWS leave out: a stage's throttle, and a limit of concurrency.
 
 API Gateway keeps a stage to its rate and burst by a token bucket, and answers whoever comes beyond it 429, without
 a `Retry-After`. MiniStack 1.5.33 keeps the settings and does nothing by them.
@@ -129,20 +129,3 @@ def limited(
                 turns.release()
 
     return execute_in_turn
-
-
-def main() -> None:
-    """Serve until the process is ended."""
-    from ministack import app  # type: ignore[import-not-found] # noqa: PLC0415 - not there where the tests run
-    from ministack.services import apigateway  # type: ignore[import-not-found] # noqa: PLC0415 - same
-
-    # Called in the scope of the API's own account and region, without which its stages are not found.
-    apigateway._handle_execute_in_scope = gated(  # noqa: SLF001 - it has no hook for this
-        limited(apigateway._handle_execute_in_scope),  # noqa: SLF001 - same
-        lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
-    )
-    app.main()
-
-
-if __name__ == "__main__":
-    main()

@@ -21,8 +21,8 @@ NOTHING = json.dumps({"Records": [], "calls": [], "state": "none", "task_id": "0
 def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
     """Start as many processes of functions as may be called at once.
 
-    The server unpacks code and layers itself, one function at a time and between two answers: ten cold starts in
-    the middle of the work would make everything late by seconds, which tells nothing about AWS.
+    Each takes a second of a core: ten cold starts in the middle of the work would make everything late by seconds,
+    which tells nothing about AWS.
 
     Args:
         emulator: that they run in.
@@ -43,6 +43,14 @@ def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
             for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for _ in range(count)]:
                 call.result()
     return sum(counts.values())
+
+
+def start_one(emulator: Emulator, *names: str) -> None:
+    """Start a process of each of these functions, at the same time, unless it has one."""
+    functions = emulator.client("lambda")
+    with ThreadPoolExecutor(len(names)) as threads:
+        for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for name in names]:
+            call.result()
 
 
 def processes_of(emulator: Emulator, function_name: str) -> list[int]:

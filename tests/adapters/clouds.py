@@ -10,7 +10,7 @@ from uuid import uuid4
 from duetime.adapters.runtime.clock import SystemClock
 from duetime.adapters.runtime.threads import Threads
 from duetime.domain.tasks.task_options import Priority
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.task_table import new_table
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -23,10 +23,10 @@ from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.receivers import Receiver, SqsReceiver
 from tests.clocks import NOW
-from tests.fakes.dynamodb import FakeDynamoDB
 from tests.fakes.session import FakeSession
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.sqs import FakeSQS
+from duetime_testing.fakes.task_table import new_table
 from tests.fakes.calls import Drawn, StoreCalls
-from tests.fakes.dynamodb import FakeDynamoDB
 from tests.fakes.queue_calls import QueueCalls
-from tests.fakes.sqs import FakeSQS
 
 if TYPE_CHECKING:
     from tests.adapters.clouds import Cloud

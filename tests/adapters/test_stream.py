@@ -17,9 +17,9 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import Progress
 from duetime.domain.tasks.task_options import Priority
+from duetime_testing.fakes.stream import FakeStream, is_delivered, record_of
+from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.adapters.examples import HOME, numbered, task
-from tests.fakes.stream import FakeStream, is_delivered, record_of
-from tests.fakes.telemetry import FakeTelemetry
 from tests.upgrades.freezing import FROZEN
 from tests.upgrades.life import of_json
 

@@ -7,8 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from urllib.parse import urlsplit
 
+from duetime_testing.simulation.gateway import event_of
 from functions.api.handler import handler
-from tests.functions.api.gateway import Context, event_of
+from tests.functions.api.gateway import Context
 
 
 class ApiServer(ThreadingHTTPServer):

@@ -158,9 +158,13 @@ def test_a_wrong_use_is_told_and_sends_nothing(
     assert "Traceback" not in result.stderr
 
 
-def test_without_an_address_the_variable_is_named(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_address_the_variable_is_named(
+    duetime: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever gave no address learns both ways to give one."""
     monkeypatch.delenv("DUETIME_URL")
+    monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "contexts.json"))
+    monkeypatch.chdir(tmp_path)
     result = duetime("tasks", "list")
     assert result.exit_code == 2
     assert "--url" in result.stderr

@@ -441,3 +441,14 @@ def test_a_list_that_is_behind_does_no_harm(
     deployment.received.clear()
     result = duetime("schedules", "apply", file(A), "-y")
     assert ("1 unchanged" in result.stdout, changed(deployment)) == (True, [])
+
+
+def test_a_dry_run_counts_entries_that_are_not_valid(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """An entry that the command itself rejects is among the rejected ones, as one that the API rejects is."""
+    result = duetime("schedules", "apply", file(f'{A}\n{{"name": 3}}'), "--dry-run")
+
+    assert "1 would be accepted, 1 rejected" in result.stderr
+    assert result.exit_code == 1
+    assert deployment.schedules == {}

@@ -27,7 +27,7 @@ from duetime_client.commands.app import app
 from duetime_client.pull_attempt import Attempt
 from duetime_client.worker import Context, Unretriable, Worker
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.task_table import new_table
 from tests.client.api_server import ApiServer
 from tests.fakes.session import FakeSession
 from tests.waiting import PATIENCE_SECONDS, until

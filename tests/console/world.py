@@ -21,8 +21,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
 from duetime.environment_variables import Variable
+from duetime_testing.simulation.gateway import event_of
 from functions.console.handler import handler as console
-from tests.functions.api.gateway import Context, event_of
+from tests.functions.api.gateway import Context
 from tests.scenarios.live import Live
 from tests.scenarios.scenario import SECOND
 

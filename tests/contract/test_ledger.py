@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from duetime.contract.tasks.attempt_history import attempts
-from duetime.contract.tasks.attempt_responses import AttemptPage
+from duetime.contract.tasks.attempt_responses import AttemptList
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
 from duetime.domain.tasks.costs import ASSUMED, dollars_of
 from duetime.domain.tasks.states import State
@@ -21,7 +21,7 @@ def test_attempts_are_listed_once_and_in_order() -> None:
     """Lines kept outside come before those of the record; one that is in both is told once."""
     answer = attempts(task(state=State.SUCCEEDED, attempt_history=(LOST, LAST)), [LOST, FIRST])
     assert [attempt["fence"] for attempt in answer["attempts"]] == [1, 2, 3]
-    assert TypeAdapter(AttemptPage).validate_python(answer)
+    assert TypeAdapter(AttemptList).validate_python(answer)
 
 
 def test_an_attempt_tells_who_when_and_how() -> None:

@@ -48,7 +48,7 @@ def test_answers_are_as_described() -> None:
     """A switch, all that is held back, and what a sweep came to."""
     circuits = [(Circuit("ann", "example.org").opened("Http503", NOW), CircuitState.OPEN)]
     assert fits("Switch", json.loads(json_text(switch_response(STOPPED))))
-    assert fits("SwitchPage", json.loads(json_text(switches_response([STOPPED], circuits))))
+    assert fits("SwitchList", json.loads(json_text(switches_response([STOPPED], circuits))))
     swept = filter_action_response(FilterResult(5, 4, 3, {StateConflict: 1}, ID), "scope")
     assert swept["refused"] == {"state_conflict": 1}
     assert fits("FilterActionResult", json.loads(json_text(swept)))

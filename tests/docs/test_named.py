@@ -8,6 +8,7 @@ import pytest
 
 from duetime.canary_task import TYPE
 from duetime.domain.changes.events import EventKind
+from duetime_testing import Duetime
 from tests.docs.pages import PAGES, ROOT, all_tests, name_of
 
 if TYPE_CHECKING:
@@ -15,17 +16,18 @@ if TYPE_CHECKING:
 
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _TEST = re.compile(r"\btest_[a-z0-9_]+\b(?!\.py)")
-_PATH = re.compile(r"`((?:tests|infra|functions|layers|local|examples|client|docs|bench)/[\w./-]+\.\w+)`")
+_PATH = re.compile(r"`((?:tests|testing|infra|functions|layers|local|examples|client|docs|bench)/[\w./-]+\.\w+)`")
 _MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
-NOT_PYTHON = {TYPE, *EventKind}
-"""Names of a type of tasks and of kinds of events, which look like those of modules."""
+NOT_PYTHON = {TYPE, *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
+"""Names of a type of tasks, of kinds of events and of parts of a fixture, which look like those of modules."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_named_test_exists(page: Path) -> None:
     """A page that says "this test shows it" names a test that is there."""
-    named = set(_TEST.findall(page.read_text(encoding="utf-8")))
+    # What is between fences is an example; `test_testing_guide.py` runs those.
+    named = set(_TEST.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))))
     missing = [name for name in sorted(named) if not re.search(rf"^def {name}\(", all_tests(), re.MULTILINE)]
     assert missing == []
 

@@ -1,4 +1,1 @@
-"""AWS as plain objects: the boto3 calls that duetime makes, without HTTP, as fast as a simulation needs them.
-
-`tests/adapters/test_fakes.py` runs them side by side with the embedded engine: the same calls have the same answers.
-"""
+"""A boto3 session over the fakes of the testing kit, and random calls for comparing the fakes with real engines."""

@@ -7,12 +7,12 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
+from duetime_testing.fakes.connections import FakeConnections
+from duetime_testing.fakes.dynamodb import FakeDynamoDB, FakePaginator
+from duetime_testing.fakes.errors import Exceptions
+from duetime_testing.fakes.s3 import FakeS3
+from duetime_testing.fakes.sqs import FakeSQS
 from tests import grants
-from tests.fakes.connections import FakeConnections
-from tests.fakes.dynamodb import FakeDynamoDB, FakePaginator
-from tests.fakes.errors import Exceptions
-from tests.fakes.s3 import FakeS3
-from tests.fakes.sqs import FakeSQS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

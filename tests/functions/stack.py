@@ -14,11 +14,11 @@ from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.services.tasks.create import Order
+from duetime_testing.simulation.virtual_time import SeededRandom
 from tests import grants
 from tests.adapters.clouds import Cloud
 from tests.clocks import StandingClock
 from tests.fakes.session import FakeSession
-from tests.simulation.virtual_time import SeededRandom
 
 if TYPE_CHECKING:
     import boto3

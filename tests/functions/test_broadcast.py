@@ -12,7 +12,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import Variable
-from tests.fakes.stream import FakeStream
+from duetime_testing.fakes.stream import FakeStream
 from tests.functions.stack import Stack
 
 

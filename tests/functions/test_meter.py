@@ -26,6 +26,7 @@ from duetime.composition.http import HttpServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.targets import TargetServices
 from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
 from duetime.contract.bulk.bodies import read_stored
 from duetime.domain.admins import Admins
 from duetime.domain.bulk.filter_action import FilterAction
@@ -315,10 +316,10 @@ def test_a_deletion_costs_one_unit_and_two_reads(metered: tuple[Stack, Meter]) -
     ended, waiting = create(stack), create(stack, delay=20 * MINUTE)
     assert stack.work(Priority.NORMAL) == []
     meter.reset()
-    composed(TaskServices).eraser.erase(OWNER, ended.id)
+    composed(TopologyServices).eraser.erase(OWNER, ended.id)
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 2)
     meter.reset()
-    composed(TaskServices).eraser.erase(OWNER, waiting.id)
+    composed(TopologyServices).eraser.erase(OWNER, waiting.id)
     assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 2)
 
 

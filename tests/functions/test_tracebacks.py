@@ -27,7 +27,7 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.fakes.attribute_values import Item
+    from duetime_testing.fakes.attribute_values import Item
 
 NAME = "traceback"
 

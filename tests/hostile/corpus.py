@@ -35,6 +35,7 @@ TASK: Mapping[str, Any] = {
     "lock": {"key": "db-17", "max_holders": 1, "scope": "task"},
     "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
     "callback_url": "http://127.0.0.1:9/y",
+    "allow_unknown_type": False,
 }
 SCHEDULE: Mapping[str, Any] = {
     "name": "nightly",
@@ -46,11 +47,27 @@ SCHEDULE: Mapping[str, Any] = {
     "catch_up_seconds": 60,
     "jitter_seconds": 1,
     "calendars": ["holidays"],
+    "expect_success_by": "06:00",
+    "expect_every_seconds": 86_400,
+    "dialect": "cron",
+    "start_at": "2026-01-01T00:00:00Z",
+    "end_at": "2027-11-22T00:00:00Z",
+    "remaining_runs": 9,
+    "on_excluded": "skip",
+    "pause_on_failure": True,
     "task": {"type": "echo", "payload": 1},
 }
 PULLED = "pulled"
 """A type that pull workers lease; the local environment has it too."""
-SWEEP: Mapping[str, Any] = {"filter": {"type": "mail", "tags": {"a": "b"}}, "limit": 5, "dry_run": True, "order": "asc"}
+SWEEP: Mapping[str, Any] = {
+    "filter": {"type": "mail", "tags": {"a": "b"}},
+    "limit": 5,
+    "dry_run": True,
+    "order": "asc",
+    "all": False,
+    "per_second": 9,
+    "reason": "why",
+}
 BODIES: Mapping[str, Any] = {
     "createTask": TASK,
     "createTaskBatch": {"tasks": [TASK, {"type": "echo"}]},
@@ -64,14 +81,14 @@ BODIES: Mapping[str, Any] = {
     **{key: {"reason": "why"} for key in ("pauseTask", "resumeTask", "runTask", "retryTask", "rollbackTask")},
     **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "retryTopology", "cancelTopology")},
     "cancelTask": {"force": False, "reason": "why"},
-    "cancelTasksByFilter": {**SWEEP, "force": False, "reason": "why"},
+    "cancelTasksByFilter": {**SWEEP, "force": False},
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
     "retryTasksByFilter": {**SWEEP, "filter": {"error_type": "Boom"}},
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "reportHeartbeat": {"fence": 1},
     "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "queryTask": {"action": "progress"},
-    "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30},
+    "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30, "worker": "w"},
     "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},
     "createSchedule": SCHEDULE,
     "updateSchedule": {"cron": "0 2 * * *"},
@@ -87,6 +104,8 @@ BODIES: Mapping[str, Any] = {
         "dates": {"2026-12-25": "Christmas Day"},
         "except_dates": ["2026-12-26"],
         "weekdays": ["sat"],
+        "windows": [{"start": "22:00", "end": "06:00", "weekdays": ["sun"]}],
+        "spans": [{"start": "2026-12-24T12:00:00Z", "end": "2026-12-27T00:00:00Z", "reason": "freeze"}],
     },
     "renewLease": {"percent": 5, "message": "on"},
     "completeLease": {"result": {"x": 1}},
@@ -101,6 +120,50 @@ BODIES: Mapping[str, Any] = {
         "name": "n",
     },
 }
+_PREVIEWED = (
+    *("cron", "dialect", "timezone", "dst_gap", "dst_fold", "start_at", "end_at", "remaining_runs"),
+    *("jitter_seconds", "calendars", "on_excluded"),
+)
+MORE_BODIES: Mapping[str, Sequence[Any]] = {
+    "createTask": [{"type": "echo", "due_at": "2026-12-01T09:00:00Z"}],
+    "updateTask": [
+        {
+            **{key: value for key, value in TASK.items() if key not in {"type", "allow_unknown_type"}},
+            "payload": {"nodes": {"a": {"type": "echo"}}},
+        }
+    ],
+    "reportOutcome": [{"fence": 1, "outcome": "failed", "error": {"type": "B", "message": "m"}, "retriable": False}],
+    "createSchedule": [
+        {"name": "a", "rate": "5 minutes", "task": {"type": "echo"}},
+        {"name": "b", "interval": "PT1H", "task": {"type": "echo"}},
+        {"name": "c", "dates": ["2027-01-01T09:00:00Z"], "task": {"type": "echo"}},
+        {"name": "d", "permanent": {"gap_seconds": 60}, "task": {"type": "echo"}},
+    ],
+    "updateSchedule": [
+        {"rate": "5 minutes", "permanent": None, "task": {"payload": 2}},
+        {"interval": "PT1H", "overlap": "skip"},
+        {"dates": ["2027-01-01T09:00:00Z"], "expect_success_by": None},
+        {name: SCHEDULE[name] for name in SCHEDULE if name != "name"},
+    ],
+    "previewSchedule": [
+        {"rate": "5 minutes", "from": "2026-11-22T00:00:00Z"},
+        {"interval": "PT1H", "count": 3},
+        {"dates": ["2027-01-01T09:00:00Z"]},
+        {"permanent": {"gap_seconds": 60}},
+        {name: SCHEDULE[name] for name in _PREVIEWED},
+    ],
+    "pauseSchedule": [{"reason": "why"}],
+    "createTopology": [
+        {
+            "nodes": {"a": {"type": "echo", "tags": {"a": "b"}}},
+            **{key: TASK[key] for key in ("delay_seconds", "priority", "tags", "callback_url")},
+            "timeout_seconds": 600,
+            "type": "nightly",
+        },
+        {"nodes": {"a": {"type": "echo"}}, "due_at": "2026-12-01T09:00:00Z"},
+    ],
+}
+"""Other good bodies of an operation: fields that the first one has not, or cannot have beside its own."""
 QUERIES_OF: Mapping[str, str] = {
     "explainSchedule": "at=2026-11-21T01:30:00Z",
     "listTasks": "state=scheduled&limit=5",
@@ -151,7 +214,7 @@ class Corpus:
     def good(self, operation: Operation, existing: float = _EXISTING) -> Hostile:
         """A request that nobody has hurt, so often for what exists."""
         path = re.sub(r"\{(\w+)\}", lambda parameter: self._named(parameter[1], existing), operation.path)
-        body = BODIES.get(operation.id, {})
+        body = self._chance.choice((BODIES.get(operation.id, {}), *MORE_BODIES.get(operation.id, ())))
         raw = json.dumps(body) if operation.method in {"POST", "PUT", "PATCH"} else None
         return Hostile(operation.method, path, QUERIES_OF.get(operation.id, ""), {}, raw)
 

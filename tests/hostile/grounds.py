@@ -14,7 +14,7 @@ from duetime.adapters.aws_clients import Clients
 from duetime.adapters.dynamodb import schema
 from duetime.composition import Platform
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.task_table import new_table
 from tests.clocks import StandingClock
 from tests.fakes.session import FakeSession
 from tests.functions.api.gateway import Gateway
@@ -24,7 +24,7 @@ from tests.hostile.world import furnished
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tests.fakes.tables import Table
+    from duetime_testing.fakes.tables import Table
 
 
 BUCKET = "duetime-contents"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from infra.environments import environment_named
-from tests.grants import BUCKET, LIVE_API, MACHINE, SECRET, STREAM, TABLE, function, queue
+from tests.grants import ARCHIVE, BUCKET, LIVE_API, MACHINE, SECRET, STREAM, TABLE, function, queue
 from tests.infra.synthesis import Synthesis, as_list, empty_layers, referred
 
 if TYPE_CHECKING:
@@ -25,9 +25,10 @@ _FIXED = {
 
 
 def synthesised(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """What each function of the environment `local` may do, which has everything but a monitor outside."""
+    """What each function of the environment `local` may do, with what it lacks: a monitor outside and an archive."""
     (layers := folder / "layers").mkdir()
-    environment = replace(environment_named("local"), heartbeat_url="https://monitor.example.org/ping")
+    more = {"heartbeat_url": "https://monitor.example.org/ping", "archive_days": 30}
+    environment = replace(environment_named("local"), **more)  # type: ignore[arg-type]  # each as its field is
     return policies(Synthesis(environment, empty_layers(layers), folder / "out"))
 
 
@@ -66,6 +67,7 @@ def _arns(synthesis: Synthesis) -> dict[str, str]:
     found |= {
         id_: function(synthesis.function_named({"Ref": id_})) for id_ in synthesis.of_type("AWS::Lambda::Function")
     }
+    found |= {id_: ARCHIVE for id_ in synthesis.of_type("AWS::S3::Bucket") if id_.startswith("Archive")}
     # A grant names the API by its id, the only one that does.
     found |= dict.fromkeys(synthesis.of_type("AWS::ApiGatewayV2::Api"), LIVE_API)
     return found | {id_: queue(name) for id_, name in _queues(synthesis).items()}
@@ -83,7 +85,7 @@ def _queues(synthesis: Synthesis) -> dict[str, str]:
         told = synthesis.functions()["intake"]["Environment"]["Variables"]
         names[referred(told[Variable.INTAKE_REJECTS.value])] = "rejects"
     for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values():
-        if "DestinationConfig" in each:
+        if synthesis.function_named(each["FunctionName"]) == "broadcast":
             names[referred(each["DestinationConfig"]["OnFailure"]["Destination"])] = "lost"
     return names
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
+from duetime.composition.archive import ArchiveServices
 from duetime.composition.broadcast import BroadcastServices
 from duetime.composition.bulk import BulkServices
 from duetime.composition.bulk_executor import BulkExecutorServices
@@ -34,6 +35,7 @@ from layers.handler_import import MODULE
 from tests.infra.synthesis import Synthesis, as_list, referred
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from layers.build import Layers
@@ -59,7 +61,8 @@ USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES}
-    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL},
+    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL}
+    | {Variable.ARCHIVE_BUCKET},
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
@@ -77,6 +80,13 @@ USED = {
     "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.EVENT_BUS},
     "watch": LIVE,
     "console": LIVE - {Variable.TABLE},
+    "archive": {
+        Variable.SERVICE_NAME,
+        Variable.METRICS_NAMESPACE,
+        Variable.LOG_LEVEL,
+        Variable.TABLE,
+        Variable.ARCHIVE_BUCKET,
+    },
     "egress": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,
@@ -110,6 +120,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "deadletter": {DeadLetterServices: ("dead_letters",), CoreServices: ("queues",)},
     "broadcast": {BroadcastServices: ("broadcaster",)},
     "watch": {WatchServices: ("connections", "sender", "encoder")},
+    "archive": {ArchiveServices: ("archiver",)},
     "egress": {HttpServices: ("egress",)},
     "intake": {IntakeServices: ("event_tasks",)},
 }
@@ -151,7 +162,7 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
     """Each declared type has a queue of its own, and only the API is told who may pull it."""
     functions = every.functions()
     pulled = every.environment.pulled_types
-    for name in functions.keys() - {"egress", "broadcast", "watch", "console"}:
+    for name in functions.keys() - {"egress", "broadcast", "watch", "archive", "console"}:
         urls = json.loads(filled(functions[name]["Environment"]["Variables"][Variable.PULLED_QUEUES.value]))
         assert urls.keys() == pulled.keys()
     told = json.loads(functions["api"]["Environment"]["Variables"][Variable.PULLERS.value])
@@ -166,11 +177,15 @@ def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
 
 
 def test_the_functions_are_the_doors(every: Synthesis) -> None:
-    """There is one for each name, but an intake only where it has an owner, and a console where it is wanted."""
+    """There is one for each name; an intake, an archive and a console only where the settings want one."""
     assert {name.value for name in FunctionName} == set(USED)
-    assert set(every.functions()) == {name.value for name in every.environment.functions}
-    assert ("intake" in every.functions()) == bool(every.environment.intake_owner)
-    assert ("console" in every.functions()) == every.environment.console
+    environment = every.environment
+    without = {
+        "intake": not environment.intake_owner,
+        "archive": not environment.archive_days,
+        "console": not environment.console,
+    }
+    assert set(every.functions()) == {name for name in USED if not without.get(name)}
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
@@ -272,8 +287,11 @@ def test_a_failed_tick_is_not_repeated(every: Synthesis) -> None:
 
 
 @pytest.mark.parametrize("function", USED)
-def test_a_function_is_uploaded_with_the_handler_it_names(local: Synthesis, function: str) -> None:
+def test_a_function_is_uploaded_with_the_handler_it_names(
+    synthesis_of: Callable[[str], Synthesis], function: str
+) -> None:
     """The handler's file is in the uploaded code, defines the function that is called, and is ours."""
+    local = synthesis_of("prod" if function == "archive" else "local")
     *modules, name = local.functions()[function]["Handler"].split(".")
     path = code_of(local, function).joinpath(*modules).with_suffix(".py")
     defined = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
@@ -282,8 +300,8 @@ def test_a_function_is_uploaded_with_the_handler_it_names(local: Synthesis, func
 
 
 @pytest.mark.parametrize("function", USED)
-def test_a_function_is_uploaded_without_the_others(local: Synthesis, function: str) -> None:
+def test_a_function_is_uploaded_without_the_others(synthesis_of: Callable[[str], Synthesis], function: str) -> None:
     """The code of a function is its own folder and nothing else, without bytecode of this machine."""
-    code = code_of(local, function)
+    code = code_of(synthesis_of("prod" if function == "archive" else "local"), function)
     assert [path.name for path in code.iterdir()] == [function]
     assert not list(code.rglob("__pycache__"))

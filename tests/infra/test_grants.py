@@ -33,7 +33,7 @@ def test_the_kept_policies_are_the_synthesised_ones(tmp_path: Path) -> None:
 
 
 def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Synthesis) -> None:
-    """What an environment lacks is granted to none of its functions: no intake, no pulled types, no monitor outside."""
+    """What an environment lacks is granted to none of its functions: no intake, archive, pulled types or monitor."""
     kept = {
         (name, action, each) for name, of in grants.granted().items() for action, all_ in of.items() for each in all_
     }
@@ -41,7 +41,7 @@ def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Syn
         (name, action, each) for name, of in policies(every).items() for action, all_ in of.items() for each in all_
     }
     assert found <= kept
-    lacking = {"intake"} if "intake" not in every.functions() else set()
+    lacking = {"intake", "archive"} - every.functions().keys()
     pulled = set() if every.environment.pulled_types else {grants.queue("pulled")}
     buses = set() if every.environment.event_bus else {"events:PutEvents"}
     unmonitored = set() if every.environment.heartbeat_url else {MONITORING}

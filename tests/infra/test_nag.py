@@ -41,6 +41,7 @@ def checked(folder: Path) -> App:
                 jwt_audience=("duetime",),
                 pulled_types={"pulled": ("*",)},
                 intake_owner="123456789012:role/Events",
+                archive_days=30,
             ),
             id="everything",
         ),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb import schema
 from duetime.domain.operating_parameters import CONTENT_OUTLIVES_RECORD, UNREFERENCED_OBJECT_LIFE_DAYS
 from duetime.domain.times import DAY
+from tests.infra.synthesis import referred
 
 if TYPE_CHECKING:
     from tests.infra.synthesis import Properties, Synthesis
@@ -74,7 +75,7 @@ def test_a_stack_for_trying_out_can_be_deleted_with_objects_in_its_bucket(cloud:
 
 def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
     """Objects are encrypted, never public, reached over TLS only; half uploads and ended tasks' are cleaned away."""
-    (bucket,) = every.properties("AWS::S3::Bucket").values()
+    ((id_, bucket),) = [each for each in every.properties("AWS::S3::Bucket").items() if each[0].startswith("Content")]
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     halves, ended, unreferenced = bucket["LifecycleConfiguration"]["Rules"]
@@ -85,6 +86,6 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
     key, value = schema.UNREFERENCED_TAG
     assert unreferenced["TagFilters"] == [{"Key": key, "Value": value}]
     assert unreferenced["ExpirationInDays"] == UNREFERENCED_OBJECT_LIFE_DAYS
-    (policy,) = every.properties("AWS::S3::BucketPolicy").values()
+    (policy,) = [each for each in every.properties("AWS::S3::BucketPolicy").values() if referred(each["Bucket"]) == id_]
     (statement,) = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Deny"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from local.deployment import LAST_LINES, ToolFailed, run_tool
+from local.assembly import LAST_LINES, ToolFailed, run_tool
 from tests.waiting import until
 
 

@@ -8,7 +8,8 @@ from duetime.contract.http.request_errors import BodyTooLarge, CallerForbidden, 
 from duetime.contract.tasks.fields import OWNER_RULE
 from duetime.domain import errors
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import MAX_BODY_BYTES, MAX_SUBSCRIPTIONS
+from duetime.domain.limits import MAX_BODY_BYTES
+from duetime.domain.times import DAY
 from tests.domain.factories import task
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ RARE: Sequence[Exception] = (
     errors.LockLost(task()),
     errors.OperatorRequired(),
     errors.SummaryOff(),
-    errors.SubscriptionsFull("connection", MAX_SUBSCRIPTIONS),
     errors.SwitchesFull(100),
+    errors.TaskArchived(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX"), 30 * DAY),
     errors.TaskDeleted(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX")),
     errors.TargetSilent("the endpoint did not answer within 5 s"),
     errors.TargetUnreachable("the endpoint refused the connection"),

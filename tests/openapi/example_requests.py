@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.times import to_iso
 from duetime.handlers import Accepted
+from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.simulation.account import PULLED
 from tests.simulation.endpoints import CALLBACK_URL, URL
-from tests.simulation.table_stream import SimulatedTableStream
 
 if TYPE_CHECKING:
     from typing import Any
@@ -257,6 +257,7 @@ def _topologies(account: Recorder) -> None:
         account.ask("POST", f"{topologies}/{running}/{verb}")
     account.target = lambda _phase, _context: "done"
     account.run(5 * MINUTE)
+    account.ask("DELETE", f"{topologies}/{waiting}")
 
 
 def _service(account: Recorder) -> None:

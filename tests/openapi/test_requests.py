@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from duetime.contract.http.operation import Operation
-    from tests.fakes.tables import Table
+    from duetime_testing.fakes.tables import Table
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document("none")))
 JSON = "application/json"

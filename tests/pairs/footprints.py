@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb import schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 class Mode(Enum):

@@ -18,11 +18,11 @@ from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
+from duetime_testing.simulation.machines import Machine
 from tests.pairs.footprints import finished, footprint_of, received
 from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
-from tests.simulation.machines import Machine
 from tests.simulation.storms import Boom, Storm
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
     from duetime.domain.bulk.operation import BulkOperation
     from duetime.handlers import Context
-    from tests.fakes.attribute_values import Item
-    from tests.fakes.sqs import Held
-    from tests.fakes.stepfunctions import Execution, Token
+    from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.fakes.sqs import Held
+    from duetime_testing.fakes.stepfunctions import Execution, Token
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.virtual_time import Strand
     from tests.pairs.footprints import Footprint
     from tests.pairs.interleaving import CallFault
     from tests.simulation.account import Invocation
     from tests.simulation.endpoints import Asked
-    from tests.simulation.faults import Call
     from tests.simulation.users import Reply
-    from tests.simulation.virtual_time import Strand
 
 T = TypeVar("T")
 LONGEST = 20 * MINUTE

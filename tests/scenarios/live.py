@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tests.fakes.stream import FakeStream
+from duetime_testing.fakes.stream import FakeStream
 from tests.scenarios.scenario import SECOND, Scenario
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
-    from tests.fakes.attribute_values import Item
+    from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.machines import Machine
     from tests.simulation.endpoints import Asked
-    from tests.simulation.faults import Call
-    from tests.simulation.machines import Machine
     from tests.simulation.users import Reply
 
 PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED

@@ -13,7 +13,7 @@ from tests.scenarios.tasks import Tasks
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 NAME = "nightly"

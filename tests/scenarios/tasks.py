@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.states import State
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from tests.fakes.sqs import Held
-    from tests.fakes.telemetry import FakeTelemetry
+    from duetime_testing.fakes.sqs import Held
+    from duetime_testing.fakes.telemetry import FakeTelemetry
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.machines import Machine
     from tests.simulation.account import Invocation
-    from tests.simulation.faults import Call
-    from tests.simulation.machines import Machine
     from tests.simulation.users import Reply
 
 RECOVERY = 180 * SECOND

@@ -26,8 +26,8 @@ from tests.simulation.users import LEASE
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
-    from tests.simulation.machines import Machine
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.machines import Machine
 
 HTTP = {"kind": "http", "url": URL}
 
@@ -477,7 +477,7 @@ class Throttled(Tasks):
 def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
     """An account whose egress is throttled when the test says so."""
     from duetime.adapters.targets.http_messages import EGRESS_UNAVAILABLE, NoResponse  # noqa: PLC0415 - only here
-    from tests.simulation.endpoints import SimulatedCaller  # noqa: PLC0415 - only here
+    from duetime_testing.simulation.target_calls import SimulatedCaller  # noqa: PLC0415 - only here
 
     made, call = Throttled(), SimulatedCaller.call
 

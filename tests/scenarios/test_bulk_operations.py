@@ -16,7 +16,7 @@ from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 SOON = 2 * SECOND

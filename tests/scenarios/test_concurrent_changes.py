@@ -15,7 +15,7 @@ from tests.simulation.account import PULLED
 from tests.simulation.endpoints import URL
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 def _is_write_of(task_id: str, operation: str, call: Call) -> bool:

@@ -14,7 +14,7 @@ from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE, Scenar
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 BIG = ["%08x" % (number * 2654435761 % 2**32) for number in range(200)]
 """JSON that does not fit into a record."""

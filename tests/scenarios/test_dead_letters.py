@@ -10,14 +10,14 @@ from duetime.adapters.sqs.messages import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.task_options import Priority
 from duetime.handlers import Accepted
-from tests.fakes.sqs import Held
+from duetime_testing.fakes.sqs import Held
 from tests.scenarios.scenario import MINUTE, SECOND
 from tests.scenarios.tasks import Tasks
 from tests.simulation.account import PULLED
 from tests.simulation.users import LEASE
 
 if TYPE_CHECKING:
-    from tests.fakes.sqs import Queue
+    from duetime_testing.fakes.sqs import Queue
 
 
 @pytest.fixture

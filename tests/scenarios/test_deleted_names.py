@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 NIGHTLY = "/v1/schedules/nightly"

@@ -10,7 +10,7 @@ import pytest
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(8_000))
 """Too large for an item: it lies in S3."""
@@ -128,15 +128,3 @@ def test_a_schedule_goes_on_without_a_deleted_run() -> None:
         before = scenario.ask("GET", "/v1/schedules/poller").body["last_run"]["task_id"]
         scenario.run(30 * MINUTE)
         assert scenario.ask("GET", "/v1/schedules/poller").body["last_run"]["task_id"] != before
-
-
-def test_a_topology_and_its_nodes_are_not_deleted() -> None:
-    """They expire together; the refusal says so."""
-    with Scenario() as scenario:
-        body = {"nodes": {"a": {"type": PLAIN}}}
-        topology = scenario.ask("POST", "/v1/topologies", body).body["id"]
-        scenario.run(5 * MINUTE)
-        node = scenario.ask("GET", "/v1/tasks", query=f"parent={topology}").body["tasks"][0]["id"]
-        for task_id in (topology, node):
-            refused = scenario.ask("DELETE", f"/v1/tasks/{task_id}")
-            assert (refused.status, "expire together" in refused.body["detail"]) == (409, True)

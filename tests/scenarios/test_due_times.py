@@ -16,7 +16,7 @@ from tests.scenarios.tasks import Tasks
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-    from tests.simulation.machines import Machine
+    from duetime_testing.simulation.machines import Machine
 
 NEXT_TO_NOTHING = 50
 """Milliseconds that a claim takes at most."""

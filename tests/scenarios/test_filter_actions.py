@@ -12,7 +12,7 @@ from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 CANCEL, CHANGE = "/v1/tasks/cancel", "/v1/tasks/update"
 PLAINS: dict[str, Any] = {"filter": {"type": PLAIN}, "limit": 100}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
-    from tests.simulation.machines import Machine
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.machines import Machine
 
 HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
 """JSON that fits into no item: it lies in the bucket."""

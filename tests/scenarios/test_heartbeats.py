@@ -12,7 +12,7 @@ from tests.scenarios.tasks import Tasks
 from tests.simulation.account import EGRESS
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 MONITOR = "https://monitor.example.org/ping/1234"
 

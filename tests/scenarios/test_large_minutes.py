@@ -14,7 +14,7 @@ from tests.scenarios.tasks import Tasks
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 @pytest.mark.parametrize("takes", [130 * SECOND, 4 * MINUTE])

@@ -18,7 +18,7 @@ from tests.scenarios.scenario import PLAIN, SECOND
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LATER = 7_200
 

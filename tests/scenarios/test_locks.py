@@ -13,7 +13,7 @@ from tests.simulation.account import PULLED
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LOCK = {"key": "db-17"}
 

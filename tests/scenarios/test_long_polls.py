@@ -13,7 +13,7 @@ from tests.simulation.account import PULLED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 MOST = 2

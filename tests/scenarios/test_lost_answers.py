@@ -9,7 +9,7 @@ import pytest
 from tests.scenarios.scenario import MINUTE, PHASED, SECOND, Scenario
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 @pytest.mark.parametrize(("state", "phases"), [("running", []), ("preparing", ["prepare"])])

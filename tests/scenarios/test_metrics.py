@@ -17,7 +17,7 @@ from tests.simulation.account import PULLED
 from tests.simulation.users import LEASE
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LOCK = {"key": "db-17"}
 

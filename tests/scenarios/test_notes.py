@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import MINUTE
-from tests.fakes.telemetry import FakeTelemetry
+from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.simulation.storms import Storm, Theme
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tests.simulation.account import PULLED
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON

@@ -24,7 +24,7 @@ from tests.simulation.users import LEASE
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 CLEANED = {"kind": "http", "url": URL, "phases": ["clean"]}
 PREPARED = {"kind": "http", "url": URL, "phases": ["prepare"]}

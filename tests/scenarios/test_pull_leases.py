@@ -15,7 +15,7 @@ from tests.scenarios.scenario import MINUTE, SECOND, Scenario
 from tests.simulation.account import PULLED
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LOCK = {"key": "db-17"}
 

@@ -15,7 +15,7 @@ from tests.simulation.account import PULLED
 from tests.simulation.endpoints import CALLBACK_URL, URL
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 LEASE = 30 * SECOND

@@ -12,7 +12,7 @@ from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 def _refuse(scenario: Scenario, matches: Callable[[Call], bool]) -> list[Call]:

@@ -13,15 +13,15 @@ from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import GROUP_HOLD, RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import minute_of
-from tests.fakes.sqs import Held
+from duetime_testing.fakes.sqs import Held
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import RECOVERY, Tasks
 from tests.simulation.account import PULLED
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-    from tests.fakes.sqs import Queue
-    from tests.simulation.faults import Call
+    from duetime_testing.fakes.sqs import Queue
+    from duetime_testing.simulation.faults import Call
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 _SCHEDULE_REFERENCE = ATTRIBUTES["schedule_ref"].name
 

@@ -11,7 +11,7 @@ from tests.scenarios.scenario import PLAIN
 from tests.scenarios.schedules import NAME, PATH, Schedules, is_of_a_schedule
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 KEY = {"Idempotency-Key": "once"}
 MINUTELY: dict[str, Any] = {"cron": "* * * * *", "task": {"type": PLAIN}}

@@ -15,7 +15,7 @@ from tests.simulation import works
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 def test_a_schedule_runs_at_each_of_its_times() -> None:

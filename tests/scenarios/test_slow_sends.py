@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 TASKS = 60
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.summary.counts import Group
+from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 from tests.simulation.storms import Storm, Theme
-from tests.simulation.table_stream import SimulatedTableStream
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task

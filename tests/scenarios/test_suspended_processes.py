@@ -14,8 +14,8 @@ from tests.simulation.account import PULLED
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
-    from tests.simulation.machines import Machine
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.machines import Machine
 
 LOCKS = [{"key": "db-17"}, {"key": "db-17", "scope": "run"}]
 STILL: Millis = 5 * MINUTE

@@ -17,7 +17,7 @@ from tests.simulation.endpoints import URL
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 PATH = "/v1/switches"

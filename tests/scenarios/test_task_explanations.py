@@ -19,7 +19,7 @@ from tests.simulation.account import PULLED
 from tests.simulation.endpoints import URL
 
 if TYPE_CHECKING:
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LOCK = {"key": "db-17"}
 CALL = {"kind": "http", "url": URL}

@@ -30,16 +30,16 @@ from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.handlers import Accepted
 from duetime.ports.runtime import Runtime
 from duetime.services.worker.circuit_breaker import CircuitBreakers
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.virtual_time import SeededRandom, VirtualTime
 from tests import time_to_live
 from tests.adapters.clouds import CREW
-from tests.adapters.tables import new_table
 from tests.adapters.targets.works import work
 from tests.clocks import NOW
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.telemetry import FakeTelemetry
 from tests.scenarios.scenario import PLAIN, UNDONE, Scenario
 from tests.simulation.account import TIMEOUTS
-from tests.simulation.virtual_time import SeededRandom, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,13 +10,13 @@ import pytest
 from duetime.domain.operating_parameters import LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL
 from duetime.domain.times import to_iso
 from duetime.handlers import AttemptCancelled, Unretriable
-from tests.fakes.stepfunctions import Status
+from duetime_testing.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LONG = {key: {**node, "timeout_seconds": 800} for key, node in DIAMOND.items()}
 UNDOABLE = {key: {**node, "type": UNDONE, "retry": {"max_attempts": 1}} for key, node in DIAMOND.items()}

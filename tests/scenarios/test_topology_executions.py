@@ -1,7 +1,7 @@
 """The deployed state machine around the unmodified functions, in virtual time.
 
-The definition is interpreted as it is written (`tests/simulation/state_machine.py`). Its quotas are asserted on the
-definition (`tests/infra/test_topologies.py`), and the deployed tests run it under another interpreter.
+The definition is interpreted as it is written (`testing/duetime_testing/simulation/state_machine.py`). Its quotas are
+asserted on the definition (`tests/infra/test_topologies.py`), and the deployed tests run it under another interpreter.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.operating_parameters import SHORTEST_CHECK_INTERVAL, WAITS_AT_ONCE
-from tests.fakes.stepfunctions import Status
+from duetime_testing.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 FRAME = 6
 """States of an execution besides one for each node: plan, size, the map, finish, its choice, and the end."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 LARGE = "x".join(str(number * 2654435761 % 2**32) for number in range(5_000))
 """A result that lies outside the record."""

@@ -9,17 +9,17 @@ import pytest
 
 from duetime.composition.topologies import TopologyServices
 from duetime.handlers import Accepted
+from duetime_testing.simulation.machines import Machine
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
-from tests.simulation.machines import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
-    from tests.simulation.virtual_time import Strand
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.virtual_time import Strand
 
 NODES: dict[str, dict[str, Any]] = {
     "a": {"type": PLAIN, "retry": {"max_attempts": 1}},

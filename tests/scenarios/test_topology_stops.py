@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fakes.stepfunctions import Status
+from duetime_testing.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND, UNDONE
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 
 def stalled(graphs: Graphs, number: int, functions: set[str]) -> list[str]:

@@ -9,8 +9,8 @@ import pytest
 from tests.scenarios.scenario import MINUTE, PLAIN, Scenario
 
 if TYPE_CHECKING:
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.account import Invocation
-    from tests.simulation.faults import Call
 
 
 def _tick(scenario: Scenario) -> Invocation:

@@ -11,7 +11,7 @@ from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-    from tests.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call
 
 STEPS = [-2 * HOUR, -10 * MINUTE, -4 * MINUTE, -40 * SECOND, 40 * SECOND, 4 * MINUTE, 10 * MINUTE, 2 * HOUR]
 

@@ -12,6 +12,7 @@ import pytest
 import duetime.ports
 import duetime.services
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
+from duetime.domain.tasks.parents import ScheduleRef
 from duetime.services.start_gates import StartGates
 from tests.clocks import NOW
 from tests.domain.factories import task
@@ -69,7 +70,15 @@ class Gate:
 def test_the_first_gate_that_holds_a_task_decides() -> None:
     """Those before it let the task pass, those behind it are not asked; if all let it pass, it begins."""
     open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted", SkipCode.DELETED))
-    assert StartGates((open_, stopped, deleted)).held(task()) == Postponed(NOW, "stopped")
+    occurrence = task(schedule_ref=ScheduleRef("nightly", 1, NOW))
+    assert StartGates((open_, stopped), deleted).held(occurrence) == Postponed(NOW, "stopped")
     assert (open_.asked, stopped.asked, deleted.asked) == (1, 1, 0)
-    assert StartGates((open_, deleted)).held(task()) == Skipped("deleted", SkipCode.DELETED)
-    assert StartGates((open_, open_)).held(task()) is None
+    assert StartGates((open_,), deleted).held(occurrence) == Skipped("deleted", SkipCode.DELETED)
+    assert StartGates((open_,), open_).held(occurrence) is None
+
+
+def test_the_gate_of_occurrences_is_for_occurrences_alone() -> None:
+    """A task that no schedule has placed begins without a look at any schedule."""
+    deleted = Gate(Skipped("deleted", SkipCode.DELETED))
+    assert StartGates((Gate(None),), deleted).held(task()) is None
+    assert deleted.asked == 0

@@ -14,14 +14,14 @@ from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
 from duetime.domain.times import SECOND, Millis
-from tests.simulation.machines import Machine
+from duetime_testing.simulation.machines import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.tasks.task import Task
+    from duetime_testing.simulation.virtual_time import Strand
     from tests.simulation.storms import Storm
-    from tests.simulation.virtual_time import Strand
     from tests.simulation.watching import Effect
 
 MOVES: Mapping[str, str] = {

@@ -9,7 +9,7 @@ from duetime.domain.locks import RESERVED
 from duetime.domain.operating_parameters import LATEST_ARRIVAL
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
-from tests.simulation.machines import SKEW
+from duetime_testing.simulation.machines import SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import TERMINAL
 from duetime.domain.times import MINUTE, Millis, to_iso
-from tests.simulation.machines import SKEW
+from duetime_testing.simulation.machines import SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

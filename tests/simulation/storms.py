@@ -10,12 +10,12 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
+from duetime_testing.simulation.generations import Generation
 from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
-from tests.simulation.generations import Generation
 from tests.simulation.lock_watching import LockWatching
 from tests.simulation.node_watching import NodeWatching
 from tests.simulation.occurrence_watching import OccurrenceWatching
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.machines import Machine
+    from duetime_testing.simulation.virtual_time import Strand
     from tests.simulation.endpoints import Asked
-    from tests.simulation.faults import Call
-    from tests.simulation.machines import Machine
-    from tests.simulation.virtual_time import Strand
 
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE

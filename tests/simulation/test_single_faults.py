@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.times import Millis
     from duetime.handlers import Context
+    from duetime_testing.simulation.faults import Call
     from tests.scenarios.scenario import Scenario
-    from tests.simulation.faults import Call
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.watchdog_times import pause_before_check
-from tests.fakes.stepfunctions import FakeStepFunctions, Status
-from tests.simulation.state_machine import StateFailed, StateMachine
-from tests.simulation.virtual_time import VirtualTime
+from duetime_testing.fakes.stepfunctions import FakeStepFunctions, Status
+from duetime_testing.simulation.state_machine import StateFailed, StateMachine
+from duetime_testing.simulation.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

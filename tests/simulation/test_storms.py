@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.times import MINUTE
+from duetime_testing.simulation.faults import Fault
+from duetime_testing.simulation.state_machine import DEFINITION
 from infra.topology_state_machine import definition
-from tests.simulation.faults import Fault
 from tests.simulation.mutants import CORE
 from tests.simulation.mutations import MUTANTS
 from tests.simulation.outcomes import blown, outcome_of, run_functions, spread
-from tests.simulation.state_machine import DEFINITION
 from tests.simulation.storms import Storm
 from tests.simulation.telling import VIOLATION, told, told_before
 
@@ -136,7 +136,7 @@ def test_a_violation_is_told_with_what_led_to_it() -> None:
 
 
 def test_the_simulated_state_machine_is_the_one_that_is_deployed() -> None:
-    """Its definition is kept so that storms need no CDK: `python -m tests.simulation.state_machine` writes it again."""
+    """A copy is kept so that storms need no CDK; `python -m tests.simulation.topology_definition` writes it again."""
     assert json.loads(DEFINITION.read_text(encoding="utf-8")) == definition("function")
 
 

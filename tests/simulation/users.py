@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
-from tests.functions.api.gateway import event_of
+from duetime_testing.simulation.gateway import event_of
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
 from tests.simulation.endpoints import CALLBACK_URL, SINK, URL

@@ -17,18 +17,18 @@ from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.targets import AwsTarget
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
+from duetime_testing.simulation.generations import UNKNOWN
+from duetime_testing.simulation.machines import SKEW, Machine
 from tests.simulation.attempt_watching import MOVES
 from tests.simulation.endpoints import SINK_URL, message_owner
-from tests.simulation.generations import UNKNOWN
-from tests.simulation.machines import SKEW, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import LockSpec
+    from duetime_testing.simulation.virtual_time import Strand
     from tests.simulation.storms import Storm
-    from tests.simulation.virtual_time import Strand
 
 _STATE, _FENCE, _VERSION, _FINISHED = (ATTRIBUTES[name].name for name in ("state", "fence", "version", "finished_at"))
 _ATTEMPT_HISTORY = ATTRIBUTES["attempt_history"].name

@@ -14,7 +14,7 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import from_datetime, minute_of
-from tests.fakes.telemetry import FakeTelemetry
+from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.functions.stack import OWNER
 from tests.minutes import items_of
 from tests.upgrades.earlier_words import in_present_words

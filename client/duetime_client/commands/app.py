@@ -5,23 +5,6 @@ from typing import Annotated
 
 import typer
 
-from duetime_client.commands import (
-    bulk_operations,
-    calendars,
-    dead_letters,
-    locks,
-    logs,
-    schedules,
-    summary,
-    switches,
-    task_control,
-    tasks,
-    topologies,
-    verify,
-    watch,
-    why,
-    worker,
-)
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.plugins import PluggableGroup
 
@@ -29,30 +12,23 @@ app = CommandGroup(
     cls=PluggableGroup,
     help="Create and control the tasks of a duetime deployment.",
     no_args_is_help=True,
+    # Of all commands: a context inherits it.
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-tasks.app.add_typer(task_control.app)
-app.add_typer(tasks.app, name="tasks")
-app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(bulk_operations.app, name="bulk")
-app.add_typer(locks.app, name="locks")
-app.add_typer(schedules.app, name="schedules")
-app.add_typer(calendars.app, name="calendars")
-app.add_typer(switches.app, name="switches")
-app.add_typer(topologies.app, name="topologies")
-app.add_typer(worker.app, name="worker")
-app.command("why")(why.why)
-app.command("logs")(logs.show_logs)
-app.command("summary")(summary.summary)
-app.command("verify")(verify.verify)
-app.command("watch")(watch.watch)
 
 
 def show_version(*, requested: bool) -> None:
     """Print the version and exit."""
     if requested:
-        typer.echo(f"duetime {version('duetime-client')}")
+        print_version()
         raise typer.Exit
+
+
+@app.command("version", epilog="Example: duetime version")
+def print_version() -> None:
+    """Show the version."""
+    typer.echo(f"duetime {version('duetime-client')}")
 
 
 @app.callback()

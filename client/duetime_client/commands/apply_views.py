@@ -45,8 +45,8 @@ def show_plan(steps: Sequence[Step]) -> None:
     out.print(Text(", ").join(words))
 
 
-def show_outcome(done: Sequence[Done], *, checked: bool) -> None:
-    """Print what was done, and each rejected entry with its reasons."""
+def show_outcome(done: Sequence[Done], *, checked: bool, invalid: int = 0) -> None:
+    """Print what was done, and each entry that the API rejected, with its reasons; the plan showed the invalid ones."""
     err = console(stderr=True)
     for each in done:
         if each.error is not None:
@@ -54,7 +54,7 @@ def show_outcome(done: Sequence[Done], *, checked: bool) -> None:
             for line in _reasons(each.error):
                 err.print(line, soft_wrap=True)
     counts = Counter(DONE[each.step.action] for each in done if each.error is None and each.tried)
-    failed = sum(each.error is not None for each in done)
+    failed = invalid + sum(each.error is not None for each in done)
     left = sum(not each.tried for each in done)
     if checked:
         sums = [f"{sum(counts.values())} would be accepted"]

@@ -13,6 +13,7 @@ from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import reject_constant
+from duetime_client.commands.task_options import IfMatch
 from duetime_client.schedule_models import Calendar, CalendarFields
 
 app = CommandGroup(help="Manage calendars: times at which scheduled tasks may not run, or may.", no_args_is_help=True)
@@ -54,7 +55,7 @@ def show(
 
 
 @app.command()
-def put(
+def put(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     name: CalendarName,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of the calendar, or iCalendar (.ics).")],
@@ -66,6 +67,7 @@ def put(
     timezone: Annotated[
         str | None, typer.Option(metavar="ZONE", help="For an .ics file: time zone of its days; default: UTC.")
     ] = None,
+    if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a calendar from a file, or replace it completely."""
@@ -76,9 +78,9 @@ def put(
     fields = None if is_icalendar else fields_of(data)
     with connected(context, deployment) as client:
         if fields is None:
-            calendar = client.put_icalendar(name, data, mode=mode, timezone=timezone)
+            calendar = client.put_icalendar(name, data, mode=mode, timezone=timezone, if_match=if_match)
         else:
-            calendar = client.put_calendar(name, **fields)
+            calendar = client.put_calendar(name, if_match=if_match, **fields)
     show_one(calendar, as_json=as_json)
 
 
@@ -88,11 +90,12 @@ def delete(
     name: CalendarName,
     *,
     deployment: Deployment,
+    if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Delete a calendar that no schedule uses."""
     with connected(context, deployment) as client:
-        calendar = client.delete_calendar(name)
+        calendar = client.delete_calendar(name, if_match=if_match)
     if as_json:
         show_json(calendar.document)
     else:

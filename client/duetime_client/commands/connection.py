@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,17 @@ import typer
 from duetime_client.authentication import Authentication, authenticated
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.contexts import (
+    CONTEXT_VARIABLE,
+    Choice,
+    ContextInvalid,
+    ContextUnknown,
+    DeploymentUnknown,
+    LocalStackStopped,
+    chosen,
+    contexts_file,
+    read_contexts,
+)
 from duetime_client.commands.messages import show_error
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
 
@@ -18,10 +30,17 @@ TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a s
 PANEL = "Deployment"
 
 Url = Annotated[
-    str, typer.Option("--url", envvar="DUETIME_URL", help="Address of the API.", rich_help_panel=PANEL, metavar="URL")
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="DUETIME_URL",
+        help="Address of the API; default: the context in use, or the stack of this machine.",
+        rich_help_panel=PANEL,
+        metavar="URL",
+    ),
 ]
 Auth = Annotated[
-    Authentication,
+    Authentication | None,
     typer.Option(
         "--auth",
         envvar="DUETIME_AUTH",
@@ -46,9 +65,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON, one 
 class Deployment:
     """The options that say which deployment a command uses, and as whom."""
 
-    url: Url
-    auth: Auth = Authentication.NONE
+    url: Url = None
+    auth: Auth = None
     owner: Owner = None
+
+    def resolved(self) -> "Deployment":
+        """The same with what the context says of what no option says; a named address belongs to no context."""
+        if self.url is not None:
+            return self
+        context = resolved().context
+        return Deployment(context.url, self.auth or Authentication(context.auth), self.owner or context.owner or None)
+
+
+def resolved() -> Choice:
+    """The context that commands use here."""
+    return chosen(read_contexts(contexts_file()), os.environ.get(CONTEXT_VARIABLE, ""), Path.cwd())
 
 
 @contextmanager
@@ -56,8 +87,9 @@ def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client
     """A client of a deployment; one of its errors ends the command with a message and an exit code."""
     clock = context.ensure_object(Clock)
     try:
-        signed = authenticated(deployment.auth, os.environ.get(TOKEN_VARIABLE, ""))
-        with Client(deployment.url, auth=signed, owner=deployment.owner, sleep=clock.sleep, now=clock.now) as client:
+        used = deployment.resolved()
+        signed = authenticated(used.auth or Authentication.NONE, os.environ.get(TOKEN_VARIABLE, ""))
+        with Client(used.url or "", auth=signed, owner=used.owner, sleep=clock.sleep, now=clock.now) as client:
             yield client
     except ClientError as error:
         show_error(error)
@@ -67,7 +99,9 @@ def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client
 def exit_code_of(error: ClientError) -> int:
     """1: the API rejected the request, 2: the command line is not valid, 3: the API did not respond."""
     match error:
-        case AddressInvalid() | CredentialsMissing() | HeaderInvalid():
+        case AddressInvalid() | CredentialsMissing() | HeaderInvalid() | ContextInvalid() | ContextUnknown():
+            return 2
+        case DeploymentUnknown() | LocalStackStopped():
             return 2
         case Unreachable():
             return 3

@@ -1,7 +1,8 @@
-"""Sub-commands of other packages: every entry point of the group `duetime.commands` is a typer app."""
+"""Sub-commands of other packages: entry points of the group `duetime.commands`, typer apps or deferred commands."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,13 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from duetime_client.commands.messages import show_error
+from duetime_client.commands.deferred_commands import BUILTIN, DeferredCommand
 from duetime_client.commands.usage_errors import plain
 from duetime_client.errors import ClientError
 
 if TYPE_CHECKING:
     # Typer names the base of its context and commands in no public module.
-    from typer._click import Command, Context
+    from typer._click import Command, Context, HelpFormatter
 
 GROUP = "duetime.commands"
 
@@ -30,7 +31,9 @@ class PluginBroken(ClientError):
 
 
 class PluggableGroup(TyperGroup):
-    """A group that loads a plugin only when its command or the list of commands is needed."""
+    """A group that imports a command only when it runs."""
+
+    _summaries_only = False
 
     def invoke(self, ctx: Context) -> Any:  # noqa: ANN401 - as the base class
         """Run the command; an option that it cannot read is reported in plain words."""
@@ -40,16 +43,36 @@ class PluggableGroup(TyperGroup):
             error.message = plain(error.message)
             raise
 
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """The command that is named; of one that is not known, what was meant, plugins included."""
+        known = dict.fromkeys(self.list_commands(ctx))
+        if args and args[0] not in known and not args[0].startswith("-"):
+            matches = get_close_matches(args[0], known)
+            meant = f" Did you mean {', '.join(map(repr, matches))}?" if matches else ""
+            ctx.fail(f"No such command {args[0]!r}.{meant}")
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Print the help: of this package's commands it needs the summaries only."""
+        self._summaries_only = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._summaries_only = False
+
     def list_commands(self, ctx: Context) -> list[str]:
         """Names of the built-in commands, then of the plugins."""
-        own = super().list_commands(ctx)
+        own = [*BUILTIN, *super().list_commands(ctx)]
         return [*own, *(name for name in sorted(plugins()) if name not in own)]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The built-in command of this name, or else the plugin's."""
+        if cmd_name in BUILTIN:
+            builtin = BUILTIN[cmd_name]
+            return builtin.summarized() if self._summaries_only else builtin.load()
         own = super().get_command(ctx, cmd_name)
-        plugin = plugins().get(cmd_name)
-        return own or (loaded(plugin) if plugin else None)
+        plugin = None if own else plugins().get(cmd_name)
+        return own or (loaded(plugin, summary_only=self._summaries_only) if plugin else None)
 
 
 def plugins() -> dict[str, EntryPoint]:
@@ -57,10 +80,14 @@ def plugins() -> dict[str, EntryPoint]:
     return {plugin.name: plugin for plugin in entry_points(group=GROUP)}
 
 
-def loaded(plugin: EntryPoint) -> Command:
+def loaded(plugin: EntryPoint, *, summary_only: bool = False) -> Command:
     """The plugin's command, or one that reports why it cannot be loaded."""
     try:
-        command: Command = get_group(plugin.load())
+        found = plugin.load()
+        if isinstance(found, DeferredCommand):
+            command: Command = found.summarized() if summary_only else found.load()
+        else:
+            command = get_group(found)
     except Exception as error:  # noqa: BLE001 - whatever a plugin does while it loads, the others must work
         command = broken(PluginBroken(plugin, error))
     command.name = plugin.name
@@ -69,6 +96,8 @@ def loaded(plugin: EntryPoint) -> Command:
 
 def broken(error: PluginBroken) -> Command:
     """A command that reports why its plugin cannot be loaded, whatever its arguments are."""
+    from duetime_client.commands.messages import show_error  # noqa: PLC0415 - needs the client, as help does not
+
     stand_in = typer.Typer(add_completion=False)
 
     @stand_in.command(

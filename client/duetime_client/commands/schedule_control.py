@@ -8,6 +8,7 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
+from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.commands.task_view import show as show_task
 
 
@@ -17,11 +18,12 @@ def pause(
     *,
     deployment: Deployment,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; shown with the schedule.")] = "",
+    if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Pause a schedule; its queued tasks will not run."""
     with connected(context, deployment) as client:
-        schedule = client.pause_schedule(name, reason)
+        schedule = client.pause_schedule(name, reason, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -30,11 +32,12 @@ def resume(
     name: ScheduleName,
     *,
     deployment: Deployment,
+    if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
     with connected(context, deployment) as client:
-        schedule = client.resume_schedule(name)
+        schedule = client.resume_schedule(name, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -43,11 +46,13 @@ def run(
     name: ScheduleName,
     *,
     deployment: Deployment,
+    idempotency_key: IdempotencyKey = None,
+    if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a schedule's task once, now, and show the task."""
     with connected(context, deployment) as client:
-        task = client.run_schedule(name)
+        task = client.run_schedule(name, idempotency_key=idempotency_key, if_match=if_match)
     show_task(task, context.ensure_object(Clock), as_json=as_json)
 
 

@@ -10,10 +10,9 @@ from typing import Annotated
 
 import typer
 
-from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.apply_views import DONE, bar, show_outcome, show_plan
-from duetime_client.commands.connection import Auth, Deployment, Owner, connected, exit_code_of
+from duetime_client.commands.connection import Auth, Deployment, Owner, Url, connected, exit_code_of
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.errors import ApiError
@@ -90,9 +89,7 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A crontab; - for standard input.")],
     *,
-    url: Annotated[
-        str | None, typer.Option("--url", envvar="DUETIME_URL", help="Address of the API.", metavar="URL")
-    ] = None,
+    url: Url = None,
     task_type: Annotated[
         str, typer.Option("--type", metavar="TYPE", help="Type of the tasks, whose handler runs the commands.")
     ] = "command",
@@ -104,7 +101,7 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
     apply_it: Annotated[bool, typer.Option("--apply", help="Apply the schedules instead of printing them.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --apply: change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --apply: do not ask for confirmation.")] = False,
-    auth: Auth = Authentication.NONE,
+    auth: Auth = None,
     owner: Owner = None,
 ) -> None:
     """Turn a crontab into schedules: each line becomes a schedule whose payload is the command.
@@ -121,8 +118,6 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
     if not apply_it:
         _print(entries)
         raise typer.Exit(1 if any(each.fault for each in entries) else 0)
-    if url is None:
-        raise typer.BadParameter("is needed with --apply", param_hint="--url")
     with connected(context, Deployment(url, auth, owner)) as client:
         steps = plan(entries, present_schedules(client, entries))
         done = _applied(client, steps, dry_run=dry_run, yes=yes, quiet=False)
@@ -192,7 +187,7 @@ def _applied(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bool,
 
         done = apply_steps(client, wanted, on_done, only_check=dry_run)
     if not quiet:
-        show_outcome(done, checked=dry_run)
+        show_outcome(done, checked=dry_run, invalid=len(invalid))
     return [*unchanged, *done, *invalid]
 
 

@@ -22,7 +22,7 @@ from duetime_client.commands.schedule_options import (
 )
 from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_runs, show_schedules
 from duetime_client.commands.task_arguments import moment, task_fields
-from duetime_client.commands.task_options import AllowUnknownType, IfMatch, TaskOptions, TaskType
+from duetime_client.commands.task_options import AllowUnknownType, IdempotencyKey, IfMatch, TaskOptions, TaskType
 
 if TYPE_CHECKING:
     from duetime_client.schedule_models import ScheduleFields
@@ -79,6 +79,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     task: TaskOptions,
     deployment: Deployment,
     allow_unknown_type: AllowUnknownType = False,
+    idempotency_key: IdempotencyKey = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a schedule; give exactly one of --cron, --rate, --interval, --date and --permanent."""
@@ -88,7 +89,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     if allow_unknown_type:
         fields["task"]["allow_unknown_type"] = True
     with connected(context, deployment) as client:
-        schedule = client.create_schedule(schedule_name, **fields)
+        schedule = client.create_schedule(schedule_name, idempotency_key=idempotency_key, **fields)
     show(schedule, clock, as_json=as_json)
 
 
@@ -128,11 +129,12 @@ def delete(
     name: ScheduleName,
     *,
     deployment: Deployment,
+    if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Delete a schedule; its queued tasks will not run."""
     with connected(context, deployment) as client:
-        schedule = client.delete_schedule(name)
+        schedule = client.delete_schedule(name, if_match=if_match)
     if as_json:
         show_json(schedule.document)
     else:

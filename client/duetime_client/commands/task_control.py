@@ -14,7 +14,7 @@ from duetime_client.commands.console import say, show_json
 from duetime_client.commands.event_views import show_events
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import json_of
-from duetime_client.commands.task_options import Fence, HttpQuery, Reason, TaskId
+from duetime_client.commands.task_options import Fence, HttpQuery, IfMatch, Reason, TaskId
 from duetime_client.commands.task_view import show
 from duetime_client.task import Task
 
@@ -30,10 +30,11 @@ def action(name: str, help_text: str, act: Callable[..., Task], starts: str = ""
         *,
         deployment: Deployment,
         reason: Reason = "",
+        if_match: IfMatch = None,
         as_json: AsJson = False,
     ) -> None:
         with connected(context, deployment) as client:
-            task = act(client, task_id, reason=reason)
+            task = act(client, task_id, reason=reason, if_match=if_match)
         show(task, context.ensure_object(Clock), as_json=as_json, starts=starts)
 
     app.command(name, help=help_text)(command)
@@ -47,10 +48,10 @@ action("rollback", "Have the target undo a task that has ended.", Client.rollbac
 
 
 @app.command()
-def delete(context: typer.Context, task_id: TaskId, *, deployment: Deployment) -> None:
+def delete(context: typer.Context, task_id: TaskId, *, deployment: Deployment, if_match: IfMatch = None) -> None:
     """Delete a task with its payload, result and attempts; one that has not started is cancelled first."""
     with connected(context, deployment) as client:
-        client.delete_task(task_id)
+        client.delete_task(task_id, if_match=if_match)
     say(f"deleted the task {task_id}")
 
 

@@ -49,8 +49,11 @@ IfMatch = Annotated[
     typer.Option(
         metavar="VERSION",
         parser=lambda text: text if '"' in text else f'"{text}"',
-        help="Change it only if it still has this version.",
+        help="Only if it still has this version.",
     ),
+]
+IdempotencyKey = Annotated[
+    str | None, typer.Option(metavar="KEY", help="A second request with the same key creates nothing.")
 ]
 
 

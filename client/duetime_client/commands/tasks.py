@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_client.client import Client
+from duetime_client.commands import task_control
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, show_json
@@ -19,6 +20,7 @@ from duetime_client.commands.task_options import (
     BulkActionOptions,
     DueOptions,
     FilterOptions,
+    IdempotencyKey,
     IfMatch,
     OfState,
     Order,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from duetime_client.task_fields import TaskFields
 
 app = CommandGroup(help="Create, follow, update and cancel tasks.", no_args_is_help=True)
+app.add_typer(task_control.app)
 
 MAX_PAGE = 100
 """The API puts at most this many tasks on a page."""
@@ -49,9 +52,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     due: DueOptions,
     deployment: Deployment,
     allow_unknown_type: AllowUnknownType = False,
-    idempotency_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="A second request with the same key creates nothing.")
-    ] = None,
+    idempotency_key: IdempotencyKey = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the outcome; exit code 1 unless it succeeded.")
     ] = False,
@@ -174,6 +175,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     force: Annotated[
         bool, typer.Option("--force", help="Also request a running task to stop, which it does when it can.")
     ] = False,
+    if_match: IfMatch = None,
     state: OfState = None,
     reason: Reason = "",
     as_json: AsJson = False,
@@ -181,7 +183,8 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     """Cancel a task that has not started, or all such tasks that match a filter."""
     clock = context.ensure_object(Clock)
     selection = Selection(filters, bulk, state, reason=reason)
-    selection.is_given(task_id)
+    if selection.is_given(task_id) and if_match is not None:
+        raise typer.BadParameter("goes with an ID", param_hint="--if-match")
     with connected(context, deployment) as client:
         if task_id is None:
             filter_action(
@@ -193,7 +196,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
                 as_json=as_json,
             )
             return
-        task = client.cancel_task(task_id, force=force, reason=reason)
+        task = client.cancel_task(task_id, force=force, reason=reason, if_match=if_match)
     show(task, clock, as_json=as_json)
 
 

@@ -14,7 +14,7 @@ from duetime_client.commands.console import console, say, show_json
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import tags_of
-from duetime_client.commands.task_options import Reason
+from duetime_client.commands.task_options import IdempotencyKey, IfMatch, Reason
 from duetime_client.commands.topology_table import show_topologies
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
@@ -44,6 +44,7 @@ def run(  # noqa: PLR0913 - a command's options are its parameters
     deployment: Deployment,
     time_scale: Scale = 1.0,
     task_type: Type = "sleep",
+    idempotency_key: IdempotencyKey = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until it has ended; exit code 1 unless it succeeded.")
     ] = False,
@@ -56,7 +57,7 @@ def run(  # noqa: PLR0913 - a command's options are its parameters
     body = _body(file, task_type, time_scale)
     clock = context.ensure_object(Clock)
     with connected(context, deployment) as client:
-        task = _created(client, body, file)
+        task = _created(client, body, file, idempotency_key)
         if watch or wait:
             show_created(task)
         if watch and not as_json:
@@ -131,10 +132,11 @@ def _action(name: str, help_text: str, act: Callable[..., object]) -> None:
         *,
         deployment: Deployment,
         reason: Reason = "",
+        if_match: IfMatch = None,
         as_json: AsJson = False,
     ) -> None:
         with connected(context, deployment) as client:
-            act(client, topology_id, reason=reason)
+            act(client, topology_id, reason=reason, if_match=if_match)
             topology = client.get_topology(topology_id)
         _show(topology, context.ensure_object(Clock), as_json=as_json)
 
@@ -145,6 +147,14 @@ _action(
 )
 _action("pause", "Start no more nodes; running ones continue.", Client.pause_topology)
 _action("resume", "Resume a paused topology.", Client.resume_topology)
+
+
+@app.command()
+def delete(context: typer.Context, topology_id: Id, *, deployment: Deployment, if_match: IfMatch = None) -> None:
+    """Delete a topology with all of its nodes; one that has not started is cancelled first."""
+    with connected(context, deployment) as client:
+        client.delete_topology(topology_id, if_match=if_match)
+    say(f"deleted the topology {topology_id} with its nodes")
 
 
 def _body(file: Path, task_type: str, time_scale: float) -> dict[str, Any]:
@@ -163,14 +173,14 @@ def _body(file: Path, task_type: str, time_scale: float) -> dict[str, Any]:
         raise typer.Exit(1) from error
 
 
-def _created(client: Client, body: dict[str, Any], file: Path) -> Task:
+def _created(client: Client, body: dict[str, Any], file: Path, idempotency_key: str | None) -> Task:
     """The topology that the API has created.
 
     Raises:
         typer.Exit: the API has rejected it; the fields that it names are printed.
     """
     try:
-        return client.create_topology(body)
+        return client.create_topology(body, idempotency_key=idempotency_key)
     except InvalidRequest as error:
         if not error.errors:
             raise

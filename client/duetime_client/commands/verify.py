@@ -83,9 +83,9 @@ def verify(  # noqa: PLR0913 - a command's options are its parameters
         patience_seconds=patience,
         limits=Limits.of(late_ms),
     )
-    _confirm(plan, deployment.url, yes=yes)
     clock = context.ensure_object(Clock)
     with connected(context, deployment) as client:
+        _confirm(plan, deployment.resolved().url or "", yes=yes)
         session = Session(client, uuid4().hex[:12], clock.now)
         began_ms = session.now_ms()
         found = _run(session, plan, clock)

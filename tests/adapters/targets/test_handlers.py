@@ -51,7 +51,7 @@ def run(decorated: Callable[..., Any], wanted: Work | None = None) -> Ending:
 
 
 def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
-    """Id, type, attempt, fence, deadline and payload arrive; the result is JSON."""
+    """Id, type, attempt, fence, due time, deadline and payload arrive; the result is JSON."""
     seen: list[tuple[Context, object]] = []
 
     def keep(context: Context, payload: object) -> object:
@@ -66,6 +66,7 @@ def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
     assert payload == {"a": 1}
     assert (context.task_id, context.type, context.attempt, context.fence) == (attempt.task.id.text, "report", 2, 3)
     assert context.deadline == to_datetime(attempt.deadline)
+    assert context.due_at == to_datetime(attempt.task.due_at)
 
 
 def test_what_a_handler_raises_fails_the_attempt() -> None:

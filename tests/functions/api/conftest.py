@@ -10,7 +10,7 @@ from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.composition import Platform
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.task_table import new_table
 from tests.clocks import StandingClock
 from tests.fakes.session import FakeSession
 from tests.functions.api.gateway import Gateway

@@ -8,7 +8,7 @@ import pytest
 from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.errors import Unavailable
 from duetime.services.broadcast.broadcaster import BatchNotCounted, Broadcaster
-from tests.fakes.telemetry import FakeTelemetry
+from duetime_testing.fakes.telemetry import FakeTelemetry
 
 if TYPE_CHECKING:
     from duetime.domain.changes.changes import TaskSnapshot

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.tasks.states import State
 from duetime.services.events.publisher import EventPublisher
+from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.domain.changes.test_events import RUNNING
-from tests.fakes.telemetry import FakeTelemetry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,10 +14,10 @@ from duetime.domain.live_updates.subscriptions import Connection, Subscription, 
 from duetime.ports.runtime import Runtime
 from duetime.ports.subscriptions import Delivery
 from duetime.services.live_updates.push import ChangePusher
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.clocks import StandingClock
 from tests.domain.changes.test_events import RUNNING
-from tests.fakes.telemetry import FakeTelemetry
-from tests.simulation.virtual_time import SeededRandom
 
 
 @dataclass

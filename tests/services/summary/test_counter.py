@@ -20,11 +20,11 @@ from duetime.domain.times import SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.summary.counter import SummaryCounter
 from duetime.services.summary.reader import SummaryReader
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.virtual_time import SeededRandom, VirtualTime
 from tests.clocks import NOW, StandingClock
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.telemetry import FakeTelemetry
-from tests.simulation.virtual_time import SeededRandom, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

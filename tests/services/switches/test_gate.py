@@ -10,13 +10,13 @@ from duetime.domain.operating_parameters import SWITCHES_LIFE
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.ports.runtime import Runtime
 from duetime.services.switches.gate import SwitchGate
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.adapters.clouds import CREW
-from tests.adapters.tables import new_table
 from tests.clocks import StandingClock
 from tests.domain.factories import task
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.telemetry import FakeTelemetry
-from tests.simulation.virtual_time import SeededRandom
 
 if TYPE_CHECKING:
     from duetime.domain.switches import Switches

@@ -20,10 +20,10 @@ from duetime.ports.tasks import MinutePage
 from duetime.services.shards import Shards
 from duetime.services.trigger.dispatcher import Dispatcher
 from duetime.services.trigger.due_messages import DueMessages
-from tests.adapters.tables import new_table
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.clocks import NOW
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.telemetry import FakeTelemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -7,7 +7,7 @@ import pytest
 from duetime.domain.errors import Unavailable
 from duetime.ports.tasks import MinutePage
 from duetime.services.trigger.minute_pages import MinutePages
-from tests.simulation.virtual_time import VirtualTime
+from duetime_testing.simulation.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

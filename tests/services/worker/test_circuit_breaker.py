@@ -16,13 +16,13 @@ from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.worker.circuit_breaker import CircuitBreakers
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.adapters.clouds import CREW
-from tests.adapters.tables import new_table
 from tests.adapters.targets.works import work
 from tests.clocks import StandingClock
-from tests.fakes.dynamodb import FakeDynamoDB
-from tests.fakes.telemetry import FakeTelemetry
-from tests.simulation.virtual_time import SeededRandom
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task

@@ -68,6 +68,8 @@ class Variable(StrEnum):
     """Steady rate that the gateway keeps all callers together to, which answers tell; 0 if it is not known."""
     SUMMARY_SPREAD = "DUETIME_SUMMARY_SPREAD"
     """Into how many parts each owner's counts of tasks are split; 0 if nothing is counted."""
+    ARCHIVE_BUCKET = "DUETIME_ARCHIVE_BUCKET"
+    """Name of the bucket that ended tasks are archived in; empty if none are."""
     EVENT_BUS = "DUETIME_EVENT_BUS"
     """Name of the event bus on which changes are told; empty for none."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"

@@ -81,6 +81,7 @@ class Context:
         inputs: of a topology's node, the results of the parents that it named in `inputs`, by their names.
         traceparent: the trace in which the task was created (W3C Trace Context), to link spans to; `None` if the
             request named none.
+        due_at: when the task was due, in UTC; `None` only in a context that a test has made without it.
     """
 
     task_id: str
@@ -93,6 +94,7 @@ class Context:
     ask: Callable[[], str | None]
     inputs: Any = None
     traceparent: str | None = None
+    due_at: datetime | None = None
 
     @property
     def requested_action(self) -> str | None:

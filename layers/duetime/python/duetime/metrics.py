@@ -160,6 +160,12 @@ METRICS: Mapping[str, Metric] = {
     "events_lost": _count(
         "broadcast", "events that the bus refused four times; their tasks and schedules are not affected"
     ),
+    "tasks_archived": _count("archive", "ended tasks that were copied to the archive when TTL removed them"),
+    "removed_records_unreadable": _count(
+        "archive",
+        "removed records that this version cannot read, or not all of: kept as they were under `unreadable/`, or "
+        "archived without payload and result; should be zero",
+    ),
     "watch_messages_sent": _count("broadcast", "messages that were sent to WebSocket connections"),
     "watch_connections_gone": _count("broadcast", "connections that had vanished, and were removed"),
     "watch_pushes_refused": _count("broadcast", "messages that API Gateway refused; clients read again by themselves"),

@@ -171,6 +171,11 @@ class Settings:
         return int(self.environ.get(Variable.SUMMARY_SPREAD, "0"))
 
     @property
+    def archive_bucket(self) -> str:
+        """Name of the bucket that ended tasks are archived in, or the empty string."""
+        return self.environ.get(Variable.ARCHIVE_BUCKET, "")
+
+    @property
     def event_bus(self) -> str:
         """Name of the event bus on which changes are told, or the empty string."""
         return self.environ.get(Variable.EVENT_BUS, "")

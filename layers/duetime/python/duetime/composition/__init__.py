@@ -29,10 +29,13 @@ def use(platform: Platform | None) -> None:
     _only.cache_clear()
 
 
-def use_by_process(find: Callable[[], Composition] | None) -> None:
-    """Let `find` say which composition the caller has: a simulation has many processes in one. `None` ends that."""
+def use_by_process(find: Callable[[], Composition | None]) -> None:
+    """Let `find` say which composition the caller has: a simulation has many processes in one.
+
+    Whoever it answers `None` to has the composition of the real process.
+    """
     global _find  # noqa: PLW0603 - same
-    _find = find or _only
+    _find = find
 
 
 @overload
@@ -45,7 +48,7 @@ def composed(part: type[P]) -> P: ...
 
 def composed(part: type[P] | None = None) -> Composition | P:
     """The composition of this process, or one part of it."""
-    composition = _find()
+    composition = _find() or _only()
     return composition if part is None else composition.part(part)
 
 
@@ -54,4 +57,4 @@ def _only() -> Composition:
     return Composition(_platform or Platform())
 
 
-_find: Callable[[], Composition] = _only
+_find: Callable[[], Composition | None] = _only

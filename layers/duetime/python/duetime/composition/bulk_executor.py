@@ -23,5 +23,5 @@ class BulkExecutorServices(Part):
             store=self.part(CoreServices).stores.bulk,
             runtime=self.runtime,
             filter_steps=self.part(FilterActionServices).requests,
-            topology_steps=TopologySteps(topologies.outlines, topologies.reconciler),
+            topology_steps=TopologySteps(topologies.outlines, topologies.reconciler, topologies.node_eraser),
         )

@@ -1,11 +1,12 @@
-"""Readers and writers that are imported when they are first needed: no other task should wait for their libraries."""
+"""Collaborators that are imported when they are first needed: no other task should wait for their libraries."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from duetime.domain.bulk.filter_action import BulkRequest
     from duetime.domain.bulk.operation import BulkKind
@@ -15,7 +16,28 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
 
+T = TypeVar("T")
+
 # ruff: noqa: PLC0415 - see the docstring
+
+
+class _Deferred:
+    """Makes what it is asked to be at the first use of it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Any:  # noqa: ANN401 - anything
+        return self._make()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - same
+        return getattr(self._made, name)
+
+
+def deferred(make: Callable[[], T]) -> T:
+    """What `make` makes, made at its first use."""
+    return cast("T", _Deferred(make))
 
 
 def read_graph(payload: bytes) -> Graph:

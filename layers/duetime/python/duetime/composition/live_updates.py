@@ -22,7 +22,7 @@ class WatchServices(Part):
     def connections(self) -> WatchConnections:
         """Opens and closes connections, and takes their subscriptions."""
         stores = DynamoStores(self.platform.clients, self.settings, self.runtime)
-        return WatchConnections(stores.subscriptions, TaskReader(stores), stores.schedules, self.runtime)
+        return WatchConnections(stores.subscriptions, TaskReader(stores, archive=None), stores.schedules, self.runtime)
 
     @property
     def sender(self) -> ConnectionSender:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 
 from duetime.composition.core import CoreServices
+from duetime.composition.deferred_imports import deferred
+from duetime.composition.deferred_topologies import topology_services
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.tasks import TaskServices
-from duetime.composition.topologies import TopologyServices
 from duetime.services.pull.claims import LeaseClaims
 from duetime.services.pull.lease import LeaseService
 from duetime.services.pull.locks import PullLocks
@@ -30,7 +31,7 @@ class PullServices(Part):
             queues=core.queues,
             outcome_writer=self.part(OutcomeServices).delegating_writer,
             pull_locks=self._pull_locks,
-            input_reader=self.part(TopologyServices).node_inputs,
+            input_reader=deferred(lambda: topology_services(self).node_inputs),
             runtime=self.runtime,
         )
         return LeaseService(

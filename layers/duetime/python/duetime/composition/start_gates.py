@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from duetime.adapters.targets.python_handlers import HandlersPackage
+from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.root import Part
-from duetime.composition.schedules import ScheduleServices
 from duetime.composition.switches import SwitchServices
 from duetime.services.start_gates import StartGates
 from duetime.services.worker.handler_availability import HandlerAvailability
@@ -18,8 +18,8 @@ class StartGateServices(Part):
     @cached_property
     def gates(self) -> StartGates:
         """All gates, in the order in which they are asked."""
-        schedules, switches = self.part(ScheduleServices), self.part(SwitchServices)
-        return StartGates((switches.gate, self.handler_availability, schedules.overlap_control))
+        of_all = (self.part(SwitchServices).gate, self.handler_availability)
+        return StartGates(of_all, of_occurrences=overlap_control(self))
 
     @cached_property
     def handler_availability(self) -> HandlerAvailability:

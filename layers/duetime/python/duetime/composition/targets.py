@@ -13,10 +13,11 @@ from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.adapters.targets.topology_target import TopologyRunner
 from duetime.canary_task import BUILT_IN
 from duetime.composition.core import CoreServices
+from duetime.composition.deferred_imports import deferred
+from duetime.composition.deferred_topologies import topology_services
 from duetime.composition.http import HttpServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
-from duetime.composition.topologies import TopologyServices
 from duetime.handlers import REGISTRY
 from duetime.services.worker.circuit_breaker import CircuitBreakers
 
@@ -28,7 +29,7 @@ class TargetServices(Part):
     def targets(self) -> Targets:
         """What tasks call."""
         aws = AwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
-        topologies = TopologyRunner(self.part(TopologyServices).state_machine)
+        topologies = TopologyRunner(deferred(lambda: topology_services(self).state_machine))
         package = self.part(StartGateServices).handlers_package
         # Imported before its first task, while Lambda gives a starting process more of a processor.
         package.why_broken()

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import read_graph
+from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
@@ -15,7 +16,7 @@ from duetime.services.tasks.control import TaskControl
 from duetime.services.tasks.create import TaskCreator
 from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.tasks.erase import TaskEraser
-from duetime.services.tasks.read import TaskReader
+from duetime.services.tasks.read import ArchiveAge, TaskReader
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
 
@@ -37,14 +38,13 @@ class TaskServices(Part):
     @cached_property
     def reader(self) -> TaskReader:
         """Reads tasks."""
-        return TaskReader(self.part(CoreServices).stores)
+        settings = self.settings
+        archive = ArchiveAge(self.runtime.clock, settings.retention_ms) if settings.archive_bucket else None
+        return TaskReader(self.part(CoreServices).stores, archive)
 
     @cached_property
     def updater(self) -> TaskUpdater:
         """Changes and cancels tasks."""
-        # Not for those that only make tasks: the arithmetic of schedules takes long to import.
-        from duetime.composition.schedules import ScheduleServices  # noqa: PLC0415 - see the line above
-
         core = self.part(CoreServices)
         return TaskUpdater(
             stores=core.stores,
@@ -53,7 +53,7 @@ class TaskServices(Part):
             retention=self.settings.retention_ms,
             lock_manager=self.part(LockServices).manager,
             rules=self.creation_rules,
-            occurrence_listener=self.part(ScheduleServices).overlap_control,
+            occurrence_listener=overlap_control(self),
         )
 
     @cached_property

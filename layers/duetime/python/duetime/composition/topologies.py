@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from duetime.adapters.step_functions import StepFunctionsStateMachine
 from duetime.composition.bulk import BulkServices
@@ -22,6 +23,9 @@ from duetime.services.topologies.retention import Retention
 from duetime.services.topologies.service import TopologyService
 from duetime.services.topologies.state_machine_steps import StateMachineSteps
 from duetime.services.topologies.watchdog import TopologyWatchdog
+
+if TYPE_CHECKING:
+    from duetime.services.topologies.deletion import NodeEraser, TopologyEraser
 
 
 class TopologyServices(Part):
@@ -62,6 +66,24 @@ class TopologyServices(Part):
             runtime=self.runtime,
             bulk_operations=self.part(BulkServices).operations,
         )
+
+    @cached_property
+    def eraser(self) -> TopologyEraser:
+        """Erases tasks, topologies with their nodes among them."""
+        # Few requests delete something: no other waits for the import.
+        from duetime.services.topologies.deletion import TopologyEraser  # noqa: PLC0415 - see the line above
+
+        stores, task_eraser = self.part(CoreServices).stores, self.part(TaskServices).eraser
+        operations = self.part(BulkServices).operations
+        return TopologyEraser(task_eraser, self.node_eraser, stores, self.runtime, operations)
+
+    @cached_property
+    def node_eraser(self) -> NodeEraser:
+        """Erases the nodes of topologies that were erased."""
+        from duetime.services.topologies.deletion import NodeEraser  # noqa: PLC0415 - as above
+
+        stores, task_eraser = self.part(CoreServices).stores, self.part(TaskServices).eraser
+        return NodeEraser(self.outlines, task_eraser, stores, self.runtime, self.settings.retention_ms)
 
     @cached_property
     def node_inputs(self) -> NodeInputs:

@@ -6,15 +6,15 @@ from functools import cached_property
 
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import task_entry
+from duetime.composition.deferred_imports import deferred, task_entry
+from duetime.composition.deferred_schedules import overlap_control
+from duetime.composition.deferred_topologies import topology_services
 from duetime.composition.http import HttpServices
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
-from duetime.composition.schedules import ScheduleServices
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.targets import TargetServices
-from duetime.composition.topologies import TopologyServices
 from duetime.services.outcomes.callbacks import CallbackSender
 from duetime.services.outcomes.completion_steps import InlineCompletion
 from duetime.services.outcomes.rollback_outcome import RollbackWriter
@@ -45,14 +45,14 @@ class WorkerServices(Part):
 
     @cached_property
     def _attempt_runner(self) -> AttemptRunner:
-        core, gates, topologies = self.part(CoreServices), self.part(StartGateServices), self.part(TopologyServices)
+        core, gates = self.part(CoreServices), self.part(StartGateServices)
         return AttemptRunner(
             stores=core.stores,
             completion=self._completion,
             phases=self._phases,
             runtime=self.runtime,
             handler_availability=gates.handler_availability,
-            topology_checker=topologies.watchdog,
+            topology_checker=deferred(lambda: topology_services(self).watchdog),
         )
 
     @cached_property
@@ -64,7 +64,7 @@ class WorkerServices(Part):
         caller = TargetCaller(
             contents=core.stores.contents,
             targets=self.part(TargetServices).circuit_breakers,
-            input_reader=self.part(TopologyServices).node_inputs,
+            input_reader=deferred(lambda: topology_services(self).node_inputs),
             lease=lease,
             runtime=self.runtime,
         )
@@ -95,6 +95,6 @@ class WorkerServices(Part):
             runtime=self.runtime,
             retention=self.settings.retention_ms,
             callback_sender=CallbackSender(callbacks, self.runtime),
-            occurrence_listener=self.part(ScheduleServices).overlap_control,
-            node_listener=self.part(TopologyServices).node_finished,
+            occurrence_listener=overlap_control(self),
+            node_listener=deferred(lambda: topology_services(self).node_finished),
         )

@@ -90,7 +90,7 @@ class CircuitResponse(TypedDict):
     open_until: Annotated[Instant, Field(description="When the host is called again, once.")]
 
 
-class SwitchPage(TypedDict):
+class SwitchList(TypedDict):
     """The switches and circuits that hold tasks back."""
 
     switches: Sequence[SwitchResponse]
@@ -152,9 +152,9 @@ def switch_response(switch: Switch) -> SwitchResponse:
     )
 
 
-def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchPage:
+def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchList:
     """What is held back."""
-    return SwitchPage(
+    return SwitchList(
         switches=[switch_response(switch) for switch in switches],
         circuits=[_circuit(circuit, state) for circuit, state in circuits],
     )
@@ -177,7 +177,7 @@ LIST = Operation(
     "listSwitches",
     "GET /v1/switches",
     "List switches and circuits",
-    Returns(SwitchPage, "The switches and circuits."),
+    Returns(SwitchList, "The switches and circuits."),
     description="Operators see all of them; other callers see the switches that concern them.",
 )
 READ = Operation(

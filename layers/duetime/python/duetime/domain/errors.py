@@ -5,11 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from duetime.domain.times import DAY, to_iso
+
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.switches import SwitchKey
     from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
 
 
 class RequestError(Exception):
@@ -63,6 +66,16 @@ class TaskNotFound(RequestError):
     def __init__(self, task_id: TaskId) -> None:
         super().__init__(f"there is no task {task_id}")
         self.task_id = task_id
+
+
+class TaskArchived(TaskNotFound):
+    """There is no such task any more, or there never was: if it ended before its retention, the archive has it."""
+
+    def __init__(self, task_id: TaskId, retention: Millis) -> None:
+        super().__init__(task_id)
+        query = f"duetime archive query --where \"id = '{task_id}'\" --from {to_iso(task_id.home)[:10]}"
+        days = retention // DAY
+        self.args = (f"there is no task {task_id}; tasks that ended more than {days} days ago are archived: {query}",)
 
 
 class SubscriptionsFull(RequestError):

@@ -60,6 +60,7 @@ MAX_ARN_LENGTH = 256
 MAX_DETAIL_TYPE_LENGTH = 128
 """Characters of an event's detail type (Source: EventBridge API Reference, PutEventsRequestEntry)."""
 MAX_TAGS = 10
+"""Tags of one task."""
 MAX_TAG_KEY_LENGTH = 32
 MAX_TAG_VALUE_LENGTH = 64
 MAX_IDEMPOTENCY_KEY_LENGTH = 255
@@ -122,6 +123,7 @@ MAX_CALENDARS = 8
 MAX_CALENDAR_DATES = 5_000
 """Dates and spans in one calendar, including those of recurring events."""
 MAX_CALENDAR_WINDOWS = 64
+"""Windows of one calendar."""
 MAX_CALENDAR_BYTES = 1_048_576
 """An iCalendar file, in bytes."""
 MAX_CALENDAR_RULES = 100
@@ -210,5 +212,7 @@ SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
 MAX_METRIC_VALUES = 20
 """Owners, and types of tasks, that can have metrics of their own: CloudWatch bills each one."""
+MAX_ARCHIVE_DAYS = 3_653
+"""Days for which ended tasks can be kept in the archive: ten years."""
 MAX_SUMMARY_TYPES = 100
 """Types in one response of `GET /v1/summary`: those with the most tasks."""

@@ -79,6 +79,7 @@ host."""
 CIRCUIT_OPEN = 30 * SECOND
 """How long a circuit is open at first; the time doubles whenever the probe fails."""
 CIRCUIT_LONGEST_OPEN = 10 * MINUTE
+"""How long a circuit is open at most before the next probe."""
 CIRCUIT_LIFE = 5 * SECOND
 """How long a process caches the state of a circuit."""
 CIRCUIT_SPREAD = 15 * SECOND

@@ -13,10 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StartGates:
-    """Several gates as one; the first that does not let a task begin decides."""
+    """Several gates as one; the first that does not let a task begin decides.
 
-    gates: tuple[StartGate, ...]
+    Attributes:
+        of_all: those of every task.
+        of_occurrences: what comes after them for a task that a schedule has placed.
+    """
+
+    of_all: tuple[StartGate, ...]
+    of_occurrences: StartGate
 
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a task that was just claimed must wait or be skipped, and why; nothing if it may begin."""
-        return next((held for gate in self.gates if (held := gate.held(task))), None)
+        gates = self.of_all if task.schedule_ref is None else (*self.of_all, self.of_occurrences)
+        return next((held for gate in gates if (held := gate.held(task))), None)

@@ -126,3 +126,12 @@ STREAM_FILTERS = (
 Timers, idempotency keys, locks, counters and the like are not, and no invocation is made for them (Source: AWS Lambda
 Developer Guide, "Using event filtering with a DynamoDB event source").
 """
+
+TTL_PRINCIPAL = "dynamodb.amazonaws.com"
+"""Who removed a record that TTL removed (Source: DynamoDB Developer Guide, "DynamoDB Streams and Time to Live")."""
+REMOVED_TASKS_FILTER = {
+    "eventName": ["REMOVE"],
+    "userIdentity": {"type": ["Service"], "principalId": [TTL_PRINCIPAL]},
+    "dynamodb": {"OldImage": {STATE: {"S": [{"exists": True}]}}},
+}
+"""Which records of the table's stream are archived: tasks that TTL removed, not those that somebody deleted."""

@@ -5,12 +5,12 @@ Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB"; there, bytes a
 
 from __future__ import annotations
 
-from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
 from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
+from duetime.adapters.dynamodb.stream_records import name_of, with_bytes
 from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import is_deleted
 from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
@@ -23,7 +23,7 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
+    from duetime.adapters.dynamodb.attribute_values import StoredItem
     from duetime.domain.changes.changes import ScheduleSnapshot
     from duetime.ports.runtime import Telemetry
 
@@ -47,7 +47,7 @@ def changes_of(event: Mapping[str, Any], telemetry: Telemetry) -> ChangeBatch:
                 tasks.append(_change(record, _task))
         except Exception as error:  # noqa: BLE001 - damage has no bounds
             telemetry.count("stream_records_unreadable")
-            telemetry.note("a record of the stream cannot be read", error=repr(error), record=_name_of(record))
+            telemetry.note("a record of the stream cannot be read", error=repr(error), record=name_of(record))
     return ChangeBatch(tuple(tasks), tuple(schedules))
 
 
@@ -66,7 +66,7 @@ def _change(record: Mapping[str, Any], read: Callable[[StoredItem], Any]) -> Cha
 def _task(image: StoredItem) -> TaskSnapshot:
     require_readable(image)
     with unreadable_as_error(image):
-        item = {name: _with_bytes(image[name]) for name in _NEEDED if name in image}
+        item = {name: with_bytes(image[name]) for name in _NEEDED if name in image}
         fields = {"priority": Priority.NORMAL, **decoded(item, _FIELDS)}
         target = decoded(item, ("target",)).get("target")
         is_topology = isinstance(target, TopologyTarget)
@@ -80,27 +80,5 @@ def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
     with unreadable_as_error(image):
         if is_deleted(image):
             return None
-        stored = schedule_of({name: _with_bytes(value) for name, value in image.items()})
+        stored = schedule_of({name: with_bytes(value) for name, value in image.items()})
     return schedule_snapshot(stored)
-
-
-def _with_bytes(value: Value) -> Value:
-    """An attribute value as boto3 hands it out: bytes are bytes."""
-    ((kind, content),) = value.items()
-    match kind:
-        case "B":
-            return {"B": b64decode(content, validate=True)}
-        case "L":
-            return {"L": [_with_bytes(each) for each in content]}
-        case "M":
-            return {"M": {name: _with_bytes(each) for name, each in content.items()}}
-    return value
-
-
-def _name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
-    """What a person can find it by: never the images, which hold what users wrote."""
-    try:
-        keys = record["dynamodb"]["Keys"]
-        return f"{record['eventID']} {keys[schema.PARTITION_KEY]['S']} {keys[schema.SORT_KEY]['S']}"[:300]
-    except Exception:  # noqa: BLE001 - as above
-        return "without a key"

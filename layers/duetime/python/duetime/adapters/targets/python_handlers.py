@@ -157,6 +157,7 @@ def _context(work: Work) -> Context:
         ask=work.requested_action,
         inputs=None if work.inputs is None else json.loads(work.inputs),
         traceparent=work.task.traceparent,
+        due_at=to_datetime(work.task.due_at),
     )
 
 

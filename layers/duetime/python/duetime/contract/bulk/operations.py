@@ -70,7 +70,7 @@ LIST = Operation(
     "listBulkOperations",
     "GET /v1/bulk-operations",
     "List bulk operations",
-    Returns(responses.BulkOperationPage, "The operations."),
+    Returns(responses.BulkOperationList, "The operations."),
     description=f"The latest {MAX_BULK_PAGE}, newest first. An operation that has ended is kept for "
     f"{BULK_RETENTION // DAY} days.",
 )

@@ -26,7 +26,10 @@ class BulkOperationResponse(TypedDict):
     id: str
     kind: Annotated[
         BulkKind,
-        Field(description="What is done with each task; `end` finishes what is left of a topology."),
+        Field(
+            description="What is done with each task; `end` finishes what is left of a "
+            "topology, `delete` deletes the nodes of a deleted one."
+        ),
     ]
     state: BulkState
     topology_id: Annotated[
@@ -44,7 +47,7 @@ class BulkOperationResponse(TypedDict):
     reason: Annotated[str | None, Field(description="Why it was cancelled, if not by a request.")]
 
 
-class BulkOperationPage(TypedDict):
+class BulkOperationList(TypedDict):
     """The latest bulk operations of an owner."""
 
     operations: Sequence[BulkOperationResponse]

@@ -72,15 +72,15 @@ _OF_A_BODY = (
     request_errors.EncodingUnsupported,
     request_errors.FieldsInvalid,
 )
-_NOT_FOUND: Mapping[str, type[Exception]] = {
-    "/{task_id}": errors.TaskNotFound,
-    "/{topology_id}": errors.TaskNotFound,
-    "/bulk-operations/{operation_id}": for_bulk.BulkNotFound,
-    "/leases/{lease_id}": errors.LeaseNotFound,
-    "/locks/{key}": errors.LockNotFound,
-    "/schedules/{name}": for_schedules.ScheduleNotFound,
-    "/calendars/{name}": for_schedules.CalendarNotFound,
-    "/{backfill_id}": for_schedules.BackfillNotFound,
+_NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
+    "/{task_id}": (errors.TaskNotFound, errors.TaskArchived),
+    "/{topology_id}": (errors.TaskNotFound,),
+    "/bulk-operations/{operation_id}": (for_bulk.BulkNotFound,),
+    "/leases/{lease_id}": (errors.LeaseNotFound,),
+    "/locks/{key}": (errors.LockNotFound,),
+    "/schedules/{name}": (for_schedules.ScheduleNotFound,),
+    "/calendars/{name}": (for_schedules.CalendarNotFound,),
+    "/{backfill_id}": (for_schedules.BackfillNotFound,),
 }
 """What a part of a path names may not exist."""
 
@@ -201,7 +201,7 @@ class Operation(Generic[Q]):
             *(() if self.is_public else _OF_A_CALLER),
             # What takes no body refuses one, so that nothing in it is overlooked.
             *(() if self.body is None and self.method == "GET" else _OF_A_BODY),
-            *(error for part, error in _NOT_FOUND.items() if part in self.path),
+            *(error for part, found in _NOT_FOUND.items() if part in self.path for error in found),
             *self.errors,
         )
 

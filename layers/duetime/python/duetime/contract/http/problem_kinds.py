@@ -26,6 +26,7 @@ class ProblemCode(StrEnum):
     FORBIDDEN = "forbidden"
     PATH_NOT_FOUND = "path_not_found"
     TASK_NOT_FOUND = "task_not_found"
+    TASK_ARCHIVED = "task_archived"
     TASK_DELETED = "task_deleted"
     CONTENT_EXPIRED = "content_expired"
     OPERATOR_REQUIRED = "operator_required"
@@ -82,6 +83,9 @@ KINDS: Mapping[type[Exception], Kind] = {
     request_errors.CallerForbidden: Kind(HTTPStatus.FORBIDDEN, ProblemCode.FORBIDDEN, "The caller cannot own tasks"),
     request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.PATH_NOT_FOUND, "There is no such path"),
     errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TASK_NOT_FOUND, "There is no such task"),
+    errors.TaskArchived: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.TASK_ARCHIVED, "There is no such task, except perhaps in the archive"
+    ),
     errors.TaskDeleted: Kind(HTTPStatus.GONE, ProblemCode.TASK_DELETED, "The task was deleted"),
     errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "The content of the task has expired"),
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),

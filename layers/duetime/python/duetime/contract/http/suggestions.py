@@ -31,6 +31,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("page", "cursor", "offset", "page_token", "after_token", "next", "token"), _PAGE_TOKEN),
     **dict.fromkeys(("page_size", "per_page", "size", "max_results", "count", "max"), _LIMIT),
     **dict.fromkeys(("sort", "order_by", "sort_by", "direction"), ("order",)),
+    **dict.fromkeys(("fields", "include", "select", "embed"), ("expand",)),
     **dict.fromkeys(("status", "phase"), ("state",)),
     **dict.fromkeys(("id", "task_id", "task_ids"), ("ids",)),
     **dict.fromkeys(("labels", "label", "metadata", "attributes"), ("tags", "tag")),

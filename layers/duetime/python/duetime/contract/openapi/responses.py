@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http import problem_kinds, problems
 from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.rest_problems import rest_kinds
 from duetime.contract.openapi.schemas import reference
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def shared_responses() -> dict[str, Schema]:
 def _of_no_operation() -> list[problem_kinds.Kind]:
     """The problems of requests that ask for no operation: of a wrong path, for example."""
     codes = {problem_kinds.KINDS[error].code for operation in OPERATIONS for error in operation.all_errors}
-    return [kind for kind in problem_kinds.KINDS.values() if kind.code not in codes]
+    return [kind for kind in rest_kinds().values() if kind.code not in codes]
 
 
 def responses(operation: Operation) -> dict[str, Schema]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
-from duetime.contract.http import problem_kinds, problems
+from duetime.contract.http import problems
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi import webhook_bodies
 from duetime.contract.openapi.descriptions import GROWS, described
 from duetime.contract.openapi.field_descriptions import describe_fields
 from duetime.contract.openapi.names import PREFIX, name_of, renamed
 from duetime.contract.openapi.portable import DEFAULT, portable, with_sentence
+from duetime.contract.openapi.rest_problems import rest_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -81,13 +82,9 @@ def _describe_references(schema: Schema, found: dict[str, Schema]) -> None:
 
 
 def _name_codes(found: dict[str, Schema]) -> None:
-    """The code of a problem is one of those that exist."""
-    code = found["Problem"]["properties"]["code"]
-    if "$ref" in code:
-        return
-    codes = sorted({kind.code for kind in problem_kinds.KINDS.values()} | {problem_kinds.INTERNAL.code})
-    found["ProblemCode"] = {"type": "string", "enum": codes, "description": "What went wrong."}
-    found["Problem"]["properties"]["code"] = reference("ProblemCode")
+    """The code of a problem is one of those that the REST API answers."""
+    codes = found["ProblemCode"]
+    codes["enum"] = [code for code in codes["enum"] if code in rest_codes()]
 
 
 def _reachable(found: dict[str, Schema], roots: Iterable[str]) -> set[str]:

@@ -124,7 +124,7 @@ LIST_BACKFILLS = Operation(
     "listBackfills",
     "GET /v1/schedules/{name}/backfills",
     "List the backfills of a schedule",
-    Returns(responses.BackfillPage, "The backfills, the oldest first."),
+    Returns(responses.BackfillList, "The backfills, the oldest first."),
     description="Those in progress, and the latest that have finished.",
 )
 GET_BACKFILL = Operation(
@@ -145,7 +145,7 @@ LIST_OCCURRENCES = Operation(
     "listOccurrences",
     "GET /v1/schedules/{name}/occurrences",
     "List the occurrences of a schedule",
-    Returns(responses.OccurrencePage, "The occurrences."),
+    Returns(responses.OccurrenceList, "The occurrences."),
     description="Past and future occurrences in order of time, each with its task if there is one, or the reason "
     "why it does not run.",
     query=queries.OccurrencesQuery,

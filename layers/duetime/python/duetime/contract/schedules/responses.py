@@ -64,8 +64,8 @@ class OccurrenceResponse(PreviewOccurrence):
     ]
 
 
-class OccurrencePage(TypedDict):
-    """A page of occurrences, in order of time."""
+class OccurrenceList(TypedDict):
+    """Occurrences, in order of time."""
 
     occurrences: Sequence[OccurrenceResponse]
 
@@ -100,7 +100,7 @@ class BackfillResponse(TypedDict):
     ]
 
 
-class BackfillPage(TypedDict):
+class BackfillList(TypedDict):
     """The backfills of a schedule: those in progress, and the latest that have finished."""
 
     backfills: Sequence[BackfillResponse]

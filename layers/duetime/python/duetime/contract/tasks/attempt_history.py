@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.tasks.attempt_responses import AttemptErrorResponse, AttemptPage, AttemptResponse
+from duetime.contract.tasks.attempt_responses import AttemptErrorResponse, AttemptList, AttemptResponse
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.costs import dollars_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tracebacks import AttemptTraceback
 
 
-def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTraceback | None = None) -> AttemptPage:
+def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTraceback | None = None) -> AttemptList:
     """The attempts of a task that have ended, oldest first.
 
     Args:
@@ -28,7 +28,7 @@ def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTrace
         older: the lines that the record had no more room for; one that it still has is told once.
         traceback: that of the last attempt that left one.
     """
-    return AttemptPage(attempts=[_attempt(line, task, traceback) for line in ended_attempts(task, older)])
+    return AttemptList(attempts=[_attempt(line, task, traceback) for line in ended_attempts(task, older)])
 
 
 def _attempt(line: AttemptRecord, task: Task, traceback: AttemptTraceback | None) -> AttemptResponse:

@@ -57,7 +57,7 @@ class AttemptResponse(TypedDict):
     ]
 
 
-class AttemptPage(TypedDict):
+class AttemptList(TypedDict):
     """The attempts of a task that have ended, oldest first."""
 
     attempts: Sequence[AttemptResponse]

@@ -100,7 +100,8 @@ DELETE = Operation(
     "Delete a task with its payload, its result and its attempts",
     Returns(None, "The task is deleted.", status=204),
     description="One that has not started is cancelled first. A task that runs, or whose end is not followed up "
-    "yet, is a conflict: cancel it, and wait for its end. So is a topology, and a node of one: they expire together. "
+    "yet, is a conflict: cancel it, and wait for its end. A topology is deleted with all of its nodes, as by "
+    "`deleteTopology`; a node by itself is a conflict. "
     "Nothing makes a deleted task again, not even its creation repeated with its idempotency key.",
     headers=(IF_MATCH,),
     errors=CHANGED,
@@ -197,7 +198,7 @@ LIST_ATTEMPTS = Operation(
     "listTaskAttempts",
     "GET /v1/tasks/{task_id}/attempts",
     "List the attempts of a task",
-    Returns(attempt_responses.AttemptPage, "The attempts: who ran each and when, how it ended and what it cost."),
+    Returns(attempt_responses.AttemptList, "The attempts: who ran each and when, how it ended and what it cost."),
     description="Attempts that have ended, oldest first. An attempt whose worker was lost is added when the next "
     "attempt starts.",
 )
@@ -205,7 +206,7 @@ LIST_EVENTS = Operation(
     "listTaskEvents",
     "GET /v1/tasks/{task_id}/events",
     "List the events of a task",
-    Returns(task_events.TaskEventPage, "The events, oldest first."),
+    Returns(task_events.TaskEventList, "The events, oldest first."),
     description="The life of a task: its creation, what users and the system did to it, by whom and why, the start and "
     f"the end of its attempts, and its end. The latest {ACTIONS_INLINE} actions are kept; `dropped` counts the older "
     "ones. Actions that were taken before this history was introduced are not listed.",

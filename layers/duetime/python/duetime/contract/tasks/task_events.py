@@ -61,7 +61,7 @@ class TaskHistoryEventResponse(TypedDict):
     state: Annotated[State | None, Field(description="The state that the task ended in.")]
 
 
-class TaskEventPage(TypedDict):
+class TaskEventList(TypedDict):
     """The events of a task, oldest first."""
 
     events: Annotated[Sequence[TaskHistoryEventResponse], Field(description="The events.")]
@@ -71,7 +71,7 @@ class TaskEventPage(TypedDict):
     ]
 
 
-def task_events(task: Task, older: Iterable[AttemptRecord]) -> TaskEventPage:
+def task_events(task: Task, older: Iterable[AttemptRecord]) -> TaskEventList:
     """The events of a task.
 
     Args:
@@ -79,7 +79,7 @@ def task_events(task: Task, older: Iterable[AttemptRecord]) -> TaskEventPage:
         older: attempts that the record had no more room for.
     """
     events = events_of(task, ended_attempts(task, older))
-    return TaskEventPage(events=[_event(each, task) for each in events], dropped=task.actions.dropped)
+    return TaskEventList(events=[_event(each, task) for each in events], dropped=task.actions.dropped)
 
 
 def _event(event: TaskEvent, task: Task) -> TaskHistoryEventResponse:

@@ -33,6 +33,18 @@ LIST = Operation(
     "shorter than `limit` or empty and still have a next page: continue until `next_token` is null.",
     query=TopologyListQuery,
 )
+DELETE = Operation(
+    "deleteTopology",
+    "DELETE /v1/topologies/{topology_id}",
+    "Delete a topology with all of its nodes",
+    Returns(None, "The topology is deleted.", status=204),
+    description="One that has not started is cancelled first. While it runs, or one of its nodes does, it is a "
+    "conflict: cancel it, and wait for its end. The topology is gone at once; if its nodes take longer to delete, a "
+    "bulk operation of the kind `delete` deletes them. Repeat a request that has failed: the response is 404 once "
+    "the topology is gone, and the repeated request deletes what is left.",
+    headers=(IF_MATCH,),
+    errors=CHANGED,
+)
 READ = Operation(
     "getTopology",
     "GET /v1/topologies/{topology_id}",

@@ -27,6 +27,7 @@ class BulkKind(StrEnum):
 
     Attributes:
         END: what is left of a topology that has failed or ended is cancelled, stopped or rolled back.
+        DELETE: the nodes of a topology that was deleted are erased.
     """
 
     CANCEL = "cancel"
@@ -35,6 +36,7 @@ class BulkKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     END = "end"
+    DELETE = "delete"
 
 
 class BulkState(StrEnum):

@@ -18,8 +18,11 @@ from duetime.domain.tasks.states import NOT_STARTED, Move
 from duetime.domain.tasks.targets import TopologyTarget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.tasks.update import TaskUpdater
@@ -35,12 +38,21 @@ class TaskEraser:
     task_updater: TaskUpdater
     runtime: Runtime
 
-    def erase(self, owner: str, task_id: TaskId, version: int | None = None) -> None:
+    def erase(self, owner: str, task_id: TaskId, version: int | None, prepare: Callable[[Task], None]) -> Task:
         """Erase a task; one that has not started is cancelled first.
+
+        Args:
+            owner: who asks.
+            task_id: the task.
+            version: the only one to erase it at; any, if there is none.
+            prepare: is called with the ended task before each attempt to erase it; what it raises ends this.
+
+        Returns:
+            The task as it was.
 
         Raises:
             TaskNotFound: there is none, or it is another owner's, or was erased before.
-            StateConflict: it runs, or what follows its outcome is not done, or it belongs to a topology.
+            StateConflict: it runs, or what follows its outcome is not done.
             VersionMismatch: it is at another version.
             Unavailable: a store failed, or others kept writing the task.
         """
@@ -49,11 +61,19 @@ class TaskEraser:
             if task.state in NOT_STARTED:
                 task, version = self.task_updater.cancel(owner, task_id, version), None
             _check(task)
-            write = Write(task_id, Move.ERASE, self.runtime.nonce(), Guard(version=task.version), NOTHING_LEFT)
-            if isinstance(self.stores.tasks.apply(write), Applied):
-                self.stores.contents.erase(task_id, task.contents_outside)
-                return
+            prepare(task)
+            if self.erase_record(task, self._finish(task)):
+                return task
         raise Unavailable(f"the task {task_id} was written by others again and again")
+
+    def erase_record(self, task: Task, more: TaskChanges) -> bool:
+        """Erase an ended task as it was just read, and change more of it; says whether it still was at this version."""
+        sets: TaskChanges = {**NOTHING_LEFT, **more}
+        write = Write(task.id, Move.ERASE, self.runtime.nonce(), Guard(version=task.version), sets)
+        if not isinstance(self.stores.tasks.apply(write), Applied):
+            return False
+        self.stores.contents.erase(task.id, task.contents_outside)
+        return True
 
     def _read(self, owner: str, task_id: TaskId, version: int | None) -> Task:
         task = self.stores.tasks.read(task_id)
@@ -64,14 +84,21 @@ class TaskEraser:
             raise TaskNotFound(task_id)
         if version not in (None, task.version):
             raise VersionMismatch(task)
-        if task.node_ref is not None or isinstance(task.target, TopologyTarget):
-            # Its nodes may be retried, and are shown, as long as their topology is.
-            raise StateConflict(task, "deleted: a topology and its nodes are kept until they expire together")
         return task
+
+    def _finish(self, task: Task) -> TaskChanges:
+        """What closes a task together with its erasure, if nobody has closed it."""
+        if task.finished_at is not None:
+            return {}
+        now = self.runtime.now()
+        return {"finished_at": now, "expires_at": now + self.task_updater.retention}
 
 
 def _check(task: Task) -> None:
     if not task.is_terminal:
         raise StateConflict(task, "deleted: cancel it first")
-    if task.finished_at is None:
+    # A worker closes a cancelled topology; if it never began, there is nothing for that worker to do.
+    never_began = isinstance(task.target, TopologyTarget) and not task.fence
+    has_followers = task.callback_url is not None or task.schedule_ref is not None
+    if task.finished_at is None and (has_followers or not never_began):
         raise StateConflict(task, "deleted before what follows its end is done")

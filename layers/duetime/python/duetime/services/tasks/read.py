@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.errors import ContentExpired, TaskNotFound
+from duetime.domain.errors import ContentExpired, TaskArchived, TaskNotFound
 from duetime.domain.limits import MAX_EXAMINED, MAX_EXPANDED_BYTES, MAX_PAGE
 from duetime.domain.tasks.states import State
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import ListQuery
 
@@ -35,16 +37,38 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class ArchiveAge:
+    """From which age on a task may be in the archive.
+
+    Attributes:
+        clock: says what time it is.
+        retention: how long after its end a task is kept in the table.
+    """
+
+    clock: Clock
+    retention: Millis
+
+    def may_hold(self, task_id: TaskId) -> bool:
+        """Whether the archive may have a task: one that was due later cannot have ended so long ago."""
+        return task_id.home + self.retention < self.clock.now()
+
+
+@dataclass(frozen=True, slots=True)
 class TaskReader:
-    """Reads an owner's tasks; another owner's do not exist."""
+    """Reads an owner's tasks; another owner's do not exist.
+
+    Attributes:
+        archive: from which age on a missing task may be archived; `None` if there is no archive.
+    """
 
     stores: Stores
+    archive: ArchiveAge | None
 
     def get(self, owner: str, task_id: TaskId) -> Task:
         """Read one task, its payload and result included.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's.
+            TaskNotFound: there is none, or it is another owner's; `TaskArchived` if the archive may have it.
         """
         return self.with_contents(self.record(owner, task_id))
 
@@ -52,12 +76,16 @@ class TaskReader:
         """Read one task as its record has it: a payload or result that lies outside is not fetched.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's.
+            TaskNotFound: there is none, or it is another owner's; `TaskArchived` if the archive may have it.
         """
         task = self.stores.tasks.read(task_id)
-        if task is None or not task.exists_for(owner):
-            raise TaskNotFound(task_id)
-        return task
+        if task is not None and task.exists_for(owner):
+            return task
+        is_erased = task is not None and task.owner == owner
+        # Whether another owner has a task of this id is not told.
+        if self.archive is not None and not is_erased and self.archive.may_hold(task_id):
+            raise TaskArchived(task_id, self.archive.retention)
+        raise TaskNotFound(task_id)
 
     def with_contents(self, task: Task, fields: Collection[str] = ("payload", "result")) -> Task:
         """A task with its payload and result, fetched if they lie outside the record; without what has expired."""

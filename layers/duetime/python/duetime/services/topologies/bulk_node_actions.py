@@ -17,6 +17,7 @@ from duetime.services.bulk.executor import Replaced
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation, BulkProgress
     from duetime.domain.times import Millis
+    from duetime.services.topologies.deletion import NodeEraser
     from duetime.services.topologies.reconciler import TopologyReconciler, Work
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
@@ -30,6 +31,7 @@ class TopologySteps:
 
     topology_repository: TopologyRepository
     reconciler: TopologyReconciler
+    node_eraser: NodeEraser
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
         """Do as much as fits before `until`.
@@ -37,6 +39,8 @@ class TopologySteps:
         Raises:
             Replaced: something else is asked of the topology by now.
         """
+        if operation.kind is BulkKind.DELETE and operation.topology is not None:
+            return replace(operation.progress, is_complete=self.node_eraser.erase(operation.topology, until))
         topology_run = None if operation.topology is None else self.topology_repository.read(operation.topology)
         if topology_run is None or self._is_over(operation, topology_run):
             return replace(operation.progress, is_complete=True)

@@ -54,7 +54,7 @@ class NodeTasks:
         A plan that is still going, unheard of, then makes nothing more: everything is there.
         """
         task, run_state = self.stores.tasks.read(topology), self.stores.topologies.read(topology)
-        if task is None or run_state is None or not task.is_terminal:
+        if task is None or run_state is None or not task.is_terminal or task.erased:
             return
         if not (run_state.opened or run_state.ended):
             self._make_all(

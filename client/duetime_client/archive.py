@@ -1,0 +1,172 @@
+"""Queries of the archive of ended tasks, by DuckDB. Needs the extra `archive`."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from duetime_client.archive_columns import COLUMNS, INSTANT, JSON, SHOWN
+from duetime_client.archive_objects import SUFFIX, days_between
+from duetime_client.errors import ClientError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import date
+
+    from duckdb import DuckDBPyConnection
+
+    from duetime_client.archive_objects import ArchivedObject, ArchiveObjects
+
+MOST_DAYS = 400
+MOST_BYTES = 2_000_000_000
+"""Of compressed objects, which one query may read: they are downloaded first."""
+_AT_ONCE = 8
+
+
+class ArchiveQueryInvalid(ClientError, ValueError):
+    """The query cannot be run: a condition that is no SQL, an unknown column, or too many days."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveQuery:
+    """Which archived tasks are wanted.
+
+    Attributes:
+        first: the first day on which they ended, in UTC.
+        last: the last one.
+        where: a condition of SQL, as DuckDB takes it, over `archive_columns.COLUMNS`.
+        columns: what is wanted of them.
+        limit: most tasks; those that ended last come first.
+    """
+
+    first: date
+    last: date
+    where: str = "true"
+    columns: Sequence[str] = SHOWN
+    limit: int = 100
+
+    def __post_init__(self) -> None:
+        """Reject what could not be run."""
+        days = (self.last - self.first).days + 1
+        if not 1 <= days <= MOST_DAYS:
+            raise ArchiveQueryInvalid(
+                f"from {self.first} to {self.last} are {days} days; 1 to {MOST_DAYS} are possible"
+            )
+        if unknown := [name for name in self.columns if name not in COLUMNS]:
+            raise ArchiveQueryInvalid(f"no such columns: {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
+
+    @property
+    def sql(self) -> str:
+        """The query. A task that is there twice is there once in its result."""
+        names = ", ".join(f'"{name}"' for name in self.columns)
+        # A condition may end with a comment.
+        found = f"SELECT DISTINCT ON (id, version) * FROM tasks WHERE (\n{self.where}\n)"  # noqa: S608 - SQL by design
+        return f"SELECT {names} FROM ({found}) ORDER BY finished_at DESC, id LIMIT {self.limit:d}"  # noqa: S608 - same
+
+
+class Archive:
+    """The archive of ended tasks.
+
+    Args:
+        objects: where its objects are.
+    """
+
+    def __init__(self, objects: ArchiveObjects) -> None:
+        self._objects = objects
+
+    def query(self, query: ArchiveQuery, progress: Callable[[int, int], None]) -> list[dict[str, Any]]:
+        """Run a query: instants are texts as the API writes them, JSON is parsed.
+
+        Args:
+            query: what is wanted.
+            progress: told how many bytes are downloaded, and of how many.
+
+        Raises:
+            ArchiveQueryInvalid: the condition is no SQL, or the days hold too much.
+        """
+        with TemporaryDirectory(prefix="duetime-archive-") as folder:
+            files = self._download(query, Path(folder), progress)
+            return run(query, files, Path(folder))
+
+    def _download(self, query: ArchiveQuery, folder: Path, progress: Callable[[int, int], None]) -> list[Path]:
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            days = threads.map(lambda day: list(self._objects.of_day(day)), days_between(query.first, query.last))
+            wanted = [each for objects in days for each in objects]
+            size = sum(each.size for each in wanted)
+            if size > MOST_BYTES:
+                raise ArchiveQueryInvalid(
+                    f"the objects of these days have {size / 1e9:.1f} GB, and {MOST_BYTES / 1e9:.0f} GB are possible:"
+                    " name fewer days, or use Athena"
+                )
+
+            def download(numbered: tuple[int, ArchivedObject]) -> tuple[Path, int]:
+                number, each = numbered
+                path = folder / f"{number:06}{SUFFIX}"
+                return path, path.write_bytes(self._objects.read(each.key))
+
+            files, done = [], 0
+            for path, written in threads.map(download, enumerate(wanted)):
+                files.append(path)
+                done += written
+                progress(done, size)
+        return files
+
+
+def run(query: ArchiveQuery, files: Sequence[Path], folder: Path) -> list[dict[str, Any]]:
+    """Run a query over files of the archive, which are in a folder.
+
+    Raises:
+        ArchiveQueryInvalid: the condition is no SQL, or reads something else than these files.
+    """
+    # An extra, and it takes longer to import than all the rest.
+    import duckdb  # noqa: PLC0415 - see the line above
+
+    connection = duckdb.connect(
+        ":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    )
+    with connection:
+        try:
+            _open(connection, files, folder)
+            if len(connection.extract_statements(query.sql)) != 1:
+                raise ArchiveQueryInvalid("a condition is one expression, not several statements")
+            rows = connection.execute(query.sql).fetchall()
+        except duckdb.Error as error:
+            raise ArchiveQueryInvalid(f"DuckDB refuses the query: {error}") from error
+    return [_shown(dict(zip(query.columns, row, strict=True))) for row in rows]
+
+
+def _open(connection: DuckDBPyConnection, files: Sequence[Path], folder: Path) -> None:
+    """Make the files a view, and let nothing else be read or written from then on."""
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in COLUMNS.items())
+    connection.execute(f"SET allowed_directories = [{_quoted(str(folder))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    if not files:
+        connection.execute(f"CREATE TABLE tasks ({columns})")
+        return
+    names = ", ".join(_quoted(str(path)) for path in files)
+    types = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in COLUMNS.items())
+    connection.execute(
+        f"CREATE VIEW tasks AS SELECT * FROM read_json([{names}], format = 'newline_delimited',"  # noqa: S608 - quoted
+        f" compression = 'gzip', columns = {{{types}}})"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: _value(COLUMNS[name], value) for name, value in row.items()}
+
+
+def _value(kind: str, value: Any) -> Any:  # noqa: ANN401 - a value of a database
+    if value is None:
+        return None
+    if kind == INSTANT:
+        return f"{value.isoformat(timespec='milliseconds')}Z"
+    return json.loads(value) if kind == JSON else value

@@ -1,0 +1,96 @@
+"""Where the archive's objects are: in its bucket, or in a folder with a copy of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+    from pathlib import Path
+
+PREFIX = "archive/"
+SUFFIX = ".jsonl.gz"
+BUCKET_OUTPUT = "ArchiveBucketName"
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedObject:
+    """An object of the archive, by its key, and its size in bytes."""
+
+    key: str
+    size: int
+
+
+class ArchiveObjects(Protocol):
+    """Objects of the archive."""
+
+    def of_day(self, day: date) -> Iterator[ArchivedObject]:
+        """The objects with tasks that ended on a day, in UTC."""
+        ...
+
+    def read(self, key: str) -> bytes:
+        """An object as it is stored, compressed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BucketObjects:
+    """`ArchiveObjects` of a bucket.
+
+    Attributes:
+        s3: botocore's client of S3.
+        bucket: its name.
+    """
+
+    s3: Any
+    bucket: str
+
+    def of_day(self, day: date) -> Iterator[ArchivedObject]:
+        """List the objects of a day."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix_of(day))
+        for page in pages:
+            yield from (ArchivedObject(each["Key"], each["Size"]) for each in page.get("Contents", []))
+
+    def read(self, key: str) -> bytes:
+        """Download an object."""
+        body: bytes = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class FolderObjects:
+    """`ArchiveObjects` of a folder that holds a copy of a bucket, or of the part of it below `archive/`."""
+
+    folder: Path
+
+    def of_day(self, day: date) -> Iterator[ArchivedObject]:
+        """List the files of a day."""
+        root = self.folder / PREFIX if (self.folder / PREFIX).is_dir() else self.folder
+        for path in sorted((root / f"day={day.isoformat()}").glob(f"*{SUFFIX}")):
+            yield ArchivedObject(str(path), path.stat().st_size)
+
+    def read(self, key: str) -> bytes:
+        """Read a file."""
+        from pathlib import Path  # noqa: PLC0415 - a key of this class is a path
+
+        return Path(key).read_bytes()
+
+
+def prefix_of(day: date) -> str:
+    """What the keys of a day's objects begin with."""
+    return f"{PREFIX}day={day.isoformat()}/"
+
+
+def days_between(first: date, last: date) -> list[date]:
+    """All days from one to another, both included."""
+    return [first + timedelta(days=number) for number in range((last - first).days + 1)]
+
+
+def bucket_of(session: Any, stack: str) -> str | None:  # noqa: ANN401 - botocore has no types
+    """The archive's bucket in the outputs of a CloudFormation stack; `None` if it has no archive."""
+    response = session.create_client("cloudformation").describe_stacks(StackName=stack)
+    outputs = response["Stacks"][0].get("Outputs", [])
+    return next((str(each["OutputValue"]) for each in outputs if each["OutputKey"] == BUCKET_OUTPUT), None)

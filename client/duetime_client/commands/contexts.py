@@ -1,0 +1,159 @@
+"""Contexts: deployments by name, and which of them a command uses."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duetime_client.errors import ClientError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FILE_VARIABLE = "DUETIME_CONTEXTS"
+CONTEXT_VARIABLE = "DUETIME_CONTEXT"
+LOCAL = "local"
+"""The context of the stack that runs on this machine; it needs not be added."""
+READY_FILE = Path(".duetime", "local.json")
+"""What a running stack of this machine writes into its checkout."""
+
+
+class ContextInvalid(ClientError, ValueError):
+    """The file of contexts cannot be read."""
+
+    def __init__(self, file: Path, reason: str) -> None:
+        super().__init__(f"{file} is not a file of contexts: {reason}")
+
+
+class ContextUnknown(ClientError, LookupError):
+    """No context has this name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        names = ", ".join(sorted(known)) or "none"
+        super().__init__(f"there is no context {name!r}; known are: {names} (duetime context list)")
+
+
+class DeploymentUnknown(ClientError, LookupError):
+    """Nothing says which deployment is meant."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no deployment is named: give --url, set DUETIME_URL, choose a context (duetime context add),"
+            " or start a stack on this machine (duetime dev)"
+        )
+
+
+class LocalStackStopped(ClientError, LookupError):
+    """The chosen context is the local stack, which does not run."""
+
+    def __init__(self) -> None:
+        super().__init__("no stack runs on this machine in this folder or one above it: duetime dev")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A deployment.
+
+    Attributes:
+        url: address of its API.
+        auth: how requests are authenticated: `none`, `bearer` or `iam`.
+        owner: of the tasks, for a deployment without authentication.
+        stack: its CloudFormation stack, if its address was read from there.
+    """
+
+    url: str
+    auth: str = "none"
+    owner: str = ""
+    stack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The context that a command uses, and why."""
+
+    context: Context
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """The contexts that were added, and which of them is in use."""
+
+    by_name: Mapping[str, Context]
+    current: str = ""
+
+
+def contexts_file() -> Path:
+    """Where contexts are written down."""
+    if named := os.environ.get(FILE_VARIABLE):
+        return Path(named)
+    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(config) / "duetime" / "contexts.json"
+
+
+def read_contexts(file: Path) -> Contexts:
+    """The contexts in a file; none if there is no file.
+
+    Raises:
+        ContextInvalid: it is not a file of contexts.
+    """
+    try:
+        document = json.loads(file.read_text())
+        return Contexts(
+            {name: Context(**fields) for name, fields in document["contexts"].items()}, document.get("current", "")
+        )
+    except FileNotFoundError:
+        return Contexts({})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ContextInvalid(file, f"{type(error).__name__}: {error}") from error
+
+
+def write_contexts(file: Path, contexts: Contexts) -> None:
+    """Write contexts so that a reader finds all of them or the former ones; only their user may read them."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "current": contexts.current,
+        "contexts": {name: asdict(each) for name, each in sorted(contexts.by_name.items())},
+    }
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    aside.touch(mode=0o600)
+    aside.write_text(json.dumps(document, indent=2) + "\n")
+    aside.replace(file)
+
+
+def chosen(contexts: Contexts, wanted: str, folder: Path) -> Choice:
+    """The context that a command uses: the wanted one, or else the one in use, or else the stack of this machine.
+
+    Raises:
+        ContextUnknown: no context has the wanted name.
+        DeploymentUnknown: nothing was chosen, and no stack runs here.
+        LocalStackStopped: the stack of this machine was chosen, and does not run.
+    """
+    name = wanted or contexts.current
+    why = f"{CONTEXT_VARIABLE}={wanted}" if wanted else f"duetime context use {name}"
+    if name in contexts.by_name:
+        return Choice(contexts.by_name[name], name, why)
+    if name not in {"", LOCAL}:
+        raise ContextUnknown(name, {*contexts.by_name, LOCAL})
+    url = local_url(folder)
+    if url is not None:
+        return Choice(Context(url), LOCAL, why if name else "it runs on this machine, and no context is in use")
+    raise LocalStackStopped if name else DeploymentUnknown
+
+
+def local_url(folder: Path) -> str | None:
+    """The address of the stack that runs in the checkout of this folder."""
+    for parent in (folder, *folder.parents):
+        try:
+            ready = json.loads((parent / READY_FILE).read_text())
+            os.kill(int(ready["pid"]), 0)
+            return str(ready["api_url"])
+        except PermissionError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError):
+            continue
+    return None

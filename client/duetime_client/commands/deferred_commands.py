@@ -1,0 +1,81 @@
+"""Commands that are imported only when they run: an import takes longer than most runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import typer
+from typer.main import get_command, get_group
+
+from duetime_client.commands.option_bundles import CommandGroup
+
+if TYPE_CHECKING:
+    # Typer names the base of its context and commands in no public module.
+    from typer._click import Command
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredCommand:
+    """A command, or a group of commands.
+
+    Attributes:
+        name: as it is typed.
+        module: which defines it.
+        attribute: the group's app, or the command's function.
+        summary: the first line of its help.
+    """
+
+    name: str
+    module: str
+    attribute: str
+    summary: str
+
+    def load(self) -> Command:
+        """Import it."""
+        found = getattr(import_module(self.module), self.attribute)
+        if isinstance(found, typer.Typer):
+            command: Command = get_group(found)
+        else:
+            single = CommandGroup(add_completion=False)
+            single.command(self.name)(found)
+            command = get_command(single)
+        command.name = self.name
+        return command
+
+    def summarized(self) -> Command:
+        """A command of the same name and summary, for a list of commands."""
+        single = typer.Typer(add_completion=False)
+        single.command(self.name, help=self.summary)(lambda: None)
+        return get_command(single)
+
+
+_PACKAGE = "duetime_client.commands"
+_SUMMARIES = {
+    "tasks": "Create, follow, update and cancel tasks.",
+    "dead-letters": "List tasks that failed after all retries, and run them again.",
+    "bulk": "Follow bulk operations (changes of many tasks by a filter), and stop them.",
+    "locks": "See which tasks hold locks or wait for them; release a lock by force.",
+    "schedules": "Create and control schedules: recurring tasks.",
+    "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
+    "switches": "Stop a type, an owner or all tasks, or limit its concurrency, without a deployment.",
+    "topologies": "Run graphs of tasks, and follow their progress.",
+    "worker": "Run a pull worker on this machine.",
+    "archive": "Query the tasks that TTL has removed from the table.",
+    "context": "Name deployments, and choose the one that commands use.",
+    "why": "Explain why a task waits or where its time went; with --schedule and --at, why a schedule did"
+    " not run then.",
+    "logs": "Print what the attempts of tasks have logged and printed, from CloudWatch Logs.",
+    "summary": "Show how many tasks there are: by type and state, some seconds old.",
+    "verify": "Run real tasks on a deployment, and check each guarantee.",
+    "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",
+}
+_NAMED_OTHERWISE = {"bulk": "bulk_operations", "context": "context_commands", "dead-letters": "dead_letters"}
+_FUNCTIONS = {"why": "why", "logs": "show_logs", "summary": "summary", "verify": "verify", "watch": "watch"}
+"""Commands that are no groups, by their functions."""
+
+BUILTIN = {
+    name: DeferredCommand(name, f"{_PACKAGE}.{_NAMED_OTHERWISE.get(name, name)}", _FUNCTIONS.get(name, "app"), summary)
+    for name, summary in _SUMMARIES.items()
+}

@@ -1,0 +1,16 @@
+"""The use cases of topologies, for parts that few tasks need them for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.composition.root import Part
+    from duetime.composition.topologies import TopologyServices
+
+
+def topology_services(part: Part) -> TopologyServices:
+    """The use cases of topologies, imported when they are asked for."""
+    from duetime.composition.topologies import TopologyServices  # noqa: PLC0415 - see the docstring of the module
+
+    return part.part(TopologyServices)

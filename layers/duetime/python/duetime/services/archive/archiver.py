@@ -1,0 +1,85 @@
+"""Copies the records that TTL removes from the table to the archive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.archive import objects_of
+from duetime.domain.errors import ContentExpired
+from duetime.domain.tasks.content import ContentPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.archive import ArchiveObject, RemovedBatch
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.attempt_records import AttemptRecord
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.archive import ArchiveEncoder, ArchiveStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.tasks import ContentStore
+
+
+class TaskArchiver:
+    """Writes removed tasks to the archive, each with what lies beside its record.
+
+    Args:
+        store: of the archive.
+        encoder: makes the lines.
+        contents: payloads, results and attempts that lie outside the records. They outlive them by some days.
+        runtime: reads them at once, and counts.
+    """
+
+    def __init__(self, store: ArchiveStore, encoder: ArchiveEncoder, contents: ContentStore, runtime: Runtime) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._contents = contents
+        self._runtime = runtime
+
+    def archive(self, batch: RemovedBatch) -> None:
+        """Write a batch.
+
+        Raises:
+            Unavailable: a store failed: the batch must be delivered again.
+        """
+        for record in batch.unreadable:
+            self._store.put(record.key, [record.text])
+        for each in objects_of(batch.tasks):
+            self._write(each)
+        self._runtime.telemetry.count("removed_records_unreadable", len(batch.unreadable))
+
+    def _write(self, wanted: ArchiveObject) -> None:
+        self._store.put(wanted.key, self._runtime.executor.map(self._line, wanted.tasks))
+        self._runtime.telemetry.count("tasks_archived", len(wanted.tasks))
+
+    def _line(self, task: Task) -> str:
+        result = None if task.result is None else self._found(task.id, task.result)
+        complete = replace(task, payload=self._found(task.id, task.payload), result=result)
+        older = self._older_attempts(task)
+        try:
+            return self._encoder.line(complete, older)
+        except ValueError as error:
+            telemetry = self._runtime.telemetry
+            telemetry.count("removed_records_unreadable")
+            telemetry.note("a task is archived without its contents", task_id=task.id.text, error=repr(error))
+            return self._encoder.line(_without_contents(task), older)
+
+    def _found(self, task_id: TaskId, content: Content) -> Content:
+        """A content with its bytes, unless they are gone, or so large that they are in S3."""
+        if content.place is not ContentPlace.ITEM or content.data is not None:
+            return content
+        try:
+            return replace(content, data=self._contents.fetch(task_id, content))
+        except ContentExpired:
+            return content
+
+    def _older_attempts(self, task: Task) -> Sequence[AttemptRecord]:
+        return self._contents.attempts_of(task.id) if task.may_have_attempts_outside else ()
+
+
+def _without_contents(task: Task) -> Task:
+    """A task whose payload and result are as if they had expired."""
+    result = None if task.result is None else replace(task.result, data=None)
+    return replace(task, payload=replace(task.payload, data=None), result=result)

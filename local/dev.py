@@ -1,0 +1,54 @@
+"""`duetime dev`: the stack on this machine while handlers are written."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from duetime_client.commands import logs as attempt_logs
+from duetime_client.commands.clock import Clock
+from duetime_client.logs import LogFilter
+from local import ready_file as ready
+from local import stack
+from local.commands import Port, ReadyFile, interruptible
+from local.handlers import HandlerVersions, Reloader, package
+from local.logs import reader_at
+from local.terminal import Display
+
+if TYPE_CHECKING:
+    from local.stack import Stack
+
+app = typer.Typer(help="Run the stack on this machine, and reload handlers when they are saved.")
+
+
+@app.callback(invoke_without_command=True, epilog="Example: duetime dev")
+def dev(
+    *,
+    port: Port = None,
+    ready_file: ReadyFile = ready.READY_FILE,
+) -> None:
+    """Run the stack on this machine, reload handlers when they are saved, and show what they log. Ctrl-C stops it."""
+    display = Display()
+    with interruptible(display), ExitStack() as context:
+        ready.reject_if_taken(ready_file)
+        running = context.enter_context(stack.running(display, port, few_workers=True, lenient=True))
+        context.enter_context(ready.announced(running.ready, ready_file))
+        display.addresses(running.ready)
+        display.note(f"Handlers in {package()} are reloaded when they are saved.")
+        threading.Thread(target=_reload, args=(running, display), daemon=True).start()
+        reader = reader_at(running.ready.aws_endpoint_url, LogFilter())
+        attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
+        # Their end is the person's Ctrl-C.
+        raise KeyboardInterrupt
+
+
+def _reload(running: Stack, display: Display) -> None:
+    versions = HandlerVersions(running.emulator, running.deployment)
+    reloader = Reloader(versions.publish, display.reloaded, display.broken)
+    # The stack is stopped while this waits.
+    with suppress(BotoCoreError, ClientError):
+        reloader.run()

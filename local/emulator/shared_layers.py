@@ -1,0 +1,96 @@
+"""Lambda processes of the embedded AWS that share their unpacked layers, and that end between two invocations.
+
+MiniStack 1.5.33 unpacks all layers of a function, 33 MB, for each of its processes. Here a version of a layer is
+unpacked once, into a folder that all processes import from. In AWS, too, a layer is one read-only folder.
+
+When the configuration of a function changes, MiniStack kills all of its processes. Here, as in AWS, a process ends
+its invocation first; new invocations get a process of the new configuration at once.
+
+Run by the emulator's own Python, so it imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import zipfile
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+FOLDERS = "_LAMBDA_LAYERS_DIRS"
+"""The variable by which the emulator tells a process where its layers lie."""
+
+
+class Process(Protocol):
+    """A process of a function, as the emulator keeps it."""
+
+    config: dict[str, Any]
+    in_use: bool
+
+
+class SharedLayers:
+    """Folders of unpacked layers, one for each version that was needed."""
+
+    def __init__(self, folder: Path, archive_of: Callable[[Any], bytes | None]) -> None:
+        self._folder = folder
+        self._archive_of = archive_of
+        self._unpacked: dict[str, Path] = {}
+        self._lock = threading.Lock()
+
+    def start(self, start: Callable[[Process], None], process: Process) -> None:
+        """Start a process that imports from the shared folders."""
+        config = process.config
+        if not config.get("Layers"):
+            start(process)
+            return
+        folders = os.pathsep.join(str(self._folder_of(layer)) for layer in config["Layers"])
+        variables = {**config.get("Environment", {}).get("Variables", {}), FOLDERS: folders}
+        process.config = {**config, "Layers": [], "Environment": {"Variables": variables}}
+        try:
+            start(process)
+        finally:
+            process.config = config
+
+    def _folder_of(self, layer: Any) -> Path:  # noqa: ANN401 - a text or a mapping, as it was set
+        version = str(layer if isinstance(layer, str) else layer.get("Arn", ""))
+        with self._lock:
+            if version not in self._unpacked:
+                archive = self._archive_of(layer)
+                if archive is None:
+                    raise RuntimeError(version)
+                folder = self._folder / str(len(self._unpacked))
+                with zipfile.ZipFile(BytesIO(archive)) as packed:
+                    packed.extractall(folder)
+                self._unpacked[version] = folder
+            return self._unpacked[version]
+
+
+class GentleEnd:
+    """Ends the processes of a changed function: the idle ones at once, the others after their invocation."""
+
+    def __init__(self, kill: Callable[[Sequence[Process]], None], release: Callable[[Process | None], None]) -> None:
+        self._kill = kill
+        self._release = release
+        self._leaving: list[Process] = []
+        self._lock = threading.Lock()
+
+    def end(self, processes: Iterable[Process]) -> None:
+        """End processes that no further invocation may use."""
+        with self._lock:
+            idle: list[Process] = []
+            for process in processes:
+                (self._leaving if process.in_use else idle).append(process)
+        self._kill(idle)
+
+    def release(self, process: Process | None) -> None:
+        """Take a process back after its invocation."""
+        self._release(process)
+        with self._lock:
+            has_left = any(process is leaving for leaving in self._leaving)
+            self._leaving = [leaving for leaving in self._leaving if leaving is not process]
+        if has_left and process is not None:
+            self._kill([process])

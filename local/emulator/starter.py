@@ -1,0 +1,75 @@
+"""Starts the embedded AWS with what it leaves out: see `http_throttle.py` and `shared_layers.py`.
+
+Run by the emulator's own Python, so it imports the standard library, the emulator and those two modules only.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+LAYERS = "layers"
+"""The folder of unpacked layers, inside the server's own temporary folder."""
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    from ministack import app  # type: ignore[import-not-found] # noqa: PLC0415 - not there where the tests run
+    from ministack.core import lambda_runtime  # type: ignore[import-not-found] # noqa: PLC0415 - same
+
+    # First, because other modules import these functions by name.
+    _share_layers(lambda_runtime)
+    _end_gently(lambda_runtime)
+    from ministack.services import apigateway  # type: ignore[import-not-found] # noqa: PLC0415 - same
+
+    _limit_requests(apigateway)
+    app.main()
+
+
+def _limit_requests(apigateway: Any) -> None:  # noqa: ANN401 - a module of the emulator
+    throttle = _module_beside("http_throttle")
+    # Called in the scope of the API's own account and region, without which its stages are not found.
+    apigateway._handle_execute_in_scope = throttle.gated(  # noqa: SLF001 - it has no hook for this
+        throttle.limited(apigateway._handle_execute_in_scope),  # noqa: SLF001 - same
+        lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
+    )
+
+
+def _share_layers(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
+    folder = Path(os.environ["TMPDIR"]) / LAYERS
+    layers = _module_beside("shared_layers").SharedLayers(folder, _archive_of)
+    start = lambda_runtime.Worker._spawn  # noqa: SLF001 - same
+    lambda_runtime.Worker._spawn = lambda process: layers.start(start, process)  # noqa: SLF001 - same
+
+
+def _archive_of(layer: object) -> bytes | None:
+    # Imported when it is there: its import restores what a former server has saved.
+    from ministack.services import lambda_svc  # noqa: PLC0415 - see above
+
+    archive: bytes | None = lambda_svc._resolve_layer_zip(layer)  # noqa: SLF001 - it has no hook for this
+    return archive
+
+
+def _end_gently(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
+    ends = _module_beside("shared_layers").GentleEnd(lambda_runtime.kill_workers, lambda_runtime.release_worker)
+    lambda_runtime.kill_workers = ends.end
+    lambda_runtime.release_worker = ends.release
+
+
+def _module_beside(name: str) -> ModuleType:
+    """A module of this folder, which is not on the path: its names would hide those of the emulator's libraries."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None  # noqa: S101 - a path that ends in .py has one
+    assert spec.loader is not None  # noqa: S101 - same
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    main()

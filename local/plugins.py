@@ -1,0 +1,8 @@
+"""The sub-commands that a checkout adds to `duetime`: what they need is imported when they run."""
+
+from duetime_client.commands.deferred_commands import DeferredCommand
+
+dev = DeferredCommand(
+    "dev", "local.dev", "app", "Run the stack on this machine, and reload handlers when they are saved."
+)
+local = DeferredCommand("local", "local.commands", "app", "Run the whole stack on this machine, in an embedded AWS.")

@@ -1,0 +1,35 @@
+"""Tests of duetime tasks, schedules and topologies: in one process, in virtual time, without AWS.
+
+The fixture `duetime` of the pytest plugin is a `Duetime`. What is named here is imported when it is first used, so that
+the plugin costs nothing where no test asks for it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from duetime_testing.environment import Duetime, Mode
+    from duetime_testing.errors import NeedsVirtualTime, NotIdle, NotJson
+    from duetime_testing.executions import Execution
+    from duetime_testing.http_endpoints import HttpReply, HttpRequest
+
+__all__ = ["Duetime", "Execution", "HttpReply", "HttpRequest", "Mode", "NeedsVirtualTime", "NotIdle", "NotJson"]
+
+_MODULES = {
+    "Duetime": "environment",
+    "Mode": "environment",
+    "NeedsVirtualTime": "errors",
+    "NotIdle": "errors",
+    "NotJson": "errors",
+    "Execution": "executions",
+    "HttpReply": "http_endpoints",
+    "HttpRequest": "http_endpoints",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is named
+    if name not in _MODULES:
+        raise AttributeError(name)
+    return getattr(import_module(f"duetime_testing.{_MODULES[name]}"), name)

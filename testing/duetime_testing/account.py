@@ -1,0 +1,179 @@
+"""The account that a user's tests run in: nothing fails by chance, and no call takes time."""
+
+from __future__ import annotations
+
+import json
+from collections import ChainMap
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.task_items import task_of
+from duetime.adapters.targets.python_handlers import HandlerRunner
+from duetime.canary_task import BUILT_IN
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import PullTarget, TopologyTarget
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.times import SECOND
+from duetime.environment_variables import Variable
+from duetime.handlers import REGISTRY
+from duetime_testing.executions import Executions, ObservedTargets
+from duetime_testing.faults import Faults
+from duetime_testing.http_endpoints import HttpEndpoints
+from duetime_testing.idle_ticks import IdleTicks
+from duetime_testing.simulation.account import Account
+
+if TYPE_CHECKING:
+    from duetime.adapters.targets import Targets
+    from duetime.adapters.targets.http_messages import Call as HttpCall
+    from duetime.adapters.targets.http_messages import HttpResponse
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.handlers import Registered
+    from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.fakes.sqs import Held
+    from duetime_testing.simulation.machines import Machine
+
+LOOK_AHEAD_SECONDS = 180
+_SEED = 1
+_FINISHED = ATTRIBUTES["finished_at"].name
+
+
+class VirtualAccount(Account):
+    """An account for one test.
+
+    Attributes:
+        handlers: the Python handlers that the test has registered, by task type.
+        executions: what ran.
+        http: the endpoints outside.
+        injected: the faults that the test wants.
+        errors: what functions have raised, which Lambda reports and repeats.
+        writes: how many writes the table has seen.
+        leaves_out_idle_ticks: whether the trigger is invoked only when it would read anything.
+    """
+
+    def __init__(self, start: Millis, handlers_package: str = "") -> None:
+        self.handlers_package = handlers_package
+        self.handlers: dict[str, Registered] = {}
+        self.executions = Executions()
+        self.http = HttpEndpoints()
+        self.errors: list[str] = []
+        self.writes = 0
+        super().__init__(_SEED, shards=1, start=start)
+        self.environ[Variable.LOOK_AHEAD_SECONDS] = str(LOOK_AHEAD_SECONDS)
+        self.injected = Faults(self)
+        self.leaves_out_idle_ticks = True
+        self._idle_ticks = IdleTicks(self, LOOK_AHEAD_SECONDS * SECOND)
+        self.dynamodb.page = 1000
+        self.dynamodb.lag = lambda: 0
+        self._open: dict[tuple[str, str], Item] = {}
+        self.dynamodb.tables["tasks"].watch = self._written
+
+    def declare_pulled(self, task_type: str) -> None:
+        """Declare that pull workers do the tasks of a type, as the settings of a deployment do."""
+        queues = json.loads(self.environ[Variable.PULLED_QUEUES])
+        pullers = json.loads(self.environ[Variable.PULLERS])
+        self.environ[Variable.PULLED_QUEUES] = json.dumps({**queues, task_type: self.pulled})
+        self.environ[Variable.PULLERS] = json.dumps({**pullers, task_type: ["*"]})
+        # What runs has read the settings; what is invoked from now on reads these.
+        self.generation += 1
+
+    def take_over(self, other: VirtualAccount) -> None:
+        """Take over what a test has prepared in an account in which nothing has happened."""
+        self.handlers, self.http, self.injected = other.handlers, other.http, other.injected
+        self.injected.account = self
+        self.before_call = other.before_call
+        for task_type in json.loads(other.environ[Variable.PULLED_QUEUES]):
+            self.declare_pulled(task_type)
+
+    def receive_messages(self, *, receives: bool) -> None:
+        """Invoke the functions for messages and minutes, or keep them all waiting."""
+        self.receiving = self.ticking = receives
+        for poller in self._pollers.values():
+            self.time.nudge(poller)
+
+    def waiting_tasks(self) -> list[Task]:
+        """The tasks that are due and not finished, and that wait for nothing outside of this account."""
+        now = self.time.now()
+        tasks = [task_of(item) for item in self._open.values()]
+        due = [task for task in tasks if task.due_at <= now and task.state is not State.BLOCKED]
+        held = {_topology_of(task) for task in tasks if _waits_outside(task)}
+        return [
+            task
+            for task in due
+            if not _waits_outside(task) and not (isinstance(task.target, TopologyTarget) and task.id.text in held)
+        ]
+
+    def is_busy(self) -> bool:
+        """Whether a function works on tasks just now."""
+        return any(each.strand is not None and each.function != "api" for each in self.machines)
+
+    def _written(self, old: Item | None, new: Item | None) -> None:
+        item = new or old
+        if item is None:
+            return
+        if self._idle_ticks.note(item[schema.PARTITION_KEY]["S"]):
+            self.time.nudge(self._ticker)
+        if schema.STATE not in item:
+            return
+        self.writes += 1
+        key = (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
+        if new is None or _FINISHED in new:
+            self._open.pop(key, None)
+        else:
+            self._open[key] = new
+
+    # What the simulated account leaves to whoever uses it.
+
+    def travel(self) -> None:
+        """Take no time: what is due at an instant happens at that instant."""
+
+    def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
+        """Keep errors of the functions only."""
+        if what and what[0] == "raised":
+            self.errors.append(f"{who}: {what[1]!r}")
+
+    def is_tick_needed(self) -> bool:
+        """Whether the trigger would read anything."""
+        return not self.leaves_out_idle_ticks or self._idle_ticks.is_needed()
+
+    def wait_for_tick(self) -> None:
+        """Wait until the trigger may read anything; what is written meanwhile may make that sooner."""
+        if not self.leaves_out_idle_ticks:
+            return super().wait_for_tick()
+        while (at := self._idle_ticks.next_at()) > self.time.now():
+            self.time.sleep_until(at)
+            if self.time.now() >= at:
+                return None
+        return None
+
+    def respond(self, call: HttpCall) -> HttpResponse:
+        """Answer as the test has it."""
+        return self.http.receive(call, self.time.now())
+
+    def targets(self, machine: Machine, targets: Targets) -> Targets:
+        """The test's own handlers come first."""
+        registry = ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))
+        handlers = HandlerRunner(registry, targets.handlers.package)
+        return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, self, machine)
+
+    def _pick(self, messages: list[Held]) -> list[Held]:
+        return messages
+
+    def _lag(self) -> Millis:
+        return 0
+
+
+def _waits_outside(task: Task) -> bool:
+    """Whether only somebody outside can go on with a task: its user, its target, or a pull worker."""
+    if task.state is State.PAUSED:
+        return True
+    if isinstance(task.target, TopologyTarget):
+        # Its state machine waits for its nodes.
+        return task.requested_action is RequestedAction.PAUSE
+    return task.awaiting_notification or (isinstance(task.target, PullTarget) and not task.is_terminal)
+
+
+def _topology_of(task: Task) -> str:
+    """The id of the topology that a task is a node of; its own if it is none."""
+    return task.id.text if task.node_ref is None else task.node_ref.topology.text

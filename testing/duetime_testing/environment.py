@@ -1,0 +1,255 @@
+"""What a test has: an account of its own in virtual time, a client of it, and assertions about what ran."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import cached_property
+from importlib import import_module
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
+from duetime.handlers import REGISTRY, registered_as
+from duetime_client import Client
+from duetime_testing.account import VirtualAccount
+from duetime_testing.assertions import Assertions
+from duetime_testing.errors import NotIdle
+from duetime_testing.handler_calls import HandlerCall
+from duetime_testing.in_process import InProcessTransport
+from duetime_testing.simulation.virtual_time import running_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime_testing.executions import Execution
+    from duetime_testing.faults import Faults
+    from duetime_testing.http_endpoints import HttpEndpoints
+
+START = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
+"""When each test begins: a Monday."""
+LONGEST: Millis = 2 * DAY
+"""How long `run_until_idle` lets time pass."""
+_URL = "http://localhost"
+
+
+class Mode(StrEnum):
+    """What happens to the tasks that a test creates.
+
+    Attributes:
+        VIRTUAL: they run when they are due, as time passes.
+        INLINE: those that are due run within the request that creates them.
+        RECORD: they are created, and nothing runs.
+    """
+
+    VIRTUAL = "virtual"
+    INLINE = "inline"
+    RECORD = "record"
+
+
+class Duetime(Assertions):
+    """A duetime of one test: the unmodified functions, in virtual time, over fakes of the AWS services they call.
+
+    Time passes only by `advance`, `run_until_idle`, `at` and `sleep`, and while a request waits for its answer. Use it
+    in the thread that made it, and close it.
+
+    Attributes:
+        handlers_package: imported for the handlers that it registers, as in a deployment.
+    """
+
+    def __init__(self, *, start: datetime = START, mode: Mode | str = Mode.VIRTUAL, handlers_package: str = "") -> None:
+        self._thread = get_ident()
+        self._handlers_package = handlers_package
+        self._mode = Mode(mode)
+        self._is_fresh = True
+        self._account = self._new_account(from_datetime(start))
+
+    def _new_account(self, start: Millis) -> VirtualAccount:
+        account = VirtualAccount(start, self._handlers_package)
+        account.receive_messages(receives=self._mode is not Mode.RECORD)
+        return account
+
+    def close(self) -> None:
+        """End everything that still runs."""
+        if "client" in self.__dict__:
+            self.client.close()
+        self._account.close()
+
+    @cached_property
+    def client(self) -> Client:
+        """The client, as programs use it, over an in-process transport."""
+        return Client(
+            _URL,
+            sleep=self.sleep,
+            random_source=random.Random(1).random,  # noqa: S311 - repeatable on purpose
+            now=lambda: self.now,
+            http_transport=InProcessTransport(self._begin, self._after_change),
+        )
+
+    # Time.
+
+    @property
+    def now(self) -> datetime:
+        """The virtual time."""
+        return to_datetime(self._account.time.now())
+
+    def at(self, moment: datetime | str) -> None:
+        """Begin at an instant; later on in a test, let time pass until then.
+
+        Raises:
+            ValueError: it has no UTC offset, or is past by the test's own clock.
+        """
+        moment = instant(moment)
+        at = from_datetime(moment)
+        if self._is_fresh:
+            before, self._account = self._account, self._new_account(at)
+            self._account.take_over(before)
+            before.close()
+            return
+        if at < self._account.time.now():
+            raise ValueError(f"{moment.isoformat()} is past: it is {self.now.isoformat()}, and time moves forward only")
+        self._pass_until(at)
+
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
+        """Let time pass: everything that becomes due runs, in order, each at its own instant."""
+        length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        if length < timedelta():
+            raise ValueError("time moves forward only")
+        self._pass_until(self._account.time.now() + length // timedelta(milliseconds=1))
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass for who calls it: for a handler that works for a while, or for the test."""
+        until = self._account.time.now() + round(seconds * SECOND)
+        if running_time() is self._account.time:
+            self._account.time.sleep_until(until)
+        else:
+            self._pass_until(until)
+
+    def run_until_idle(self) -> None:
+        """Let time pass until every task that is due has ended, retries and lost leases included.
+
+        What waits for somebody outside does not count: a paused task, one that a target notifies of, one for a pull
+        worker. Neither does a task that is not due yet.
+
+        Raises:
+            NotIdle: after two days, something is still not at its end.
+        """
+        self._check_caller("run_until_idle")
+        account = self._begin()
+        if self._mode is Mode.RECORD:
+            return
+        seen = -1
+
+        def goes_on() -> bool:
+            nonlocal seen
+            if account.writes == seen or account.is_busy():
+                return True
+            seen = account.writes
+            return bool(account.waiting_tasks())
+
+        if account.waiting_tasks() or account.is_busy():
+            account.time.run_while(goes_on, account.time.now() + LONGEST)
+        if account.waiting_tasks():
+            raise NotIdle(self._explained(f"not idle after {LONGEST // DAY} days"))
+
+    def _pass_until(self, at: Millis) -> None:
+        self._check_caller("advance")
+        self._begin().time.run_until(at)
+
+    def _begin(self) -> VirtualAccount:
+        """The account, whose start is not free any more."""
+        self._check_thread()
+        self._is_fresh = False
+        return self._account
+
+    def _after_change(self) -> None:
+        if self._mode is Mode.INLINE:
+            self.run_until_idle()
+
+    def _check_caller(self, name: str) -> None:
+        self._check_thread()
+        if running_time() is not None:
+            raise RuntimeError(f"a handler cannot call {name}: time passes around it; duetime.sleep(seconds) lets it")
+
+    def _check_thread(self) -> None:
+        if get_ident() != self._thread:
+            raise RuntimeError("virtual time belongs to the thread of its test: make a Duetime of its own in each")
+
+    # What tasks call.
+
+    @property
+    def mode(self) -> Mode:
+        """What happens to the tasks that are created."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: Mode | str) -> None:
+        self._mode = Mode(mode)
+        self._account.receive_messages(receives=self._mode is not Mode.RECORD)
+
+    def register(self, task_type: str, handler: Callable[..., Any]) -> None:
+        """Register a function or a class as the handler of a task type, for this test only."""
+        self._account.handlers[task_type] = registered_as(task_type, handler)
+
+    def pull(self, task_type: str) -> None:
+        """Declare a type that pull workers do: the test leases its tasks with `client.leases.acquire`."""
+        self._account.declare_pulled(task_type)
+
+    @property
+    def http(self) -> HttpEndpoints:
+        """The HTTP endpoints that tasks and callbacks call."""
+        return self._account.http
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong from now on."""
+        return self._account.injected
+
+    def perform(self, task_type: str, payload: Any = None, *, call: HandlerCall | None = None) -> Any:  # noqa: ANN401 - any JSON
+        """Call the handler of a type once, with a context of the test's own; what it raises comes through.
+
+        Args:
+            task_type: the handler's.
+            payload: what it is given.
+            call: more about the attempt, from `duetime.call(...)`; it keeps the progress that the handler tells.
+
+        Raises:
+            NotJson: the payload or the result is changed by JSON.
+        """
+        if self._handlers_package:
+            import_module(self._handlers_package)
+        registered = self._account.handlers.get(task_type) or REGISTRY.get(task_type)
+        if registered is None:
+            raise LookupError(f"no handler is registered for the type {task_type!r}")
+        return (call or self.call(task_type)).run(registered, payload)
+
+    def call(self, task_type: str, **facts: Any) -> HandlerCall:  # noqa: ANN401 - the attributes of HandlerCall
+        """One call of a handler, for `perform`: `attempt`, `fence`, `checkpoint`, `inputs`, `requested_action`."""
+        return HandlerCall(task_type, self.now, **facts)
+
+    # What ran.
+
+    @property
+    def executions(self) -> Sequence[Execution]:
+        """Every phase of every attempt that a target did, in order."""
+        return self._account.executions.every
+
+    @property
+    def _errors(self) -> Sequence[str]:
+        return self._account.errors
+
+    def _count_runs(self, task_type: str, payload: Any) -> int:  # noqa: ANN401 - same
+        return sum(each.payload == payload for each in self._account.executions.runs(task_type))
+
+
+def instant(moment: datetime | str) -> datetime:
+    """An instant with its UTC offset.
+
+    Raises:
+        ValueError: it has none.
+    """
+    moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment.isoformat()} has no UTC offset: write {moment.isoformat()}+00:00")
+    return moment

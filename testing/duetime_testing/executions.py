@@ -1,0 +1,117 @@
+"""What ran: each phase of each attempt that a target did."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from greenlet import GreenletExit
+
+from duetime.adapters.targets import Targets
+from duetime.domain.tasks.attempt_results import Failed
+from duetime.domain.times import to_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from duetime.domain.tasks.attempt_results import TargetEnding
+    from duetime.domain.times import Millis
+    from duetime.ports.targets import Work
+    from duetime_testing.account import VirtualAccount
+    from duetime_testing.simulation.machines import Machine
+
+RUN = "run"
+
+
+@dataclass
+class Execution:
+    """One phase of one attempt.
+
+    Attributes:
+        type: of the task.
+        phase: `prepare`, `run`, `rollback` or `clean`.
+        at: when it began.
+        due_at: when the task was due.
+        outcome: `running`, how the target ended, or `crashed` if its process ended first.
+        error: class and message of what it failed with; the empty text otherwise.
+    """
+
+    type: str
+    phase: str
+    task_id: str
+    attempt: int
+    at: datetime
+    due_at: datetime
+    payload: Any
+    outcome: str = "running"
+    error: str = ""
+
+    def __str__(self) -> str:
+        """One line."""
+        error = f": {self.error}" if self.error else ""
+        phase = "" if self.phase == RUN else f" {self.phase}"
+        return (
+            f"{_text(self.at)}  {self.type}{phase}, attempt {self.attempt}, {self.outcome}{error}"
+            f"  (due {_text(self.due_at)}, task {self.task_id})"
+        )
+
+
+@dataclass
+class Executions:
+    """Every execution, in order."""
+
+    every: list[Execution] = field(default_factory=list)
+
+    def runs(self, task_type: str) -> list[Execution]:
+        """The executions of the phase `run` of tasks of a type."""
+        return [each for each in self.every if each.type == task_type and each.phase == RUN]
+
+    def begin(self, work: Work, now: Millis) -> Execution:
+        """Note that a phase begins."""
+        task = work.task
+        began = Execution(
+            type=task.type,
+            phase=work.phase.value,
+            task_id=task.id.text,
+            attempt=task.attempt,
+            at=to_datetime(now),
+            due_at=to_datetime(task.due_at),
+            payload=json.loads(work.payload),
+        )
+        self.every.append(began)
+        return began
+
+    def __iter__(self) -> Iterator[Execution]:
+        """In order."""
+        return iter(self.every)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTargets(Targets):
+    """The targets of a simulated process; notes each phase, and lets the faults of the test happen."""
+
+    account: VirtualAccount
+    machine: Machine
+
+    def run(self, work: Work) -> TargetEnding:
+        """Have the target do one phase and wait for its end."""
+        account = self.account
+        execution = account.executions.begin(work, account.time.now())
+        account.injected.before_phase(work)
+        try:
+            ending = Targets.run(self, work)
+            execution.outcome = "crashed"
+            account.injected.after_phase(self.machine, work)
+        except GreenletExit:
+            execution.outcome = "crashed"
+            raise
+        execution.outcome = type(ending).__name__.lower()
+        if isinstance(ending, Failed):
+            execution.error = f"{ending.error.type}: {ending.error.message}"
+        return ending
+
+
+def _text(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds" if at.microsecond else "seconds").replace("+00:00", "Z")

@@ -1,0 +1,33 @@
+"""API Gateway's management API of WebSocket connections, as far as functions call it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from duetime_testing.fakes.errors import Exceptions
+
+
+@dataclass
+class FakeConnections:
+    """Connections, open and closed, and the messages that arrived on them.
+
+    Attributes:
+        received: the messages of each open connection, in their order.
+        refused: connections that take no more for now.
+    """
+
+    exceptions: Exceptions = field(default_factory=Exceptions)
+    received: dict[str, list[str]] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+
+    def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> dict[str, Any]:
+        """Send a message (Source: API Gateway Management API Reference)."""
+        if ConnectionId not in self.received:
+            raise self.exceptions.make("GoneException", "PostToConnection", "410")
+        if ConnectionId in self.refused:
+            raise self.exceptions.make("LimitExceededException", "PostToConnection", "429")
+        if len(Data) > 128 * 1024:
+            raise self.exceptions.make("PayloadTooLargeException", "PostToConnection", "413")
+        self.received[ConnectionId].append(Data.decode("utf-8"))
+        return {}

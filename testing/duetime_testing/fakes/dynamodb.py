@@ -1,0 +1,416 @@
+"""DynamoDB as an object: the calls, answers and refusals that the stores rely on."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
+
+from duetime_testing.fakes.attribute_values import MOST_BYTES, ValueInvalid, checked, order, size_of
+from duetime_testing.fakes.errors import Exceptions
+from duetime_testing.fakes.expressions import ExpressionInvalid, condition, name_of, projection, update
+from duetime_testing.fakes.tables import Index, Table
+from duetime_testing.fakes.updating import updated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from duetime_testing.fakes.attribute_values import Item, Value
+    from duetime_testing.fakes.expressions import Comparison, Condition
+
+_MOST_KEYS = 100
+"""In one BatchGetItem (Source: DynamoDB API Reference)."""
+_MOST_PARTITION_BYTES, _MOST_SORT_BYTES = 2_048, 1_024
+"""Of keys (Source: DynamoDB quotas)."""
+_MOST_WRITES = 100
+"""In one transaction (Source: DynamoDB API Reference)."""
+_META = {"ResponseMetadata": {"HTTPStatusCode": 200}}
+
+
+class FakeDynamoDB:
+    """A client of DynamoDB whose tables are in this object.
+
+    Every call is atomic, as long as only one thread calls at a time.
+
+    Attributes:
+        now: the time in milliseconds, by which a reader that lags is told what was there.
+        lag: by how many milliseconds an eventually consistent read lags behind.
+        processed: how many of the keys of a BatchGetItem are read at once.
+        page: the most items on a page.
+    """
+
+    def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
+        self.now = now
+        self.lag: Callable[[], int] = lambda: 0
+        self.processed: Callable[[int], int] = lambda asked: asked
+        self.page = 1_000_000
+        self.exceptions = Exceptions()
+        self.tables: dict[str, Table] = {}
+
+    def create_table(self, *, TableName: str, KeySchema: Any, **rest: Any) -> dict[str, Any]:  # noqa: ANN401 - as boto3 has them
+        """Create a table, with its indexes."""
+        partition, sort = (key["AttributeName"] for key in KeySchema)
+        indexes = {
+            index["IndexName"]: Index(*(key["AttributeName"] for key in index["KeySchema"]))
+            for index in rest.get("GlobalSecondaryIndexes", [])
+        }
+        self.tables[TableName] = Table(partition, sort, indexes)
+        return dict(_META)
+
+    def delete_table(self, *, TableName: str) -> dict[str, Any]:
+        """Remove a table."""
+        del self.tables[TableName]
+        return dict(_META)
+
+    def scan(self, *, TableName: str) -> dict[str, Any]:
+        """Read every item, for a test to look at."""
+        return {"Items": [dict(item) for item in self._table(TableName, "Scan").every()], **_META}
+
+    def get_item(self, *, TableName: str, Key: Item, ConsistentRead: bool = False) -> dict[str, Any]:
+        """Read an item."""
+        table = self._table(TableName, "GetItem")
+        item = table.get(self._key(table, Key, "GetItem"), self._since(consistent=ConsistentRead))
+        return dict(_META) if item is None else {"Item": dict(item), **_META}
+
+    def put_item(
+        self,
+        *,
+        TableName: str,
+        Item: Item,
+        ConditionExpression: str | None = None,
+        ExpressionAttributeNames: Mapping[str, str] | None = None,
+        ExpressionAttributeValues: Mapping[str, Value] | None = None,
+        ReturnValuesOnConditionCheckFailure: str = "NONE",
+    ) -> dict[str, Any]:
+        """Write a whole item."""
+        table = self._table(TableName, "PutItem")
+        names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
+        stored = self._storable(table, Item, "PutItem")
+        key = self._key(table, _keys_in(table, Item), "PutItem")
+        self._check(table, key, (ConditionExpression, names, values), ReturnValuesOnConditionCheckFailure, "PutItem")
+        table.write(self.now(), key, stored)
+        return dict(_META)
+
+    def update_item(  # noqa: PLR0913 - same
+        self,
+        *,
+        TableName: str,
+        Key: Item,
+        UpdateExpression: str,
+        ConditionExpression: str | None = None,
+        ExpressionAttributeNames: Mapping[str, str] | None = None,
+        ExpressionAttributeValues: Mapping[str, Value] | None = None,
+        ReturnValues: str = "NONE",
+        ReturnValuesOnConditionCheckFailure: str = "NONE",
+    ) -> dict[str, Any]:
+        """Change an item, or make one of nothing but its key and the change."""
+        table = self._table(TableName, "UpdateItem")
+        names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
+        key = self._key(table, Key, "UpdateItem")
+        try:
+            change = update(UpdateExpression)
+            checked({"M": values})
+        except (ExpressionInvalid, ValueInvalid) as error:
+            raise self._invalid("UpdateItem", error) from None
+        self._check(
+            table,
+            key,
+            (ConditionExpression, names, values),
+            ReturnValuesOnConditionCheckFailure,
+            "UpdateItem",
+            (change.names, change.values),
+        )
+        before = table.get(key)
+        old = before or table.key_item(key)
+        try:
+            new = updated(change, old, names, values, (table.partition_name, table.sort_name))
+        except ExpressionInvalid as error:
+            raise self._invalid("UpdateItem", error) from None
+        self._check_size(table, new, "UpdateItem")
+        table.write(self.now(), key, new)
+        match ReturnValues:
+            case "ALL_NEW":
+                return {"Attributes": dict(new), "ResponseMetadata": self._metadata()}
+            case "ALL_OLD":
+                return dict(_META) if before is None else {"Attributes": dict(before), **_META}
+            case "NONE":
+                return dict(_META)
+            case _:
+                raise NotImplementedError(ReturnValues)
+
+    def transact_write_items(
+        self,
+        *,
+        TransactItems: list[dict[str, Any]],
+        ClientRequestToken: str = "",  # it is not remembered: a repeat is refused by its conditions
+    ) -> dict[str, Any]:
+        """Put and update items, all of them or none."""
+        del ClientRequestToken
+        if not 1 <= len(TransactItems) <= _MOST_WRITES:
+            raise self._invalid("TransactWriteItems", "a transaction has 1 to 100 items")
+        reasons = []
+        for write in TransactItems:
+            ((kind, request),) = write.items()
+            table, item = self._table(request["TableName"], "TransactWriteItems"), request.get("Item")
+            key = self._key(table, _keys_in(table, item) if item else request["Key"], "TransactWriteItems")
+            names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
+            used = update(request["UpdateExpression"]) if kind == "Update" else None
+            try:
+                asked = (request.get("ConditionExpression"), names, values)
+                placeholders = (used.names, used.values) if used else (frozenset[str](), frozenset[str]())
+                self._check(table, key, asked, "NONE", "TransactWriteItems", placeholders)
+                reasons.append({"Code": "None"})
+            except self.exceptions.ConditionalCheckFailedException:
+                reasons.append({"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"})
+        if any(reason["Code"] != "None" for reason in reasons):
+            raise self.exceptions.make(
+                "TransactionCanceledException", "TransactWriteItems", "cancelled", CancellationReasons=reasons
+            )
+        for write in TransactItems:
+            ((kind, request),) = write.items()
+            (self.put_item if kind == "Put" else self.update_item)(**request)
+        return dict(_META)
+
+    def _metadata(self) -> dict[str, Any]:
+        """What an answer says of itself: by the service's own clock, among other things."""
+        return {"HTTPStatusCode": 200, "HTTPHeaders": {"date": formatdate(self.now() / 1000, usegmt=True)}}
+
+    def delete_item(
+        self,
+        *,
+        TableName: str,
+        Key: Item,
+        ConditionExpression: str | None = None,
+        ExpressionAttributeNames: Mapping[str, str] | None = None,
+        ExpressionAttributeValues: Mapping[str, Value] | None = None,
+        ReturnValuesOnConditionCheckFailure: str = "NONE",
+    ) -> dict[str, Any]:
+        """Remove an item, if there is one."""
+        table = self._table(TableName, "DeleteItem")
+        names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
+        key = self._key(table, Key, "DeleteItem")
+        self._check(table, key, (ConditionExpression, names, values), ReturnValuesOnConditionCheckFailure, "DeleteItem")
+        if table.get(key) is not None:
+            table.write(self.now(), key, None)
+        return dict(_META)
+
+    def batch_get_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:
+        """Read items by their keys, or some of them."""
+        responses: dict[str, list[Item]] = {}
+        unprocessed: dict[str, Any] = {}
+        for name, wanted in RequestItems.items():
+            table = self._table(name, "BatchGetItem")
+            since = self._since(consistent=wanted.get("ConsistentRead", False))
+            keys = [self._key(table, key, "BatchGetItem") for key in wanted["Keys"]]
+            if len(keys) > _MOST_KEYS or len(set(keys)) < len(keys):
+                raise self._invalid("BatchGetItem", "Too many items requested, or provided list contains duplicates")
+            now = self.processed(len(keys))
+            responses[name] = [dict(item) for key in keys[:now] if (item := table.get(key, since)) is not None]
+            if rest := wanted["Keys"][now:]:
+                unprocessed[name] = {"Keys": rest}
+        return {"Responses": responses, "UnprocessedKeys": unprocessed, **_META}
+
+    def query(  # noqa: PLR0913 - as boto3 has them
+        self,
+        *,
+        TableName: str,
+        KeyConditionExpression: str,
+        IndexName: str | None = None,
+        ProjectionExpression: str | None = None,
+        ExpressionAttributeNames: Mapping[str, str] | None = None,
+        ExpressionAttributeValues: Mapping[str, Value] | None = None,
+        ConsistentRead: bool = False,
+        ScanIndexForward: bool = True,
+        Limit: int | None = None,
+        ExclusiveStartKey: Item | None = None,
+    ) -> dict[str, Any]:
+        """Read a page of a partition, of the table or of an index."""
+        table = self._table(TableName, "Query")
+        names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
+        if IndexName is not None and (IndexName not in table.indexes or ConsistentRead):
+            raise self._invalid("Query", "The table does not have the specified index, or it cannot be consistent")
+        index = table.indexes.get(IndexName or "")
+        parsed = self._key_condition(KeyConditionExpression, names, values, ProjectionExpression)
+        partition_name = index.partition_name if index else table.partition_name
+        partition = self._partition(parsed, names, values, (partition_name, table.sort_name))
+        since = self._since(consistent=ConsistentRead)
+        items = _index_items(table, index, partition, since) if index else table.in_order(partition, since)
+        found = [item for item in items if parsed.test(item, names, values)]
+        if not ScanIndexForward:
+            found.reverse()
+        if ExclusiveStartKey is not None:
+            if not parsed.test(ExclusiveStartKey, names, values):
+                raise self._invalid("Query", "The provided starting key is outside query boundaries")
+            found = _after(found, ExclusiveStartKey, (table.sort_name, table.partition_name), ScanIndexForward)
+        most = min(self.page, Limit or self.page)
+        page = found[:most]
+        answer: dict[str, Any] = {"Count": len(page), "ScannedCount": len(page), **_META}
+        # A page that is full may be the last one, which is not known before the next.
+        if len(found) >= most:
+            last = page[-1]
+            key_names = {table.partition_name, table.sort_name, partition_name}
+            answer["LastEvaluatedKey"] = {name: last[name] for name in key_names}
+        if ProjectionExpression is not None:
+            shown = {name_of(part, names) for part in projection(ProjectionExpression)}
+            page = [{name: value for name, value in item.items() if name in shown} for item in page]
+        answer["Items"] = [dict(item) for item in page]
+        return answer
+
+    def get_paginator(self, operation: str) -> FakePaginator:
+        """What reads page after page."""
+        return FakePaginator(getattr(self, operation))
+
+    def _since(self, *, consistent: bool) -> int | None:
+        lag = 0 if consistent else self.lag()
+        return self.now() - lag if lag else None
+
+    def _table(self, name: str, operation: str) -> Table:
+        try:
+            return self.tables[name]
+        except KeyError:
+            raise self.exceptions.make("ResourceNotFoundException", operation, name) from None
+
+    def _invalid(self, operation: str, why: object) -> Exception:
+        return self.exceptions.make("ValidationException", operation, str(why))
+
+    def _key(self, table: Table, key: Item, operation: str) -> tuple[str, str]:
+        if key.keys() != {table.partition_name, table.sort_name}:
+            raise self._invalid(operation, "The provided key element does not match the schema")
+        partition, sort = key[table.partition_name].get("S"), key[table.sort_name].get("S")
+        if partition is None or sort is None:
+            raise self._invalid(operation, "Type mismatch for key")
+        if not partition or not sort:
+            raise self._invalid(
+                operation, "The AttributeValue for a key attribute cannot contain an empty string value"
+            )
+        if len(partition.encode()) > _MOST_PARTITION_BYTES or len(sort.encode()) > _MOST_SORT_BYTES:
+            raise self._invalid(operation, "Size of a key has exceeded the size limit")
+        return partition, sort
+
+    def _storable(self, table: Table, item: Item, operation: str) -> Item:
+        try:
+            stored = {name: checked(value) for name, value in item.items()}
+        except ValueInvalid as error:
+            raise self._invalid(operation, error) from None
+        self._check_size(table, stored, operation)
+        return stored
+
+    def _check_size(self, table: Table, item: Item, operation: str) -> None:
+        if len(item) and size_of(item) > MOST_BYTES:
+            raise self._invalid(operation, "Item size has exceeded the maximum allowed size")
+        for index in table.indexes.values():
+            value = item.get(index.partition_name)
+            if value is not None and not value.get("S"):
+                raise self._invalid(operation, "Type mismatch for Index Key, or it is empty")
+
+    def _check(
+        self,
+        table: Table,
+        key: tuple[str, str],
+        asked: tuple[str | None, Mapping[str, str], Mapping[str, Value]],
+        tells: str,
+        operation: str,
+        used: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
+    ) -> None:
+        """Refuse what the condition refuses, and placeholders that are not those of the expressions."""
+        text, names, values = asked
+        old = table.get(key)
+        try:
+            parsed = condition(text) if text is not None else None
+            self._check_placeholders(operation, names, values, parsed, used)
+            holds = parsed is None or parsed.test(old or {}, names, values)
+        except ExpressionInvalid as error:
+            raise self._invalid(operation, error) from None
+        if not holds:
+            told = {"Item": dict(old)} if old is not None and tells == "ALL_OLD" else {}
+            raise self.exceptions.make(
+                "ConditionalCheckFailedException", operation, "The conditional request failed", **told
+            )
+
+    def _check_placeholders(
+        self,
+        operation: str,
+        names: Mapping[str, str],
+        values: Mapping[str, Value],
+        parsed: Condition | None,
+        used: tuple[frozenset[str], frozenset[str]],
+    ) -> None:
+        wanted_names, wanted_values = used
+        if parsed is not None:
+            wanted_names, wanted_values = wanted_names | parsed.names, wanted_values | parsed.values
+        if names.keys() != wanted_names or values.keys() != wanted_values:
+            raise self._invalid(operation, "An expression attribute name or value is not defined, or unused")
+
+    def _key_condition(
+        self, text: str, names: Mapping[str, str], values: Mapping[str, Value], projected: str | None
+    ) -> Condition:
+        try:
+            parsed = condition(text)
+        except ExpressionInvalid as error:
+            raise self._invalid("Query", error) from None
+        shown = frozenset(part for part in projection(projected) if part[0] == "#") if projected else frozenset()
+        self._check_placeholders("Query", names, values, parsed, (shown, frozenset()))
+        return parsed
+
+    def _partition(
+        self,
+        parsed: Condition,
+        names: Mapping[str, str],
+        values: Mapping[str, Value],
+        keys: tuple[str, str],
+    ) -> str:
+        """The partition that a key condition asks for; it may ask something of the sort key besides, once."""
+        by_name: dict[str, Comparison] = {}
+        for comparison in parsed.comparisons or ():
+            by_name[name_of(comparison.name, names) if comparison.name[0] == "#" else comparison.name] = comparison
+        first = by_name.get(keys[0])
+        clauses = len(parsed.comparisons or ())
+        if first is None or first.operator != "=" or len(by_name) < clauses or set(by_name) - set(keys):
+            raise self._invalid("Query", "Query condition missed key schema element, or is not supported")
+        if any(comparison.operator == "<>" for comparison in by_name.values()):
+            raise self._invalid("Query", "Unsupported operator on KeyCondition")
+        asked = values.get(first.values[0], {})
+        for each in by_name.values():
+            if each.operator == "BETWEEN" and order(*(values[label] for label in each.values)) == 1:
+                raise self._invalid("Query", "The BETWEEN operator requires upper bound not below lower bound")
+        if "S" not in asked or any("S" not in values[label] for each in by_name.values() for label in each.values):
+            raise self._invalid("Query", "One or more parameter values were invalid: Condition parameter type")
+        if not asked["S"]:
+            raise self._invalid("Query", "A key attribute cannot contain an empty string value")
+        return str(asked["S"])
+
+
+class FakePaginator:
+    """Reads page after page."""
+
+    def __init__(self, call: Callable[..., dict[str, Any]]) -> None:
+        self._call = call
+
+    def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - the call's own
+        """The pages."""
+        while True:
+            page = self._call(**request)
+            yield page
+            if "LastEvaluatedKey" not in page:
+                return
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def _keys_in(table: Table, item: Item) -> Item:
+    return {name: item[name] for name in (table.partition_name, table.sort_name) if name in item}
+
+
+def _index_items(table: Table, index: Index, partition: str, since: int | None) -> Iterator[Item]:
+    """What an index holds of the items in one of its partitions: their keys."""
+    for sort, *key in index.at(partition, since):
+        item = table.key_item((key[0], key[1]))
+        yield {**item, index.partition_name: {"S": partition}, index.sort_name: {"S": sort}}
+
+
+def _after(found: list[Item], start: Item, names: tuple[str, str], forward: bool) -> list[Item]:  # noqa: FBT001 - as the request has it
+    """What comes behind the item of a key, whether or not that one is still there."""
+
+    def place(item: Item) -> tuple[str, ...]:
+        return tuple(item[name]["S"] for name in names)
+
+    after = place(start)
+    return [item for item in found if (place(item) > after if forward else place(item) < after)]

@@ -1,0 +1,158 @@
+"""Step Functions as an object: the executions of one standard state machine, and the tokens that they wait with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from duetime_testing.fakes.errors import Exceptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ARN = "arn:aws:states:us-east-1:123456789012:execution"
+
+
+class Status(StrEnum):
+    """Of an execution."""
+
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    ABORTED = "ABORTED"
+    TIMED_OUT = "TIMED_OUT"
+
+
+@dataclass
+class Execution:
+    """One execution.
+
+    Attributes:
+        over: how it is ended from outside.
+    """
+
+    arn: str
+    name: str
+    input: str
+    began: int
+    status: Status = Status.RUNNING
+    stopped: int | None = None
+    error: str = ""
+    cause: str = ""
+    over: Callable[[], None] = field(default=lambda: None)
+
+    def end(self, status: Status, now: int, error: str = "", cause: str = "") -> None:
+        """Note that it has ended."""
+        if self.status is Status.RUNNING:
+            self.status, self.stopped, self.error, self.cause = status, now, error, cause
+
+
+@dataclass
+class Token:
+    """What a state waits with.
+
+    Attributes:
+        told: what its state is told; `None` while nothing was.
+        woken: called when it is told.
+        waits: whether its state still waits.
+    """
+
+    told: tuple[str, Any] | None = None
+    woken: Callable[[], None] = field(default=lambda: None)
+    waits: bool = True
+
+
+class FakeStepFunctions:
+    """A client of Step Functions whose executions are in this object.
+
+    Attributes:
+        now: the time in milliseconds.
+        begin: runs an execution that was started.
+        forgets: whether it takes a token's end, and loses it.
+    """
+
+    def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
+        self.now = now
+        self.begin: Callable[[Execution], None] = lambda _execution: None
+        self.forgets: Callable[[], bool] = lambda: False
+        self.exceptions = Exceptions()
+        self.executions: dict[str, Execution] = {}
+        self.tokens: dict[str, Token] = {}
+
+    def running(self) -> list[Execution]:
+        """The executions that have not ended."""
+        return [each for each in self.executions.values() if each.status is Status.RUNNING]
+
+    def token(self) -> str:
+        """A new token."""
+        made = f"token-{len(self.tokens) + 1}"
+        self.tokens[made] = Token()
+        return made
+
+    def start_execution(self, *, stateMachineArn: str, name: str, input: str) -> dict[str, Any]:  # noqa: A002 - as boto3 has it
+        """Start an execution; starting one that runs again, of the same input, is starting it once.
+
+        Source: Step Functions API Reference, StartExecution.
+        """
+        arn = f"{_ARN}:{stateMachineArn.rpartition(':')[2]}:{name}"
+        known = self.executions.get(arn)
+        if known is not None:
+            if known.status is not Status.RUNNING or known.input != input:
+                raise self.exceptions.make("ExecutionAlreadyExists", "StartExecution", name)
+            return {"executionArn": arn, "startDate": known.began}
+        json.loads(input)
+        made = self.executions[arn] = Execution(arn, name, input, self.now())
+        self.begin(made)
+        return {"executionArn": arn, "startDate": made.began}
+
+    def describe_execution(self, *, executionArn: str) -> dict[str, Any]:
+        """Tell where an execution stands."""
+        found = self._execution(executionArn, "DescribeExecution")
+        ended = {} if found.stopped is None else {"stopDate": found.stopped}
+        why = {"error": found.error, "cause": found.cause} if found.error else {}
+        told = {"executionArn": found.arn, "name": found.name, "status": str(found.status), "input": found.input}
+        return {**told, "startDate": found.began, **ended, **why}
+
+    def break_execution(self, arn: str, status: Status = Status.FAILED) -> None:
+        """End an execution as Step Functions does when it breaks or takes too long."""
+        found = self._execution(arn, "DescribeExecution")
+        if found.status is Status.RUNNING:
+            found.end(status, self.now(), "States.Runtime")
+            found.over()
+
+    def stop_execution(self, *, executionArn: str, error: str = "", cause: str = "") -> dict[str, Any]:
+        """End an execution."""
+        found = self._execution(executionArn, "StopExecution")
+        if found.status is Status.RUNNING:
+            found.end(Status.ABORTED, self.now(), error, cause)
+            found.over()
+        return {"stopDate": found.stopped}
+
+    def send_task_success(self, *, taskToken: str, output: str) -> dict[str, Any]:
+        """Tell the state that waits with a token that its task has succeeded."""
+        return self._tell(taskToken, ("", json.loads(output)), "SendTaskSuccess")
+
+    def send_task_failure(self, *, taskToken: str, error: str = "", cause: str = "") -> dict[str, Any]:
+        """Tell the state that waits with a token that its task has failed."""
+        del cause
+        return self._tell(taskToken, (error or "Failed", None), "SendTaskFailure")
+
+    def _tell(self, name: str, told: tuple[str, Any], operation: str) -> dict[str, Any]:
+        token = self.tokens.get(name)
+        if token is None:
+            raise self.exceptions.make("InvalidToken", operation, name)
+        if not token.waits:
+            # Of a task that timed out, was told already, or whose execution has ended.
+            raise self.exceptions.make("TaskTimedOut", operation, name)
+        if not self.forgets():
+            token.told, token.waits = told, False
+            token.woken()
+        return {}
+
+    def _execution(self, arn: str, operation: str) -> Execution:
+        try:
+            return self.executions[arn]
+        except KeyError:
+            raise self.exceptions.make("ExecutionDoesNotExist", operation, arn) from None

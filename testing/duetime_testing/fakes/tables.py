@@ -1,0 +1,121 @@
+"""A table as its items: partitions of items by sort key, its indexes, and what was there a moment ago."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from duetime_testing.fakes.attribute_values import Item, Value
+
+    Millis = int
+
+_KEPT = 16
+"""Earlier versions of an item that are kept for readers who lag behind."""
+
+
+@dataclass
+class Index:
+    """A keys-only index over one attribute, sorted by another.
+
+    Attributes:
+        entries: the keys of the items in each partition: sort value, then the table's two keys.
+        log: what was added (`True`) or removed, and when, newest last.
+    """
+
+    partition_name: str
+    sort_name: str
+    entries: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
+    log: list[tuple[Millis, bool, str, tuple[str, str, str]]] = field(default_factory=list)
+
+    def change(self, now: Millis, key: tuple[str, str], old: Item | None, new: Item | None) -> None:
+        """Follow a write of the table."""
+        before, after = self._place(old), self._place(new)
+        if before == after:
+            return
+        if before is not None:
+            self.entries[before[0]].discard((before[1], *key))
+            self.log.append((now, False, before[0], (before[1], *key)))
+        if after is not None:
+            self.entries.setdefault(after[0], set()).add((after[1], *key))
+            self.log.append((now, True, after[0], (after[1], *key)))
+        if len(self.log) > 4 * _KEPT:
+            del self.log[: 2 * _KEPT]
+
+    def _place(self, item: Item | None) -> tuple[str, str] | None:
+        if item is None or self.partition_name not in item or self.sort_name not in item:
+            return None
+        return item[self.partition_name]["S"], item[self.sort_name]["S"]
+
+    def at(self, partition: str, since: Millis | None) -> list[tuple[str, str, str]]:
+        """The entries of a partition in their order; as they were at `since`, if that is given."""
+        entries = self.entries.get(partition, set())
+        if since is not None:
+            entries = set(entries)
+            for at, added, where, entry in reversed(self.log):
+                if at <= since:
+                    break
+                if where == partition:
+                    (entries.discard if added else entries.add)(entry)
+        return sorted(entries)
+
+
+@dataclass
+class Table:
+    """A table whose keys are two texts.
+
+    Attributes:
+        watch: told of every write: the item before, and after.
+    """
+
+    partition_name: str
+    sort_name: str
+    indexes: dict[str, Index] = field(default_factory=dict)
+    partitions: dict[str, dict[str, Item]] = field(default_factory=dict)
+    earlier: dict[str, dict[str, list[tuple[Millis, Item | None]]]] = field(default_factory=dict)
+    watch: Callable[[Item | None, Item | None], None] = lambda _old, _new: None
+
+    def get(self, key: tuple[str, str], since: Millis | None = None) -> Item | None:
+        """An item, as it was at `since` if that is given."""
+        if since is not None:
+            for at, old in self.earlier.get(key[0], {}).get(key[1], ()):
+                if at > since:
+                    return old
+        return self.partitions.get(key[0], {}).get(key[1])
+
+    def write(self, now: Millis, key: tuple[str, str], new: Item | None) -> None:
+        """Replace an item, or remove it."""
+        partition = self.partitions.setdefault(key[0], {})
+        old = partition.get(key[1])
+        self.watch(old, new)
+        if new is None:
+            partition.pop(key[1], None)
+        else:
+            partition[key[1]] = new
+        versions = self.earlier.setdefault(key[0], {}).setdefault(key[1], [])
+        versions.append((now, old))
+        if len(versions) > _KEPT:
+            del versions[: _KEPT // 2]
+        for index in self.indexes.values():
+            index.change(now, key, old, new)
+
+    def in_order(self, partition: str, since: Millis | None) -> Iterator[Item]:
+        """The items of a partition by their sort keys."""
+        sorts: Iterable[str] = self.partitions.get(partition, {})
+        if since is not None:
+            sorts = {*sorts, *self.earlier.get(partition, {})}
+        for sort in sorted(sorts):
+            item = self.get((partition, sort), since)
+            if item is not None:
+                yield item
+
+    def key_item(self, key: tuple[str, str]) -> dict[str, Value]:
+        """A key as an item."""
+        return {self.partition_name: {"S": key[0]}, self.sort_name: {"S": key[1]}}
+
+    def every(self) -> Iterator[Item]:
+        """Every item, for a test to look at."""
+        for partition in self.partitions.values():
+            yield from partition.values()

@@ -1,0 +1,104 @@
+"""Faults that a test injects: what the user's own code must survive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.times import MINUTE, SECOND, Millis
+
+if TYPE_CHECKING:
+    from duetime.ports.targets import Work
+    from duetime_testing.account import VirtualAccount
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.machines import Machine
+
+_SUSPENDED = 5 * MINUTE
+"""How long a process that loses its lease stands still: longer than the first recovery scan takes to find its task."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which attempts a fault is for: `None` for all."""
+
+    attempt: int | None
+    task_type: str | None
+
+    def matches(self, work: Work) -> bool:
+        """Whether the fault is for an attempt."""
+        is_attempt = self.attempt in {None, work.task.attempt}
+        return work.phase is Phase.RUN and is_attempt and self.task_type in {None, work.task.type}
+
+
+@dataclass
+class Faults:
+    """What goes wrong from now on; each fault is for tasks of one type, or for all.
+
+    Attributes:
+        account: where it goes wrong.
+    """
+
+    account: VirtualAccount
+    _crashes: list[Wanted] = field(default_factory=list)
+    _losses: list[Wanted] = field(default_factory=list)
+    _repeats: list[Wanted] = field(default_factory=list)
+    _heartbeat: Millis = 0
+
+    def crash_before_finish(self, attempt: int = 1, type: str | None = None) -> None:  # noqa: A002 - the API's word
+        """End the worker's process when the target has done its work and before the outcome is stored.
+
+        The next attempt does the work again.
+        """
+        self._crashes.append(Wanted(attempt, type))
+
+    def lose_lease(self, attempt: int = 1, type: str | None = None) -> None:  # noqa: A002 - same
+        """Suspend the worker's process when the target has done its work, until another worker has the task.
+
+        Both do the work, each with its own fence; the outcome of the first is refused.
+        """
+        self._losses.append(Wanted(attempt, type))
+
+    def deliver_twice(self, type: str | None = None) -> None:  # noqa: A002 - same
+        """Deliver the message of each attempt to a second worker while the first is at work.
+
+        The second worker does not get the lease: the work is done once.
+        """
+        self._repeats.append(Wanted(None, type))
+
+    def slow_heartbeat(self, seconds: float = 20) -> None:
+        """Let each heartbeat of a worker take this long to arrive."""
+        self._heartbeat = round(seconds * SECOND)
+        self.account.before_call = self._slow_down
+
+    def clear(self) -> None:
+        """Let nothing go wrong any more."""
+        self._crashes.clear()
+        self._losses.clear()
+        self._repeats.clear()
+        self.account.before_call = None
+
+    def before_phase(self, work: Work) -> None:
+        """Do what is wanted before a target is called."""
+        if any(each.matches(work) for each in self._repeats):
+            account = self.account
+            account.time.start_process(partial(account.deliver_at, work.task.id.text, account.time.now()))
+            # The second worker tries to claim the task before the target has done anything.
+            account.take(SECOND)
+
+    def after_phase(self, machine: Machine, work: Work) -> None:
+        """Do what is wanted when a target has returned; does not return if the process ends."""
+        if any(each.matches(work) for each in self._crashes):
+            machine.die()
+            machine.live()
+        if any(each.matches(work) for each in self._losses):
+            time = self.account.time
+            time.freeze(time.process(), time.now() + _SUSPENDED)
+            self.account.take(_SUSPENDED)
+
+    def _slow_down(self, call: Call) -> None:
+        values = call.request.get("ExpressionAttributeValues") or {}
+        is_worker = call.machine.function == "worker" and call.operation == "update_item"
+        if is_worker and ":lease_expires_at" in values and ":state" not in values:
+            self.account.take(self._heartbeat)

@@ -1,0 +1,74 @@
+"""HTTP endpoints that the test answers for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.targets.http_messages import HttpResponse
+from duetime.domain.times import to_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from duetime.adapters.targets.http_messages import Call
+    from duetime.domain.times import Millis
+
+_NOT_FOUND = 404
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """A request that a task or a callback made.
+
+    Attributes:
+        json: its body, decoded; `None` without one.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    json: Any
+    at: datetime
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """An endpoint's answer; `json` is its body."""
+
+    status: int = 200
+    json: Any = None
+
+
+@dataclass
+class HttpEndpoints:
+    """The endpoints outside, by the beginnings of their URLs.
+
+    Attributes:
+        requests: every request, in order.
+    """
+
+    requests: list[HttpRequest] = field(default_factory=list)
+    _answers: dict[str, Callable[[HttpRequest], HttpReply]] = field(default_factory=dict)
+
+    def respond(self, url: str, *, status: int = 200, json: Any = None) -> None:  # noqa: ANN401 - any JSON
+        """Answer every request to URLs that begin with this one in the same way."""
+        self.respond_with(url, lambda _request: HttpReply(status, json))
+
+    def respond_with(self, url: str, answer: Callable[[HttpRequest], HttpReply]) -> None:
+        """Have a function answer requests to URLs that begin with this one; the longest beginning counts."""
+        self._answers[url] = answer
+
+    def receive(self, call: Call, now: Millis) -> HttpResponse:
+        """Answer a call."""
+        body = json.loads(call.body) if call.body else None
+        request = HttpRequest(call.method, call.url, dict(call.headers), body, to_datetime(now))
+        self.requests.append(request)
+        found = max((each for each in self._answers if call.url.startswith(each)), key=len, default=None)
+        if found is None:
+            said = f"no endpoint for {call.url}: the test names none with duetime.http.respond(...)"
+            return HttpResponse(_NOT_FOUND, body=said.encode())
+        reply = self._answers[found](request)
+        return HttpResponse(reply.status, body=b"" if reply.json is None else json.dumps(reply.json).encode())

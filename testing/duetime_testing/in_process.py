@@ -1,0 +1,59 @@
+"""The client's HTTP transport to the api function of a simulated account: no port, no socket."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import httpx
+
+from duetime_testing.simulation.gateway import event_of
+from duetime_testing.simulation.virtual_time import running_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.times import Millis
+    from duetime_testing.account import VirtualAccount
+    from duetime_testing.simulation.account import Invocation
+
+LONGEST_ANSWER: Millis = 60_000
+"""Milliseconds: API Gateway gives up earlier."""
+
+
+class InProcessTransport(httpx.BaseTransport):
+    """Invokes the api function with each request, and lets time pass until its answer comes.
+
+    It serves the test itself, and handlers that call the API while they run in virtual time.
+    """
+
+    def __init__(self, begin: Callable[[], VirtualAccount], after_change: Callable[[], None]) -> None:
+        self._begin = begin
+        self._after_change = after_change
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Make a request."""
+        body = base64.b64encode(request.read()).decode() or None
+        query = request.url.query.decode()
+        headers = dict(request.headers)
+        event = event_of(request.method, request.url.path, body, headers, query, None, is_base64=True)
+        account = self._begin()
+        if running_time() is account.time:
+            return _response(account.wait_for(account.invoke("api", event)), request)
+        ends: list[Invocation] = []
+        account.time.start_process(lambda: ends.append(account.wait_for(account.invoke("api", event))))
+        account.time.run_while(lambda: not ends, account.time.now() + LONGEST_ANSWER)
+        if not ends:
+            raise httpx.ReadTimeout("no answer", request=request)
+        if request.method != "GET":
+            self._after_change()
+        return _response(ends[0], request)
+
+
+def _response(end: Invocation, request: httpx.Request) -> httpx.Response:
+    if end.failed:
+        raise httpx.RemoteProtocolError("the api function did not answer", request=request)
+    content = (end.answer["body"] or "").encode()
+    if end.answer.get("isBase64Encoded"):
+        content = base64.b64decode(content)
+    return httpx.Response(end.answer["statusCode"], headers=end.answer["headers"], content=content, request=request)

@@ -1,0 +1,565 @@
+"""A deployed account in virtual time: the unmodified functions over fakes of what they call, invoked as by Lambda."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.tasks.task_options import Priority
+from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime_testing.fakes.connections import FakeConnections
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.errors import Exceptions
+from duetime_testing.fakes.s3 import FakeS3
+from duetime_testing.fakes.sqs import FakeSQS, Held, Queue
+from duetime_testing.fakes.stepfunctions import FakeStepFunctions
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.simulation.faults import Fault
+from duetime_testing.simulation.generations import Generation
+from duetime_testing.simulation.machines import SKEW, Machine
+from duetime_testing.simulation.state_machine import StateFailed, StateMachine
+from duetime_testing.simulation.virtual_time import VirtualTime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.adapters.targets import Targets
+    from duetime.adapters.targets.http_messages import Call as HttpCall
+    from duetime.adapters.targets.http_messages import HttpResponse
+    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.virtual_time import Strand
+
+TIMEOUTS = {
+    "api": 29 * SECOND,
+    "trigger": 5 * MINUTE,
+    "worker": 15 * MINUTE,
+    "deadletter": MINUTE,
+    "topology": 5 * MINUTE,
+    "intake": 30 * SECOND,
+    "bulk": 15 * MINUTE,
+    "broadcast": MINUTE,
+    "archive": 5 * MINUTE,
+    "watch": 29 * SECOND,
+}
+"""How long an invocation of each function may take, as the settings of the deployment have it."""
+INTAKE_OWNER = "local"
+"""Who owns the tasks that are made of events: the users of the account, who look after them."""
+START: Millis = 1_795_228_387_250
+"""2026-11-21T02:33:07.250Z."""
+MOST_WORKERS = 60
+"""How many invocations work on one queue at once: enough that no task of a large graph waits for one."""
+LEASE_SECONDS = 30
+LATE_WRITES = 0.4
+"""How many of the faults of conditional writes are that they arrive late."""
+_MILD_FAULTS, _MILD_TIME, _MILD_RATE = 2, 5 * MINUTE, 0.4
+_USUAL_LAG = 20
+"""Milliseconds by which an eventually consistent read lags behind any day."""
+_STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
+_ASYNC_TRIES = 3
+"""How often Lambda tries an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous invocation")."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What Lambda tells a function of its invocation."""
+
+    aws_request_id: str
+    function_name: str = "trigger"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:trigger"
+
+
+@dataclass
+class Invocation:
+    """One invocation, and what came of it.
+
+    Attributes:
+        answer: what the function returned; `None` if it did not.
+        failed: the function raised, or its machine died, or its time was up.
+    """
+
+    function: str
+    event: Mapping[str, Any]
+    strand: Strand | None = None
+    answer: Any = None
+    failed: bool = True
+
+
+EGRESS = "egress"
+
+
+@dataclass
+class FakeLambda:
+    """Lambda, as far as functions call it."""
+
+    account: Account
+    exceptions: Exceptions = field(default_factory=Exceptions)
+
+    def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> dict[str, Any]:
+        """Invoke a function without waiting for it."""
+        assert InvocationType == "Event"
+        if FunctionName == EGRESS:
+            self.account.fetched += [str(call["url"]) for call in json.loads(Payload)["calls"]]
+            return {"StatusCode": 202}
+        self.account.invoke_later(FunctionName, json.loads(Payload))
+        return {"StatusCode": 202}
+
+
+class Account:
+    """Everything that is deployed, and the time it lives in.
+
+    Attributes:
+        fetched: the URLs that the egress function was to fetch while nobody waited.
+        rate: the chance of a fault at each call.
+        is_mild: the only faults are some that must not even make anything late.
+        calls: how many calls of AWS were made.
+        faults: how many faults of each kind were injected.
+        lines: the trace.
+        ticking: whether the scheduler invokes the trigger.
+        receiving: whether Lambda polls the queues.
+        generation: counts the deploys.
+        code: which code was deployed last.
+        reordering: the chance that a message is delivered late, twice, or out of order.
+        hot_until: the partitions of the table that throttle, and until when.
+        sends_fail_until: until when the queues take no messages.
+        creations_fail_until: until when the table takes no new records from the API.
+        unread_until: the queues that nobody receives from, and until when.
+        endpoint_down_until: until when the endpoint that tasks call answers that it cannot.
+        before_call: what a scenario does before each call of AWS: let time pass, refuse it, or end the process.
+        after_call: what it does when a call was made, and its answer is on the way.
+        heard: what it does when an endpoint outside of AWS is called.
+        handlers_package: what registers the Python handlers.
+        pulled_types: the types that pull workers do.
+        aws_targets: the ARNs that tasks may call.
+    """
+
+    handlers_package = ""
+    pulled_types: tuple[str, ...] = ()
+    aws_targets = ""
+
+    def __init__(
+        self, seed: int, *, rate: float = 0.0, shards: int = 2, most_receives: int = 1000, start: Millis | None = None
+    ) -> None:
+        self.random = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        drawn = START + self.random.randrange(MINUTE)
+        self.time = VirtualTime(drawn if start is None else start)
+        self.rate = rate
+        self.reordering = rate
+        self.hot_until: dict[str, Millis] = {}
+        self.sends_fail_until: Millis = 0
+        self.creations_fail_until: Millis = 0
+        self.unread_until: dict[str, Millis] = {}
+        self.endpoint_down_until: Millis = 0
+        self.before_call: Callable[[Call], None] | None = None
+        self.after_call: Callable[[Call], None] | None = None
+        self.heard: Callable[[HttpCall], None] | None = None
+        self.calls = 0
+        self.faults: dict[str, int] = {}
+        self.lines: list[tuple[Any, ...]] = []
+        self.ticking = self.receiving = True
+        self.is_mild = False
+        self._failed_at: list[Millis] = []
+        self.generation = 0
+        self.code = Generation.PRESENT
+        self.shards = shards
+        self.machines: list[Machine] = []
+        self._machines_made = 0
+        self._invocations = 0
+        self.dynamodb = FakeDynamoDB(self.time.now)
+        self.dynamodb.lag = self._lag
+        self.dynamodb.processed = self._processed
+        self.dynamodb.page = self.random.choice([2, 7, 1000])
+        self.sqs = FakeSQS(self.time.now)
+        self.sqs.pick, self.sqs.changed, self.sqs.wait = self._pick, self._changed, self._long_poll
+        self.s3 = FakeS3()
+        self.connections = FakeConnections()
+        self.lambdas = FakeLambda(self)
+        self.states = FakeStepFunctions(self.time.now)
+        self.states.forgets = self._forgets
+        self.state_machine = StateMachine(self.time, self.states, self._invoke_state)
+        self.states.begin = self.state_machine.begin
+        self._pollers: dict[str, Strand] = {}
+        self._listeners: dict[str, list[tuple[Strand, int]]] = {}
+        self._deploy(most_receives)
+
+    def _deploy(self, most_receives: int) -> None:
+        table, bucket = new_table(self.dynamodb), "contents"  # type: ignore[arg-type]  # stands in for a client
+        # The name is drawn by chance, which no seed decides.
+        self.dynamodb.tables = {"tasks": self.dynamodb.tables[table]}
+        self.s3.create_bucket(Bucket=bucket)
+        dead = self.sqs.create_queue(QueueName="dead")["QueueUrl"]
+        redrive = {"deadLetterTargetArn": self.sqs.queues[dead].arn, "maxReceiveCount": most_receives}
+        attributes = {"VisibilityTimeout": "900", "RedrivePolicy": json.dumps(redrive)}
+        urls = {
+            each: self.sqs.create_queue(QueueName=each.value, Attributes=attributes)["QueueUrl"] for each in Priority
+        }
+        self.sqs.create_queue(QueueName="sink")
+        rejects = self.sqs.create_queue(QueueName="rejects")["QueueUrl"]
+        visibility = {"VisibilityTimeout": str(TIMEOUTS["intake"] // SECOND + 6)}
+        self.intake = self.sqs.create_queue(QueueName="intake", Attributes=visibility)["QueueUrl"]
+        self.pulled = self.sqs.create_queue(QueueName="pulled", Attributes=attributes)["QueueUrl"]
+        self.fetched: list[str] = []
+        self.environ: dict[str, str] = {
+            Variable.TABLE: "tasks",
+            Variable.BUCKET: bucket,
+            **{variable: urls[priority] for priority, variable in QUEUE_VARIABLES.items()},
+            Variable.SHARDS: str(self.shards),
+            Variable.AUTHENTICATION: "none",
+            Variable.LEASE_SECONDS: str(LEASE_SECONDS),
+            Variable.HANDLERS: self.handlers_package,
+            Variable.OPERATORS: "*",
+            Variable.PULLED_QUEUES: json.dumps(dict.fromkeys(self.pulled_types, self.pulled)),
+            Variable.PULLERS: json.dumps({each: ["*"] for each in self.pulled_types}),
+            Variable.TOPOLOGY_MACHINE: _STATE_MACHINE,
+            Variable.AWS_TARGETS: self.aws_targets,
+            Variable.INTAKE_OWNER: INTAKE_OWNER,
+            Variable.INTAKE_REJECTS: rejects,
+            Variable.BULK_FUNCTION: "bulk",
+            Variable.SUMMARY_SPREAD: "2",
+            Variable.WATCH_URL: "wss://live.example.org/live",
+            "AWS_LAMBDA_FUNCTION_NAME": "trigger",
+        }
+        for url in urls.values():
+            self._pollers[url] = self.time.start_process(partial(self._poll, url, "worker"))
+        self._pollers[self.intake] = self.time.start_process(partial(self._poll, self.intake, "intake"))
+        self._pollers[dead] = self.time.start_process(partial(self._poll, dead, "deadletter"))
+        self._ticker = self.time.start_process(self._tick)
+
+    def stand_still(self) -> None:
+        """Invoke the trigger no more, and receive nothing: only requests are answered from now on."""
+        self.receiving = False
+        self.time.kill(self._ticker)
+
+    # What calls and faults need.
+
+    def travel(self) -> None:
+        """Let a request or an answer be under way."""
+        self.take(self.random.randrange(1, 9))
+
+    def take(self, milliseconds: Millis) -> None:
+        """Let time pass."""
+        self.time.sleep_until(self.time.now() + milliseconds)
+
+    def fault_for(self, machine: Machine, operation: str) -> Fault | None:
+        """What goes wrong with the next call, if anything."""
+        if self.is_mild:
+            return self._mild_fault_for(machine, operation)
+        if self.random.random() >= self.rate:
+            return None
+        # What conditions are for: a write that arrives when the world has gone on.
+        is_late = operation == "update_item" and self.random.random() < LATE_WRITES
+        fault = Fault.LATE if is_late else self.random.choice(list(Fault))
+        self.count(fault.name.lower())
+        return fault
+
+    def _mild_fault_for(self, machine: Machine, operation: str) -> Fault | None:
+        """Only sendings of the trigger fail, no more than two in some minutes: its look-ahead makes up for that."""
+        if machine.function != "trigger" or operation != "send_message_batch":
+            return None
+        now = self.time.now()
+        self._failed_at = [at for at in self._failed_at if at > now - _MILD_TIME]
+        if len(self._failed_at) >= _MILD_FAULTS or self.random.random() >= _MILD_RATE:
+            return None
+        self._failed_at.append(now)
+        fault = self.random.choice([Fault.THROTTLED, Fault.AWAY, Fault.PARTIAL])
+        self.count(fault.name.lower())
+        return fault
+
+    def is_throttled(self, call: Call) -> bool:
+        """Whether a call is throttled: too much goes to its partition, or the queues take no messages."""
+        if call.operation == "send_message_batch" and self.sends_fail_until > self.time.now():
+            self.count("send refused")
+            return True
+        partition = call.partition
+        is_creation = call.machine.function == "api" and call.operation == "put_item" and (partition or "")[:2] == "20"
+        if is_creation and self.creations_fail_until > self.time.now():
+            self.count("creation refused")
+            return True
+        hot = partition is not None and self.hot_until.get(partition, 0) > self.time.now()
+        if hot:
+            self.count("hot partition")
+            self.trace(call.machine, call.operation, "is throttled", partition)
+        return hot
+
+    def count(self, fault: str) -> None:
+        """Note that a fault was injected."""
+        self.faults[fault] = self.faults.get(fault, 0) + 1
+
+    def ends(self, machine: Machine) -> None:
+        """Note that a process ends itself."""
+
+    def respond(self, call: HttpCall) -> HttpResponse:
+        """Answer an HTTP call of a task, or of a callback; what endpoints do is up to those who use the account."""
+        raise NotImplementedError
+
+    def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
+        """Refuse what the function's role does not allow; who has no roles allows all."""
+
+    def targets(self, machine: Machine, targets: Targets) -> Targets:
+        """What the tasks of a process call."""
+        del machine
+        return targets
+
+    def is_tick_needed(self) -> bool:
+        """Whether the trigger's next invocation may be of consequence."""
+        return True
+
+    def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
+        """Note what happens; it is put into words only if somebody asks."""
+        self.lines.append((self.time.now(), str(who), *what))
+
+    def _lag(self) -> Millis:
+        lag = self.random.choice([0, 20, 200, 2 * SECOND]) if self.rate else self.random.choice([0, 20])
+        if lag > _USUAL_LAG:
+            self.count("stale read")
+        return lag
+
+    def _processed(self, asked: int) -> int:
+        if asked < 2 or self.random.random() >= self.rate:
+            return asked
+        self.count("keys unprocessed")
+        return self.random.randrange(1, asked)
+
+    # Lambda.
+
+    def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
+        """Begin an invocation, now, on a machine that is free or new."""
+        invocation = Invocation(function, event)
+        machine = self._free_machine(function)
+        self._invocations += 1
+        if function == "trigger" and any(each.function == function and each.strand for each in self.machines):
+            self.count("ticks overlap")
+        context = Context(f"{self._invocations:08x}-request")
+        machine.strand = invocation.strand = self.time.start_process(partial(self._run, machine, invocation, context))
+        machine.strand.home = machine
+        return invocation
+
+    def _run(self, machine: Machine, invocation: Invocation, context: Context) -> None:
+        handler = importlib.import_module(f"functions.{invocation.function}.handler").handler
+        try:
+            invocation.answer = handler(invocation.event, context)
+            invocation.failed = False
+        except Exception as error:  # noqa: BLE001 - Lambda reports whatever a function raises
+            self.trace(machine, "raised", error)
+        finally:
+            machine.strand = None
+
+    def _free_machine(self, function: str) -> Machine:
+        self.machines = [machine for machine in self.machines if not machine.dead]
+        free = [each for each in self.machines if each.function == function and each.strand is None]
+        # Machines of an earlier deploy finish what they do, and get nothing new.
+        current = [each for each in free if each.generation == self.generation]
+        if current:
+            return self.random.choice(current)
+        self._machines_made += 1
+        skew = self.drawn_skew() if self.rate else 0
+        if skew:
+            self.count("clock skewed")
+        made = Machine(self, function, self._machines_made, skew, self.generation, dict(self.environ), self.code)
+        self.machines.append(made)
+        return made
+
+    def drawn_skew(self) -> Millis:
+        """How much a clock is off; half of them as much as they may be."""
+        return self.random.choice([-SKEW, SKEW, *2 * [self.random.randint(-SKEW, SKEW)]])
+
+    def wait_for(self, invocation: Invocation) -> Invocation:
+        """Wait for an invocation's end, and end it if its time is up."""
+        strand = invocation.strand
+        assert strand is not None
+        until = self.time.now() + TIMEOUTS[invocation.function]
+        while not strand.done and self.time.now() < until:
+            self.time.wait([strand], until)
+        if not strand.done:
+            self.trace(invocation.function, "timed out")
+            machine = strand.home
+            assert isinstance(machine, Machine)
+            machine.die()
+            # It is buried when this strand has waited.
+            self.take(1)
+        return invocation
+
+    def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
+        """Queue an asynchronous invocation, which is tried again if it fails, and may come twice."""
+
+        def run() -> None:
+            self.take(self.random.randrange(5, 200))
+            for number in range(_ASYNC_TRIES):
+                if not self.wait_for(self.invoke(function, event)).failed:
+                    return
+                self.take(MINUTE * (number + 1))
+
+        self.time.start_process(run)
+        if self.random.random() < self.reordering:
+            self.count("invoked twice")
+            self.time.start_process(run)
+
+    # Step Functions.
+
+    def _invoke_state(self, payload: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the function answers
+        """Do a state's task; now and then it is done twice, or the state machine misses that it was done."""
+        self.travel()
+        if self.random.random() < self.reordering:
+            self.count("state invoked twice")
+            self.time.start_process(partial(self._invoke_beside, payload))
+        end = self.wait_for(self.invoke("topology", payload))
+        self.travel()
+        if end.failed or self.random.random() < self.reordering:
+            self.count("state missed" if not end.failed else "state failed")
+            raise StateFailed("Lambda.Unknown")
+        return end.answer
+
+    def _invoke_beside(self, payload: Mapping[str, Any]) -> None:
+        self.take(self.random.choice([1, 500, 5 * SECOND]))
+        self.wait_for(self.invoke("topology", payload))
+
+    def _forgets(self) -> bool:
+        forgotten = self.random.random() < self.reordering / 2
+        if forgotten:
+            self.count("token lost")
+        return forgotten
+
+    def _tick(self) -> None:
+        while True:
+            if not self.ticking or self.is_tick_needed():
+                self._tick_once()
+            self.wait_for_tick()
+
+    def wait_for_tick(self) -> None:
+        """Wait until the trigger's next invocation."""
+        self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
+
+    def _tick_once(self) -> None:
+        if not self.ticking or self.random.random() < self.reordering * 10:
+            self.count("tick missed")
+            return
+        self.invoke_later("trigger", {})
+        if self.random.random() < self.reordering * 10:
+            self.count("tick doubled")
+            self.invoke_later("trigger", {})
+
+    # The polling of queues.
+
+    def _poll(self, url: str, function: str) -> None:
+        running: list[Strand] = []
+        while True:
+            running = [each for each in running if not each.done]
+            unread_until = self.unread_until.get(url, 0)
+            may_receive = self.receiving and len(running) < MOST_WORKERS and self.time.now() >= unread_until
+            batch = self._receive(url) if may_receive else []
+            if batch:
+                running.append(self.time.start_process(partial(self._work, url, function, batch)))
+                running[-1].waiters.append(self._pollers[url])
+                continue
+            now = self.time.now()
+            times = [each.visible_at for each in self.sqs.queues[url].messages if each.visible_at > now]
+            if unread_until > now:
+                times = [unread_until]
+            self.time.sleep_until(min(times, default=now + DAY))
+
+    def _receive(self, url: str) -> list[dict[str, Any]]:
+        answer = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"])
+        return list(answer.get("Messages", []))
+
+    def _work(self, url: str, function: str, batch: list[dict[str, Any]]) -> None:
+        queue = self.sqs.queues[url]
+        records = [
+            {
+                "messageId": message["MessageId"],
+                "receiptHandle": message["ReceiptHandle"],
+                "body": message["Body"],
+                "attributes": message["Attributes"],
+                "messageAttributes": {},
+                "md5OfBody": message["MD5OfBody"],
+                "eventSource": "aws:sqs",
+                "eventSourceARN": queue.arn,
+                "awsRegion": "us-east-1",
+            }
+            for message in batch
+        ]
+        end = self.wait_for(self.invoke(function, {"Records": records}))
+        if end.failed:
+            return
+        kept = {failure["itemIdentifier"] for failure in end.answer["batchItemFailures"]}
+        self.travel()
+        done = [
+            {"Id": str(n), "ReceiptHandle": m["ReceiptHandle"]}
+            for n, m in enumerate(batch)
+            if m["MessageId"] not in kept
+        ]
+        if done and self.random.random() >= self.reordering:
+            self.sqs.delete_message_batch(QueueUrl=url, Entries=done)
+
+    def _pick(self, messages: list[Held]) -> list[Held]:
+        """Messages come in any order; some are delivered twice, or late."""
+        came = list(messages)
+        self.random.shuffle(messages)
+        if not self.reordering:
+            return messages
+        if came != messages:
+            self.count("messages reordered")
+        picked = []
+        for each in messages:
+            draw = self.random.random()
+            if draw < self.reordering:
+                self.count("message delayed")
+                each.visible_at = self.time.now() + self.random.choice([300, 5 * SECOND, MINUTE])
+                continue
+            picked.append(each)
+            if draw < 2 * self.reordering:
+                self.count("message doubled")
+                self.time.start_process(partial(self._deliver_again, each))
+        return picked
+
+    def deliver_in_flight_again(self) -> None:
+        """Have what is being worked on delivered to others as well, some of it soon."""
+        for queue in self.sqs.queues.values():
+            for held in queue.messages:
+                if held.received and held.visible_at > self.time.now():
+                    self.count("message doubled")
+                    self.time.start_process(partial(self._deliver_again, held))
+
+    def deliver_at(self, task_id: str, at: Millis) -> None:
+        """Have the messages of a task that are being worked on delivered to others as well, at an instant."""
+        self.time.sleep_until(at)
+        for queue in self.sqs.queues.values():
+            for held in queue.messages:
+                if held.received and held.visible_at > self.time.now() and task_id in held.body:
+                    self.count("message doubled")
+                    held.visible_at = self.time.now()
+                    self._changed(queue, held.visible_at)
+
+    def _deliver_again(self, held: Held) -> None:
+        """Let a received message be received once more, soon."""
+        self.take(self.random.choice([1, 50, *range(3 * SECOND, 40 * SECOND, 3 * SECOND)]))
+        for queue in self.sqs.queues.values():
+            if held in queue.messages:
+                held.visible_at = self.time.now()
+                self._changed(queue, held.visible_at)
+
+    def _changed(self, queue: Queue, at: Millis) -> None:
+        del at
+        if (poller := self._pollers.get(queue.url)) is not None:
+            self.time.nudge(poller)
+        for strand, wait in self._listeners.pop(queue.url, []):
+            if strand.waits == wait:
+                self.time.nudge(strand)
+
+    def _long_poll(self, queue: Queue, until: Millis) -> None:
+        """Wait until something is visible in a queue; whatever changes there wakes who waits."""
+        while (now := self.time.now()) < until:
+            at = queue.visible_at(now)
+            if at == now:
+                return
+            strand = self.time.current()
+            self._listeners.setdefault(queue.url, []).append((strand, strand.waits))
+            self.time.sleep_until(until if at is None else min(at, until))
+
+    def close(self) -> None:
+        """End everything that still runs."""
+        self.time.close()

@@ -1,0 +1,207 @@
+"""What may go wrong with a call of AWS."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.times import SECOND
+from duetime_testing.fakes.dynamodb import FakePaginator
+from duetime_testing.fakes.errors import Exceptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime_testing.simulation.machines import Machine
+
+_THROTTLES = {
+    "dynamodb": "ProvisionedThroughputExceededException",
+    "sqs": "RequestThrottled",
+    "s3": "SlowDown",
+    "lambda": "TooManyRequestsException",
+    "states": "ThrottlingException",
+    "apigatewaymanagementapi": "LimitExceededException",
+}
+_DIES_MEANWHILE = 0.5
+"""How often the sender of a call that is long under way dies before it arrives."""
+_BATCHES = frozenset({"send_message_batch", "change_message_visibility_batch", "delete_message_batch"})
+
+
+class Fault(Enum):
+    """What goes wrong with one call."""
+
+    CRASH_BEFORE = "the process dies before the call"
+    CRASH_AFTER = "the process dies after the call"
+    THROTTLED = "the service throttles, until the SDK gives up"
+    AWAY = "the service does not answer, until the SDK gives up"
+    RESENT = "the answer is lost, and the SDK sends the call again"
+    LOST = "the call is made, but no answer ever comes"
+    LATE = "the call arrives long after its sender has given it up"
+    STALLED = "the call hangs for a while"
+    PARTIAL = "only a part of a batch is done"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of AWS that a simulated process is about to make.
+
+    Attributes:
+        machine: the process; `machine.function` is the function's name.
+        service: `dynamodb`, `sqs`, `s3`, `lambda`, `states` or `apigatewaymanagementapi`.
+        operation: boto3's name of the call.
+        request: its arguments.
+    """
+
+    machine: Machine
+    service: str
+    operation: str
+    request: Mapping[str, Any]
+
+    def refuse(self) -> None:
+        """Have the service throttle this call, until the SDK gives up."""
+        self.machine.account.take(300)
+        raise Exceptions().make(_THROTTLES[self.service], self.operation)
+
+    @property
+    def partition(self) -> str | None:
+        """The partition of the table that it reads or writes, if it is one."""
+        if self.service != "dynamodb":
+            return None
+        key = self.request.get("Key") or self.request.get("Item")
+        if key is None:
+            values = self.request.get("ExpressionAttributeValues") or {}
+            value = values.get(":p") or values.get(":partition")
+        else:
+            value = key[schema.PARTITION_KEY]
+        return str(value["S"]) if value else None
+
+
+@dataclass(frozen=True)
+class Meta:
+    """Where a client of SQS sends its requests."""
+
+    endpoint_url: str = "https://sqs.us-east-1.amazonaws.com"
+
+
+class FaultyClient:
+    """A client whose calls take time, and go wrong now and then."""
+
+    def __init__(self, machine: Machine, fake: Any, service: str) -> None:  # noqa: ANN401 - any fake
+        self._machine = machine
+        self._fake = fake
+        self._service = service
+        self.exceptions = fake.exceptions
+
+    @property
+    def meta(self) -> Meta:
+        """What boto3's clients tell of themselves."""
+        return Meta()
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        return partial(self._call, operation)
+
+    def get_paginator(self, operation: str) -> FakePaginator:
+        """What reads page after page."""
+        return FakePaginator(partial(self._call, operation))
+
+    def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
+        machine, account = self._machine, self._machine.account
+        machine.live()
+        account.check_grant(machine.function, self._service, operation, request)
+        call = Call(machine, self._service, operation, request)
+        if account.before_call is not None:
+            account.before_call(call)
+            machine.live()
+        if account.is_throttled(call):
+            call.refuse()
+        fault = account.fault_for(machine, operation)
+        account.travel()
+        machine.live()
+        account.calls += 1
+        if account.time.now() < machine.cut_off_until:
+            account.trace(machine, operation, "is cut off")
+            account.take(5 * SECOND)
+            machine.live()
+            raise ConnectTimeoutError(endpoint_url=self._service)
+        make = partial(self._make, operation, request)
+        answer = make() if fault is None else self._with(fault, operation, request, make)
+        if account.after_call is not None:
+            account.after_call(Call(machine, self._service, operation, request))
+        account.travel()
+        machine.live()
+        return answer
+
+    def _make(self, operation: str, request: dict[str, Any]) -> Any:  # noqa: ANN401 - same
+        account = self._machine.account
+        try:
+            request = self._machine.code.request(operation, request)
+            answer = getattr(self._fake, operation)(**request)
+        except Exception as error:
+            account.trace(self._machine, operation, request, error)
+            raise
+        account.trace(self._machine, operation, request, answer)
+        return answer
+
+    def _with(  # noqa: C901 - a case for each fault
+        self, fault: Fault, operation: str, request: dict[str, Any], make: Callable[[], Any]
+    ) -> Any:  # noqa: ANN401 - same
+        machine, account = self._machine, self._machine.account
+        account.trace(machine, operation, fault.value)
+        match fault:
+            case Fault.CRASH_BEFORE:
+                machine.die()
+            case Fault.CRASH_AFTER:
+                make()
+                machine.die()
+            case Fault.THROTTLED:
+                account.take(300)
+                raise self._fake.exceptions.make(_THROTTLES[self._service], operation)
+            case Fault.AWAY:
+                account.take(account.random.choice([30, 3 * SECOND]))
+                raise ConnectTimeoutError(endpoint_url=self._service)
+            case Fault.LOST:
+                make()
+                account.take(account.random.choice([30, 6 * SECOND]))
+                raise ReadTimeoutError(endpoint_url=self._service)
+            case Fault.LATE:
+                author = account.time.author()
+                account.time.start_process(partial(self._make_later, make)).on_behalf_of = author
+                account.take(5 * SECOND)
+                if account.random.random() < _DIES_MEANWHILE:
+                    machine.die()
+                raise ReadTimeoutError(endpoint_url=self._service)
+            case Fault.RESENT:
+                make()
+                account.take(account.random.choice([30, 5 * SECOND]))
+                machine.live()
+            case Fault.STALLED:
+                # The trigger has time: it may be overtaken by its next invocation.
+                longest = 90 * SECOND if machine.function == "trigger" else 5 * SECOND
+                account.take(account.random.choice([100, SECOND, longest]))
+                machine.live()
+            case Fault.PARTIAL if operation in _BATCHES:
+                return self._in_part(operation, request)
+        return make()
+
+    def _make_later(self, make: Callable[[], Any]) -> None:
+        """Make a call that was long under way; nobody hears its answer."""
+        self._machine.account.take(self._machine.account.random.choice([6, 20, 33, 36, 40, 45, 60]) * SECOND)
+        with suppress(ClientError):
+            make()
+
+    def _in_part(self, operation: str, request: dict[str, Any]) -> Any:  # noqa: ANN401 - same
+        """Some entries of a batch are not taken by the service, through no fault of the sender."""
+        entries = list(request["Entries"])
+        self._machine.account.random.shuffle(entries)
+        done = entries[: len(entries) // 2]
+        answer = self._make(operation, request | {"Entries": done}) if done else {}
+        failed = [
+            {"Id": entry["Id"], "Code": "InternalError", "SenderFault": False} for entry in entries[len(entries) // 2 :]
+        ]
+        return {**answer, "Failed": [*answer.get("Failed", []), *failed]}

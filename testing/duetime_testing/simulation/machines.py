@@ -1,0 +1,251 @@
+"""A simulated process of a Lambda function: its own composition, skewed clock and threads, and calls that go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from greenlet import GreenletExit
+
+from duetime import composition
+from duetime.adapters.targets.aws_resource_clients import Resources
+from duetime.composition import Composition, Platform
+from duetime.composition.http import HttpServices
+from duetime.composition.targets import TargetServices
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.faults import FaultyClient
+from duetime_testing.simulation.generations import Generation
+from duetime_testing.simulation.target_calls import InlineAwsRunner, SimulatedCaller
+from duetime_testing.simulation.virtual_time import SeededRandom, running_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from duetime.adapters.targets import Targets
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Job
+    from duetime_testing.simulation.account import Account
+    from duetime_testing.simulation.virtual_time import Strand, VirtualTime
+
+T = TypeVar("T")
+R = TypeVar("R")
+SKEW = 2_500
+"""Milliseconds that a clock is off at most, either way."""
+FAR = 1_000_000_000
+"""Milliseconds."""
+
+
+@dataclass
+class SkewedClock:
+    """A clock that is off by a constant."""
+
+    time: VirtualTime
+    skew: Millis
+
+    def now(self) -> Millis:
+        """The time by this clock."""
+        return self.time.now() + self.skew
+
+    def sleep_until(self, at: Millis) -> None:
+        """Let everybody else go on until `at` by this clock."""
+        self.time.sleep_until(at - self.skew)
+
+
+@dataclass
+class Threads:
+    """What a process runs concurrently."""
+
+    time: VirtualTime
+    clock: SkewedClock
+
+    def start(self, work: Callable[[], None]) -> Job:
+        """Begin something in this process."""
+        return self.time.start(work)
+
+    def wait(self, jobs: Sequence[Job], until: Millis) -> None:
+        """Return when one of the jobs ends, or the time has come."""
+        self.time.wait(jobs, until - self.clock.skew)
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Do the same for each item, all at once."""
+        todo = list(items)
+        if len(todo) < 2:
+            return [work(item) for item in todo]
+        ends: dict[int, R] = {}
+        errors: dict[int, Exception] = {}
+
+        def do(number: int, item: T) -> None:
+            try:
+                ends[number] = work(item)
+            except Exception as error:  # noqa: BLE001 - it is raised again where the results are wanted
+                errors[number] = error
+
+        jobs = [self.time.start(partial(do, number, item)) for number, item in enumerate(todo)]
+        while open_jobs := [job for job in jobs if not job.done]:
+            self.time.wait(open_jobs, self.time.now() + FAR)
+        if errors:
+            raise errors[min(errors)]
+        return [ends[number] for number in range(len(todo))]
+
+
+class SimulatedHttp(HttpServices):
+    """HTTP calls of a simulated process."""
+
+    @cached_property
+    def caller(self) -> SimulatedCaller:
+        """Calls simulated endpoints."""
+        machine = self.platform.process
+        assert isinstance(machine, Machine)
+        return SimulatedCaller(machine)
+
+
+class SimulatedTargets(TargetServices):
+    """Targets of the tasks of a simulated process."""
+
+    @cached_property
+    def targets(self) -> Targets:
+        """What tasks call; AWS is called without real threads."""
+        machine = self.platform.process
+        assert isinstance(machine, Machine)
+        aws = InlineAwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
+        return machine.account.targets(machine, replace(super().targets, aws=aws))
+
+
+@dataclass
+class Clients:
+    """`duetime.adapters.aws_clients.Clients`, of one machine."""
+
+    machine: Machine
+
+    def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
+        """A client of DynamoDB."""
+        return FaultyClient(self.machine, self.machine.account.dynamodb, "dynamodb")
+
+    def sqs(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
+        """A client of SQS."""
+        del region
+        return FaultyClient(self.machine, self.machine.account.sqs, "sqs")
+
+    def s3(self) -> Any:  # noqa: ANN401 - same
+        """A client of S3."""
+        return FaultyClient(self.machine, self.machine.account.s3, "s3")
+
+    def lambdas(self) -> Any:  # noqa: ANN401 - same
+        """A client of Lambda."""
+        return FaultyClient(self.machine, self.machine.account.lambdas, "lambda")
+
+    def connections(self, endpoint: str) -> Any:  # noqa: ANN401 - same
+        """A client of WebSocket connections."""
+        del endpoint
+        return FaultyClient(self.machine, self.machine.account.connections, "apigatewaymanagementapi")
+
+    def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
+        """A client of Step Functions."""
+        del region
+        return FaultyClient(self.machine, self.machine.account.states, "states")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Clients of other services: nothing in a storm calls them."""
+        return lambda *_arguments: None
+
+
+@dataclass(eq=False)
+class Machine:
+    """One execution environment: it serves one invocation after the other until it dies.
+
+    Attributes:
+        strand: what runs on it now, if anything.
+        dead: whether it must not do anything any more.
+        cut_off_until: none of its calls arrives before.
+        generation: the deploy it belongs to.
+        code: which code was deployed then.
+        fastest_skew: the most that its clock has been ahead.
+    """
+
+    account: Account
+    function: str
+    number: int
+    skew: Millis
+    generation: int
+    environ: Mapping[str, str]
+    code: Generation = Generation.PRESENT
+    strand: Strand | None = None
+    dead: bool = False
+    cut_off_until: Millis = 0
+    facts: FakeTelemetry = field(default_factory=FakeTelemetry)
+    fastest_skew: Millis = 0
+
+    def __post_init__(self) -> None:
+        self.fastest_skew = self.skew
+
+    def __str__(self) -> str:
+        return f"{self.function}-{self.number}"
+
+    @cached_property
+    def clock(self) -> SkewedClock:
+        """Its clock."""
+        return SkewedClock(self.account.time, self.skew)
+
+    @cached_property
+    def composition(self) -> Composition:
+        """Its use cases."""
+        return Composition(
+            Platform(
+                environ=self.environ,
+                clock=self.clock,
+                random_source=NamedRandomSource(self.account.random.getrandbits(32), str(self)),
+                clients=Clients(self),  # type: ignore[arg-type]  # it stands in for them
+                process=self,
+                threads=Threads(self.account.time, self.clock),
+                telemetry=self.facts,
+                substitutes={HttpServices: SimulatedHttp, TargetServices: SimulatedTargets},
+            )
+        )
+
+    def step_clock(self, skew: Millis) -> None:
+        """Set its clock, which is off by so much from now on."""
+        self.skew = self.clock.skew = skew
+        self.fastest_skew = max(self.fastest_skew, skew)
+
+    def end(self) -> None:
+        """End the process, as the worker itself does when it must."""
+        self.account.trace(self, "ends itself")
+        self.account.ends(self)
+        self.die()
+
+    def die(self) -> None:
+        """Stop whatever runs on it, for good. Does not return to it."""
+        self.dead = True
+        if self.strand is not None:
+            self.account.time.kill(self.strand)
+
+    def live(self) -> None:
+        """Nothing that was started on a dead machine goes on, be it to clean up."""
+        if self.dead:
+            raise GreenletExit
+
+
+def composition_of_machine() -> Composition | None:
+    """The composition of the machine that the caller runs on; `None` outside of virtual time."""
+    time = running_time()
+    if time is None:
+        return None
+    machine = time.process().home
+    assert isinstance(machine, Machine), "only what runs on a machine is composed"
+    return machine.composition
+
+
+composition.use_by_process(composition_of_machine)
+
+
+class NamedRandomSource(SeededRandom):
+    """Randomness whose nonces are different on each machine."""
+
+    def __init__(self, seed: int, name: str) -> None:
+        super().__init__(seed)
+        self._name = name
+
+    def nonce(self) -> str:
+        """A text that is not drawn again, on any machine."""
+        return f"{self._name}.{next(self._nonces)}"

@@ -1,0 +1,103 @@
+"""The table's stream in the simulation: Lambda reads it in order, repeats what fails, and halves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.times import DAY, SECOND, Millis
+from duetime_testing.fakes.stream import FakeStream
+
+if TYPE_CHECKING:
+    from duetime_testing.simulation.account import Account
+    from duetime_testing.simulation.virtual_time import Strand
+
+BATCH = 25
+_LANES = 2
+"""How many shards the stream has: each is read on its own, and a record's writes are always in the same one."""
+_GATHERED = SECOND
+_AFTER_FAILURE = SECOND
+
+
+@dataclass
+class Lane:
+    """One shard of the stream.
+
+    Attributes:
+        records: in their order.
+        position: how far it is read.
+    """
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    position: int = 0
+
+
+class SimulatedTableStream:
+    """Invokes a function, `broadcast` unless another is named, with what is written to the table from now on.
+
+    Attributes:
+        repeats: the chance that a batch that was taken is delivered again, whole or in part, as if it had not been.
+        dead_until: until when every invocation fails before the function begins.
+    """
+
+    def __init__(self, account: Account, *, repeats: float = 0.0, function: str = "broadcast") -> None:
+        self._account = account
+        self._function = function
+        self.repeats = repeats
+        self.dead_until: Millis = 0
+        self.deliveries = 0
+        self.lanes = [Lane() for _ in range(_LANES)]
+        self._stream = FakeStream(account.time.now)
+        if function == "archive":
+            self._stream.filters, self._stream.by_ttl = [schema.REMOVED_TASKS_FILTER], True
+        self._stream.told = self._sort
+        self._stream.watch(account.dynamodb.tables["tasks"])
+        self._pollers: list[Strand] = [
+            account.time.start_process(partial(self._poll, number)) for number in range(_LANES)
+        ]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether everything that was written is delivered."""
+        return all(lane.position == len(lane.records) for lane in self.lanes)
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Everything that was written."""
+        return list(self._stream.records)
+
+    def _sort(self) -> None:
+        record = self._stream.records[-1]
+        number = sum(record["dynamodb"]["Keys"]["p"]["S"].encode()) % _LANES
+        self.lanes[number].records.append(record)
+        self._account.time.nudge(self._pollers[number])
+
+    def _poll(self, number: int) -> None:
+        lane, account = self.lanes[number], self._account
+        while True:
+            if lane.position == len(lane.records):
+                account.time.sleep_until(account.time.now() + DAY)
+                continue
+            account.take(_GATHERED)
+            batch = lane.records[lane.position : lane.position + BATCH]
+            self._deliver(batch)
+            lane.position += len(batch)
+
+    def _deliver(self, batch: list[dict[str, Any]]) -> None:
+        """Deliver a batch until it is taken; each time that it fails, in halves."""
+        while True:
+            # Each write wakes it.
+            while self._account.time.now() < self.dead_until:
+                self._account.time.sleep_until(self.dead_until)
+            self.deliveries += 1
+            failed = self._account.wait_for(self._account.invoke(self._function, {"Records": batch})).failed
+            # That it was taken may get lost on the way, too.
+            if not failed and self._account.random.random() >= self.repeats:
+                return
+            self._account.take(_AFTER_FAILURE)
+            middle = len(batch) // 2
+            if middle and self._account.random.random() < 0.5:
+                self._deliver(batch[:middle])
+                batch = batch[middle:]

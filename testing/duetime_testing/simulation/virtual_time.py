@@ -1,0 +1,254 @@
+"""A clock and a crew whose threads are greenlets: time passes only when everybody waits."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from threading import local
+from typing import TYPE_CHECKING, TypeVar
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Job
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(eq=False)
+class Strand:
+    """Something that runs concurrently in virtual time.
+
+    Attributes:
+        waits: how often it has begun to wait; a wake-up for an earlier wait is stale.
+        parent: what started it; killed together, they are one process.
+        children: what it started.
+        home: the machine that it is on, where a world has machines.
+        on_behalf_of: the process whose call it makes, long after that has given it up.
+    """
+
+    run: Callable[[], None]
+    parent: Strand | None = None
+    green: greenlet | None = None
+    done: bool = False
+    waits: int = 0
+    waiters: list[Strand] = field(default_factory=list)
+    children: list[Strand] = field(default_factory=list)
+    home: object = None
+    on_behalf_of: Strand | None = None
+
+
+def family_of(strand: Strand) -> list[Strand]:
+    """A strand and all that it has started, and what that has started, the youngest first."""
+    return [each for child in strand.children for each in family_of(child)] + [strand]
+
+
+class _Running(local):
+    """What runs in each thread; a world belongs to the thread that made it."""
+
+    time: VirtualTime | None = None
+
+
+_RUNNING = _Running()
+
+
+def running_time() -> VirtualTime | None:
+    """The virtual time that the caller runs in, if it does."""
+    return _RUNNING.time
+
+
+def _always() -> bool:
+    return True
+
+
+class VirtualTime:
+    """The clock and the crew of a virtual world. Everything that waits must wait through it."""
+
+    def __init__(self, start: Millis) -> None:
+        self._now = start
+        self._hub = getcurrent()
+        self._events: list[tuple[Millis, int, Strand, int]] = []
+        self._order = count()
+        self._current: Strand | None = None
+        self._dying: list[Strand] = []
+        self._frozen: dict[Strand, Millis] = {}
+        self._alive: dict[Strand, None] = {}
+
+    def now(self) -> Millis:
+        """The time."""
+        return self._now
+
+    def sleep_until(self, at: Millis) -> None:
+        """Let everybody else go on until `at`."""
+        if at > self._now:
+            self._wait(at)
+
+    def start(self, work: Callable[[], None]) -> Strand:
+        """Begin something in this process, now."""
+        return self._begin(Strand(work, parent=self._current))
+
+    def start_process(self, work: Callable[[], None]) -> Strand:
+        """Begin something in a process of its own, now."""
+        return self._begin(Strand(work))
+
+    def _begin(self, strand: Strand) -> Strand:
+        if strand.parent is not None:
+            strand.parent.children.append(strand)
+        self._alive[strand] = None
+        strand.green = greenlet(lambda: self._live(strand), parent=self._hub)
+        self._wake(strand, self._now)
+        return strand
+
+    def wait(self, jobs: Sequence[Job], until: Millis) -> None:
+        """Return when one of the jobs ends, or the time has come."""
+        current = self._current
+        assert current is not None
+        for job in jobs:
+            assert isinstance(job, Strand)
+            job.waiters.append(current)
+        self._wait(until)
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Do the same for each item, one after the other: virtual time does not pass meanwhile."""
+        return [work(item) for item in items]
+
+    def nudge(self, strand: Strand) -> None:
+        """End a strand's wait now; it has to look for itself why."""
+        self._wake(strand, self._now)
+
+    def current(self) -> Strand:
+        """What is running just now."""
+        assert self._current is not None
+        return self._current
+
+    def process(self) -> Strand:
+        """The process that is running just now."""
+        strand = self.current()
+        while strand.parent is not None:
+            strand = strand.parent
+        return strand
+
+    def author(self) -> Strand:
+        """The process whose call is being made just now, perhaps long after it has given that up."""
+        process = self.process()
+        return process.on_behalf_of or process
+
+    def kill(self, strand: Strand) -> None:
+        """End a process, wherever it is and whatever it has started, as a crash would; does not return to it."""
+        self._dying += family_of(strand)
+        if self._current is None:
+            self._bury()
+        elif self.process() is strand:
+            self._hub.switch()
+
+    def freeze(self, strand: Strand, until: Millis) -> None:
+        """Let nothing of a process go on before `until`, as if its machine stood still; then it goes on as it was."""
+        self._frozen[strand] = until
+
+    def is_frozen(self, strand: Strand) -> bool:
+        """Whether a process stands still."""
+        return self._frozen.get(strand, 0) > self._now
+
+    def _frozen_until(self, strand: Strand) -> Millis:
+        while strand.parent is not None:
+            strand = strand.parent
+        until = self._frozen.get(strand, 0)
+        if until and until <= self._now:
+            del self._frozen[strand]
+        return until
+
+    def _bury(self) -> None:
+        dying, self._dying = self._dying, []
+        for strand in dying:
+            if strand.green is not None and not strand.done:
+                strand.done = True
+                strand.green.throw(GreenletExit)
+
+    def close(self) -> None:
+        """End all that still waits: the garbage collector cannot see into a greenlet, and would keep all it holds."""
+        for strand in list(self._alive):
+            self._dying.append(strand)
+            with suppress(Exception):
+                self._bury()
+        self._events.clear()
+
+    def run_until(self, end: Millis) -> None:
+        """Let everything happen that happens before `end`."""
+        self.run_while(_always, end)
+        self._now = max(self._now, end)
+
+    def run_while(self, goes_on: Callable[[], object], end: Millis) -> bool:
+        """Let one thing happen after the other until something is no longer so; says whether that was before `end`."""
+        before, _RUNNING.time = _RUNNING.time, self
+        try:
+            return self._run_events(goes_on, end)
+        finally:
+            _RUNNING.time = before
+
+    def _run_events(self, goes_on: Callable[[], object], end: Millis) -> bool:
+        while goes_on():
+            if not self._events or self._events[0][0] > end:
+                return False
+            at, _, strand, wait = heapq.heappop(self._events)
+            if strand.done or wait != strand.waits:
+                continue
+            self._now = max(self._now, at)
+            if self._frozen and (until := self._frozen_until(strand)) > self._now:
+                heapq.heappush(self._events, (until, next(self._order), strand, wait))
+                continue
+            strand.waits += 1
+            self._current = strand
+            assert strand.green is not None
+            strand.green.switch()
+            self._current = None
+            self._bury()
+        return True
+
+    def _live(self, strand: Strand) -> None:
+        try:
+            strand.run()
+        finally:
+            strand.done = True
+            self._alive.pop(strand, None)
+            for waiter in strand.waiters:
+                self._wake(waiter, self._now)
+
+    def _wait(self, at: Millis) -> None:
+        strand = self._current
+        assert strand is not None, "only what was started in virtual time can wait in it"
+        self._wake(strand, at)
+        self._hub.switch()
+
+    def _wake(self, strand: Strand, at: Millis) -> None:
+        heapq.heappush(self._events, (at, next(self._order), strand, strand.waits))
+
+
+class SeededRandom:
+    """Randomness from a seed: the same seed gives the same run."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._source = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self._nonces = count()
+
+    def bits(self, number: int) -> int:
+        """A number of so many random bits."""
+        return self._source.getrandbits(number)
+
+    def below(self, bound: int) -> int:
+        """A whole number from 0, less than `bound`."""
+        return self._source.randrange(bound)
+
+    def fraction(self) -> float:
+        """A number from 0, less than 1."""
+        return self._source.random()
+
+    def nonce(self) -> str:
+        """A text that is not drawn again."""
+        return f"nonce-{next(self._nonces)}"

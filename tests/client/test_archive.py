@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass, field
+from datetime import date
+from io import BytesIO
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.contract.archive import lines as contract
+from duetime.domain.archive import TASKS_PREFIX, ArchiveObject
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.states import State
+from duetime_client import archive as client
+from duetime_client.archive import Archive, ArchiveQuery, ArchiveQueryInvalid
+from duetime_client.archive_columns import BOOLEAN, COLUMNS, INSTANT, INTEGER, JSON, TEXT
+from duetime_client.archive_objects import BucketObjects, FolderObjects, bucket_of, prefix_of
+from duetime_client.commands import archive as command
+from tests.clocks import NOW
+from tests.domain.factories import task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    from duetime.domain.tasks.task import Task
+
+DAY = "2026-11-21"
+FIRST = date.fromisoformat(DAY)
+KINDS = {
+    contract.Kind.TEXT: TEXT,
+    contract.Kind.INTEGER: INTEGER,
+    contract.Kind.BOOLEAN: BOOLEAN,
+    contract.Kind.INSTANT: INSTANT,
+    contract.Kind.JSON: JSON,
+}
+
+
+def write(folder: Path, tasks: list[Task], day: str = DAY) -> None:
+    """Write tasks to a copy of an archive, as the function does."""
+    path = folder / ArchiveObject(day, tasks).key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("".join(contract.JsonLines().line(each, ()) + "\n" for each in tasks).encode()))
+
+
+_NUMBERS = count()
+
+
+def succeeded(**fields: Any) -> Task:  # noqa: ANN401 - fields of a task
+    """Another task, which has succeeded."""
+    return task(**{"id": TaskId.of(NOW, 0, next(_NUMBERS)), "state": State.SUCCEEDED, "finished_at": NOW, **fields})
+
+
+def failed(**fields: Any) -> Task:  # noqa: ANN401 - fields of a task
+    """Another task, which has failed."""
+    return succeeded(**{"state": State.FAILED, "error": TaskError("Timeout", "took too long"), **fields})
+
+
+def query(folder: Path, where: str = "true", **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - of a query
+    """Query a copy of an archive."""
+    wanted = ArchiveQuery(**{"first": FIRST, "last": FIRST, "where": where, "columns": ["id"], **fields})
+    return Archive(FolderObjects(folder)).query(wanted, lambda _done, _size: None)
+
+
+def test_the_columns_are_those_of_the_lines() -> None:
+    """The client knows each field of a line, in its order, as what it is."""
+    assert {name: KINDS[kind] for name, kind in contract.COLUMNS.items()} == COLUMNS
+    assert prefix_of(FIRST) == f"{TASKS_PREFIX}day={DAY}/"
+
+
+def test_a_condition_may_look_into_json(tmp_path: Path) -> None:
+    """Payload, error and tags are JSON, instants are times, and both are shown as the API writes them."""
+    found, other = failed(tags={"team": "dba"}), succeeded()
+    write(tmp_path, [found, other])
+    where = "state = 'failed' AND error->>'type' = 'Timeout' AND tags->>'team' = 'dba' AND finished_at > '2026-11-01'"
+    (row,) = query(tmp_path, where, columns=["id", "finished_at", "error", "attempts", "version"])
+    line = json.loads(contract.JsonLines().line(found, ()))
+    assert row == {name: line[name] for name in row}
+
+
+def test_a_task_that_is_there_twice_is_found_once(tmp_path: Path) -> None:
+    """A batch that was delivered again in other parts has made other objects, with the same lines."""
+    first, second = failed(), failed()
+    write(tmp_path, [first, second])
+    write(tmp_path, [second])
+    assert sorted(row["id"] for row in query(tmp_path)) == sorted([first.id.text, second.id.text])
+
+
+def test_only_the_days_that_are_named_are_read(tmp_path: Path) -> None:
+    """Both ends are included."""
+    tasks = {day: failed() for day in ("2026-11-20", "2026-11-21", "2026-11-22", "2026-11-23")}
+    for day, each in tasks.items():
+        write(tmp_path, [each], day)
+    rows = query(tmp_path, last=date(2026, 11, 22))
+    assert {row["id"] for row in rows} == {tasks["2026-11-21"].id.text, tasks["2026-11-22"].id.text}
+
+
+def test_the_latest_come_first(tmp_path: Path) -> None:
+    """A limit leaves out the earliest ends."""
+    tasks = [failed(finished_at=NOW + number) for number in range(5)]
+    write(tmp_path, tasks)
+    assert [row["id"] for row in query(tmp_path, limit=2)] == [tasks[4].id.text, tasks[3].id.text]
+
+
+def test_no_objects_are_no_tasks(tmp_path: Path) -> None:
+    """Days without objects have none; a wrong condition is refused all the same."""
+    assert query(tmp_path) == []
+    with pytest.raises(ArchiveQueryInvalid, match="no_such"):
+        query(tmp_path, "no_such = 1")
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "id IN (SELECT content FROM read_text('{outside}'))",
+        "EXISTS (SELECT * FROM '{outside}')",
+        "EXISTS (SELECT * FROM read_csv('https://example.org/x.csv'))",
+        "true); COPY (SELECT 1) TO '{outside}'; SELECT * FROM tasks WHERE (true",
+        "true); DROP VIEW tasks; SELECT (true",
+        "true); SET enable_external_access = true; SELECT (true",
+        "true)); ATTACH '{outside}' AS x; --",
+        "true; INSTALL httpfs",
+        "state = ",
+        "",
+        "getenv('NOW') = ''",
+    ],
+)
+def test_a_condition_reads_nothing_but_the_archive_and_writes_nothing(tmp_path: Path, where: str) -> None:
+    """No file, no network, no second statement, no setting: each is refused, and leaves everything as it was."""
+    outside = tmp_path / "secret.txt"
+    outside.write_text("secret")
+    write(tmp_path / "copy", [failed()])
+    with pytest.raises(ArchiveQueryInvalid):
+        query(tmp_path / "copy", where.replace("{outside}", str(outside)))
+    assert outside.read_text() == "secret"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "secret.txt"]
+
+
+def test_a_condition_may_end_with_a_comment(tmp_path: Path) -> None:
+    """What stands behind it is not commented out."""
+    write(tmp_path, [failed()])
+    assert query(tmp_path, "state = 'succeeded' -- none") == []
+
+
+def test_a_query_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More days, or more bytes, than fit on a machine are refused before they are downloaded."""
+    with pytest.raises(ArchiveQueryInvalid, match="401 days"):
+        ArchiveQuery(date(2025, 1, 1), date(2026, 2, 5))
+    with pytest.raises(ArchiveQueryInvalid, match="0 days"):
+        ArchiveQuery(date(2026, 1, 2), date(2026, 1, 1))
+    with pytest.raises(ArchiveQueryInvalid, match="no such columns: nonsense"):
+        ArchiveQuery(FIRST, FIRST, columns=["id", "nonsense"])
+    write(tmp_path, [failed()])
+    monkeypatch.setattr(client, "MOST_BYTES", 10)
+    with pytest.raises(ArchiveQueryInvalid, match="fewer days"):
+        query(tmp_path)
+
+
+@dataclass
+class FakeS3:
+    """As much of S3 as is read, in pages of one object.
+
+    Attributes:
+        objects: the bodies by key.
+    """
+
+    objects: dict[str, bytes]
+    read: list[str] = field(default_factory=list)
+
+    def get_paginator(self, name: str) -> FakeS3:
+        """The listing."""
+        assert name == "list_objects_v2"
+        return self
+
+    def paginate(self, *, Bucket: str, Prefix: str) -> Iterator[dict[str, Any]]:  # noqa: N803 - boto's own
+        """The pages of a listing."""
+        assert Bucket == "archive"
+        for key, body in self.objects.items():
+            yield {"Contents": [{"Key": key, "Size": len(body)}]} if key.startswith(Prefix) else {}
+
+    def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803 - same
+        """An object."""
+        assert Bucket == "archive"
+        self.read.append(Key)
+        return {"Body": BytesIO(self.objects[Key])}
+
+
+def test_only_the_objects_of_the_days_are_downloaded(tmp_path: Path) -> None:
+    """They are listed by the days in their keys; how far the download has come is told."""
+    tasks = [failed(), failed(), failed()]
+    write(tmp_path, [tasks[0]])
+    write(tmp_path, [tasks[1]])
+    write(tmp_path, [tasks[2]], "2026-11-22")
+    paths = sorted(tmp_path.rglob("*.gz"))
+    s3 = FakeS3({str(path.relative_to(tmp_path)): path.read_bytes() for path in paths})
+    told: list[tuple[int, int]] = []
+    rows = Archive(BucketObjects(s3, "archive")).query(
+        ArchiveQuery(FIRST, FIRST, columns=["id"]), lambda done, size: told.append((done, size))
+    )
+    assert {row["id"] for row in rows} == {tasks[0].id.text, tasks[1].id.text}
+    assert len(s3.read) == len(told) == 2
+    assert told[-1][0] == told[-1][1] == sum(len(s3.objects[key]) for key in s3.read)
+
+
+def test_the_stack_says_which_bucket_it_is() -> None:
+    """It is an output of the stack; one without an archive has none."""
+
+    class Session:
+        outputs: tuple[dict[str, str], ...] = ({"OutputKey": "ArchiveBucketName", "OutputValue": "archive-1"},)
+
+        def create_client(self, name: str) -> Session:
+            assert name == "cloudformation"
+            return self
+
+        def describe_stacks(self, *, StackName: str) -> dict[str, Any]:  # noqa: N803 - boto's own
+            assert StackName == "duetime-prod"
+            return {"Stacks": [{"Outputs": list(self.outputs)}]}
+
+    session = Session()
+    assert bucket_of(session, "duetime-prod") == "archive-1"
+    session.outputs = ()
+    assert bucket_of(session, "duetime-prod") is None
+
+
+def test_the_command_shows_a_table_or_json(tmp_path: Path, duetime: Callable[..., Result]) -> None:
+    """Over a copy of the archive on this machine."""
+    found = failed()
+    write(tmp_path, [found, succeeded()])
+    some = ["archive", "query", "--folder", str(tmp_path), "--from", DAY, "--to", DAY, "--where", "state = 'failed'"]
+    result = duetime(*some)
+    assert result.exit_code == 0, result.output
+    assert found.id.text in result.output
+    assert "took too long" in result.output
+    result = duetime(*some, "--json", "--columns", "id, error")
+    assert json.loads(result.stdout) == [
+        {"id": found.id.text, "error": {"type": "Timeout", "message": "took too long"}}
+    ]
+    result = duetime(*some[:-1], "state = 'paused'")
+    assert "no such tasks" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", DAY], "--stack"),
+        (["--from", "yesterday", "--folder", "."], "2026-11-01"),
+        (["--from", DAY, "--folder", ".", "--columns", "nonsense"], "no such columns"),
+        (["--from", DAY, "--folder", ".", "--where", "state ="], "DuckDB"),
+    ],
+)
+def test_a_wrong_request_is_refused_in_words(duetime: Callable[..., Result], arguments: list[str], said: str) -> None:
+    """What is wrong is said on the error stream, without a traceback."""
+    result = duetime("archive", "query", *arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+def test_without_the_extra_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, duetime: Callable[..., Result]
+) -> None:
+    """A client without DuckDB is told which extra has it."""
+
+    def missing(*_arguments: object) -> None:
+        raise ModuleNotFoundError("duckdb")
+
+    monkeypatch.setattr(client, "run", missing)
+    result = duetime("archive", "query", "--from", DAY, "--to", DAY, "--folder", str(tmp_path))
+    assert result.exit_code == 1
+    assert "duetime-client[archive]" in " ".join(result.output.split())
+    assert command.NEEDS_EXTRA

@@ -1,0 +1,218 @@
+"""Contexts: which deployment a command uses when no option says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import botocore.session
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    from tests.client.deployment import Deployment
+
+    Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without a stack, a file of contexts that is not there yet, and no address in the environment."""
+    monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "config" / "contexts.json"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def unset(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command, with no address in its environment."""
+    monkeypatch.delenv("DUETIME_URL")
+    return duetime
+
+
+def announce(folder: Path, url: str, pid: int) -> None:
+    """Announce a stack in a checkout."""
+    file = folder / ".duetime" / "local.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"api_url": url, "aws_endpoint_url": "http://127.0.0.1:1", "pid": pid}))
+
+
+def test_without_a_choice_the_stack_of_this_machine_is_used(
+    unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of the checkout in which the stack runs is enough."""
+    announce(home, deployment.url, os.getpid())
+    (home / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(home / "deep" / "er")
+
+    assert unset("tasks", "list").exit_code == 0
+    assert deployment.url in unset("context", "show").stdout
+
+
+def test_a_stack_that_has_ended_is_not_used(unset: Run, deployment: Deployment, home: Path) -> None:
+    """What it announced remains after a crash; the message names all ways to name a deployment."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    announce(home, deployment.url, ended.pid)
+
+    result = unset("tasks", "list")
+
+    assert result.exit_code == 2
+    assert deployment.received == []
+    assert all(way in result.stderr for way in ("--url", "DUETIME_URL", "duetime context add", "duetime dev"))
+
+
+def test_the_context_in_use_comes_before_the_stack_of_this_machine(
+    unset: Run, deployment: Deployment, home: Path
+) -> None:
+    """It names the address, the authentication and the owner; options and variables come before it."""
+    announce(home, "http://127.0.0.1:1", os.getpid())
+    unset("context", "add", "team", "--url", deployment.url, "--owner", "ada", "--use")
+
+    assert unset("tasks", "list").exit_code == 0
+    assert deployment.received[-1].headers["X-Duetime-Owner"] == "ada"
+    assert unset("tasks", "list", "--owner", "bob").exit_code == 0
+    assert deployment.received[-1].headers["X-Duetime-Owner"] == "bob"
+    assert unset("tasks", "list", "--url", "http://127.0.0.1:1").exit_code == 3
+
+    unset("context", "use", "local")
+    assert unset("tasks", "list").exit_code == 3
+
+
+def test_an_address_that_is_named_belongs_to_no_context(unset: Run, deployment: Deployment) -> None:
+    """The owner of a context, and its authentication, are not sent to another deployment."""
+    unset("context", "add", "team", "--url", "https://tasks.example.org", "--owner", "ada", "--auth", "bearer", "--use")
+
+    assert unset("tasks", "list", "--url", deployment.url).exit_code == 0
+
+    assert "X-Duetime-Owner" not in deployment.received[-1].headers
+    assert "Authorization" not in deployment.received[-1].headers
+
+
+def test_a_variable_chooses_a_context_for_one_command(
+    unset: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes before the context in use; one that is not known is refused with those that are."""
+    unset("context", "add", "away", "--url", "http://127.0.0.1:1", "--use")
+    unset("context", "add", "team", "--url", deployment.url)
+    monkeypatch.setenv("DUETIME_CONTEXT", "team")
+    assert unset("tasks", "list").exit_code == 0
+
+    monkeypatch.setenv("DUETIME_CONTEXT", "nobody")
+    result = unset("tasks", "list")
+    assert result.exit_code == 2
+    assert all(name in result.stderr for name in ("nobody", "away", "team", "local"))
+
+
+def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> None:
+    """The list marks the one in use; what is removed is not in use any more."""
+    unset("context", "add", "team", "--url", deployment.url, "--use")
+    unset("context", "add", "away", "--url", "https://tasks.example.org", "--auth", "iam")
+
+    listed = json.loads(unset("context", "list", "--json").stdout)
+    assert [(each["name"], each["in_use"], each["auth"]) for each in listed] == [
+        ("away", False, "iam"),
+        ("team", True, "none"),
+    ]
+    assert "*  team" in unset("context", "list").stdout
+
+    assert unset("context", "remove", "team").exit_code == 0
+    assert unset("context", "remove", "team").exit_code == 2
+    assert unset("tasks", "list").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("add", "x"),
+        ("add", "x", "--url", "https://e.org", "--stack", "s"),
+        ("add", "local", "--url", "https://e.org"),
+        ("use", "nobody"),
+    ],
+)
+def test_a_context_that_says_nothing_is_refused(unset: Run, home: Path, arguments: tuple[str, ...]) -> None:
+    """One address each; the name of the local stack is taken; nothing is written."""
+    assert unset("context", *arguments).exit_code == 2
+    assert not (home / "config").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"contexts": {"x": {"nothing": 1}}}', '{"contexts": 3}'])
+def test_a_file_that_is_not_one_of_contexts_is_named(unset: Run, home: Path, text: str) -> None:
+    """No traceback, no request, and nothing is overwritten."""
+    file = home / "config" / "contexts.json"
+    file.parent.mkdir()
+    file.write_text(text)
+
+    result = unset("context", "add", "x", "--url", "https://e.org")
+
+    assert result.exit_code == 2
+    assert "contexts.json" in result.stderr.replace("\n", "")
+    assert file.read_text() == text
+
+
+def test_only_its_user_reads_the_file(unset: Run, home: Path) -> None:
+    """Names and addresses of deployments are nobody else's business."""
+    unset("context", "add", "x", "--url", "https://e.org")
+    assert stat.S_IMODE((home / "config" / "contexts.json").stat().st_mode) == 0o600
+
+
+class CloudFormation:
+    """Stacks with their outputs."""
+
+    def __init__(self, outputs: dict[str, str]) -> None:
+        self._outputs = outputs
+
+    def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - boto3's own parameter
+        """The outputs of a stack."""
+        assert StackName == "duetime-prod"
+        pairs = [{"OutputKey": key, "OutputValue": value} for key, value in self._outputs.items()]
+        return {"Stacks": [{"Outputs": pairs}]}
+
+
+@pytest.mark.parametrize(("outputs", "exit_code"), [({"ApiUrl": "https://prod.example.org"}, 0), ({"Other": "x"}, 1)])
+def test_a_stack_names_the_address(
+    unset: Run, monkeypatch: pytest.MonkeyPatch, outputs: dict[str, str], exit_code: int
+) -> None:
+    """The outputs of the deployment are read once; its requests are signed."""
+    session = botocore.session.Session
+    monkeypatch.setattr(session, "create_client", lambda *_, **__: CloudFormation(outputs))
+
+    assert unset("context", "add", "prod", "--stack", "duetime-prod").exit_code == exit_code
+
+    listed = json.loads(unset("context", "list", "--json").stdout)
+    assert [(each["url"], each["auth"], each["stack"]) for each in listed] == (
+        [("https://prod.example.org", "iam", "duetime-prod")] if exit_code == 0 else []
+    )
+
+
+def test_the_version_and_short_help(unset: Run) -> None:
+    """`version` says what `--version` says; `-h` is known everywhere."""
+    assert unset("version").stdout == unset("--version").stdout
+    for arguments in ((), ("tasks",), ("tasks", "create"), ("context", "add")):
+        assert unset(*arguments, "-h").stdout == unset(*arguments, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("task",), "'tasks'"),
+        (("locale",), "'local'"),
+        (("tasks", "creat"), "create"),
+        (("tasks", "list", "--stat", "failed"), "--state"),
+    ],
+)
+def test_a_slip_of_the_keyboard_is_answered_by_what_was_meant(
+    unset: Run, arguments: tuple[str, ...], meant: str
+) -> None:
+    """Commands and options alike."""
+    result = unset(*arguments)
+    assert result.exit_code == 2
+    assert meant in result.stderr

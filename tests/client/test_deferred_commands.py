@@ -1,0 +1,54 @@
+"""Commands that are imported only when they run."""
+
+from __future__ import annotations
+
+import operator
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import duetime_client
+from duetime_client.commands import deferred_commands
+from duetime_client.commands.deferred_commands import BUILTIN, DeferredCommand
+from local import plugins
+
+COMMANDS = [*BUILTIN.values(), plugins.dev, plugins.local]
+FOLDER = Path(deferred_commands.__file__).parent
+SLOW = ("httpx", "pydantic", "yaml", "botocore", "boto3", "local.stack")
+"""What takes a tenth of a second or more to import."""
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
+def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
+    """The list of commands says what the command says of itself."""
+    summary, loaded = command.summarized(), command.load()
+    assert (summary.name, loaded.name) == (command.name, command.name)
+    assert (loaded.help or "").split("\n")[0] == summary.help
+
+
+def test_every_group_of_commands_is_listed() -> None:
+    """A module that defines a group is a command, or adds its commands to those of another one."""
+    modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = CommandGroup(" in path.read_text()}
+    assert modules - {command.module.rpartition(".")[2] for command in COMMANDS} == {"app", "backfills", "task_control"}
+
+
+def test_the_list_of_commands_imports_no_command() -> None:
+    """`duetime --help` starts fast: none of the slow libraries is imported."""
+    program = (
+        "import sys\nfrom duetime_client.commands.app import app\n"
+        "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
+        f"print(sorted(set({SLOW!r}) & set(sys.modules)), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
+    assert all(name in ended.stdout for name in BUILTIN)
+    assert ended.stderr.strip() == "[]"
+
+
+def test_every_public_name_is_imported_when_it_is_used() -> None:
+    """The package offers what it lists, and nothing else."""
+    assert [name for name in duetime_client.__all__ if getattr(duetime_client, name) is None] == []
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        operator.attrgetter("nothing")(duetime_client)

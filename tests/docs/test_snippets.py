@@ -1,0 +1,67 @@
+"""The Python snippets of the pages: they compile, and settings can be pasted as they are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from docs.sections.limits import LimitUnexplained, limit_table
+from duetime.domain import limits
+from infra.environments import Environment
+from tests.docs.pages import PAGES, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def snippets() -> Iterator[tuple[str, str]]:
+    """Where each Python block is, and its text."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block in BLOCK.finditer(text):
+            yield f"{name_of(page)}:{text[: block.start()].count(chr(10)) + 1}", block[1]
+
+
+SNIPPETS = dict(snippets())
+SETTINGS = {where: text for where, text in SNIPPETS.items() if "Environment(" in text}
+
+
+@pytest.mark.parametrize("where", SNIPPETS)
+def test_a_snippet_compiles(where: str) -> None:
+    """Nothing has to be completed before Python reads it."""
+    ast.parse(SNIPPETS[where])
+
+
+@pytest.mark.parametrize("where", SNIPPETS)
+def test_no_value_is_a_tuple_by_its_last_comma(where: str) -> None:
+    """`name = value,` is what is left of an argument that was copied out of its call."""
+    assignments = [node for node in ast.parse(SNIPPETS[where]).body if isinstance(node, ast.Assign)]
+    values = [ast.get_source_segment(SNIPPETS[where], node.value) or "" for node in assignments]
+    assert [value for value in values if value.rstrip().endswith(",")] == []
+
+
+@pytest.mark.parametrize("where", SETTINGS)
+def test_settings_are_accepted_as_they_are_shown(where: str) -> None:
+    """Each is an environment that a deployment accepts; lists of names hold names."""
+    found: dict[str, object] = {"Environment": Environment}
+    exec(SETTINGS[where], found)  # noqa: S102 - our own pages
+    (made,) = [value for value in found.values() if isinstance(value, Environment)]
+    assert all(isinstance(name, str) for name in (*made.aws_targets, *made.operators, *made.cors_origins))
+
+
+def test_pages_show_settings() -> None:
+    """The pages that once pasted broken ones are among those that are checked."""
+    assert len(SETTINGS) >= 4
+
+
+def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sentence made of a name was wrong: the code has to say what is limited."""
+    assert "of one task" not in limit_table().replace("Tags of one task.", "")
+    monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_TAGS": ""} if module is limits else {})
+    with pytest.raises(LimitUnexplained):
+        limit_table()

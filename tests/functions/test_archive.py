@@ -1,0 +1,118 @@
+"""The function that archives, over fakes of AWS: what it counts, and what it costs, counted exactly."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.task_items import key_of
+from duetime.composition import Composition, Platform
+from duetime.composition.archive import ArchiveServices
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
+from duetime.environment_variables import Variable
+from duetime_testing.fakes.stream import FakeStream
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from tests.functions.stack import Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duetime.domain.tasks.task import Task
+
+BUCKET = "archive"
+PLAIN = TaskSpec(type="canary.noop")
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    """The functions, with an archive."""
+    made = Stack.faked({Variable.ARCHIVE_BUCKET: BUCKET})
+    made.cloud.s3.create_bucket(Bucket=BUCKET)
+    yield made
+    composition.use(None)
+
+
+def ended(stack: Stack, number: int, spec: TaskSpec = PLAIN) -> list[Task]:
+    """Tasks that have ended."""
+    tasks = [stack.create(spec) for _ in range(number)]
+    while stack.waiting(Priority.NORMAL)["ready"]:
+        stack.call("worker", stack.receive(Priority.NORMAL))
+    return [stack.get(task) for task in tasks]
+
+
+def removal_of(stack: Stack, tasks: Sequence[Task], *, by_ttl: bool = True) -> dict[str, Any]:
+    """The event that Lambda makes of the removal of tasks, by TTL unless somebody else deletes them."""
+    fakes: Any = stack.cloud.dynamodb
+    stream = FakeStream(stack.clock.now, by_ttl=by_ttl, filters=[schema.REMOVED_TASKS_FILTER])
+    (table,) = fakes.fake.tables.values()
+    stream.watch(table)
+    for task in tasks:
+        key = key_of(task.id)
+        table.write(stack.clock.now(), (key[schema.PARTITION_KEY]["S"], key[schema.SORT_KEY]["S"]), None)
+    return stream.event()
+
+
+def objects(stack: Stack) -> dict[str, bytes]:
+    """The objects of the archive."""
+    fakes: Any = stack.cloud.s3
+    return {key: body for (bucket, key), body in fakes.fake.objects.items() if bucket == BUCKET}
+
+
+def spent_on(stack: Stack, event: dict[str, Any]) -> Counter[str]:
+    """The calls that the function makes for a delivery."""
+    calls: Counter[str] = Counter()
+    session: Any = stack.cloud.dynamodb
+    session._session.heard = lambda operation, _request: calls.update([operation])
+    stack.call("archive", event)
+    session._session.heard = lambda _operation, _request: None
+    return calls
+
+
+def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
+    """A thousand tasks that ended on one day are one PUT and no read; compressed, a task has a few hundred bytes."""
+    event = removal_of(stack, ended(stack, 100))
+    assert spent_on(stack, event) == {"put_object": 1}
+    ((key, body),) = objects(stack).items()
+    assert key.startswith("archive/day=")
+    assert gzip.decompress(body).count(b"\n") == 100
+    assert len(body) / 100 < 300
+
+
+def test_what_lies_beside_a_record_costs_a_read_each(stack: Stack) -> None:
+    """A payload in an item of its own is read once."""
+    payload = b'"' + b"".join(b"%d-" % (number * 7_919) for number in range(1_000)) + b'"'
+    event = removal_of(stack, ended(stack, 3, TaskSpec(type="canary.noop", payload=payload)))
+    assert spent_on(stack, event) == {"put_object": 1, "get_item": 3}
+
+
+def test_nothing_to_archive_costs_nothing(stack: Stack) -> None:
+    """A task that somebody else than TTL deletes is not delivered, and not archived if it were."""
+    event = removal_of(stack, ended(stack, 1), by_ttl=False)
+    assert event == {"Records": []}
+    event = removal_of(stack, ended(stack, 1))
+    for record in event["Records"]:
+        record["userIdentity"] = None
+    assert spent_on(stack, event) == {}
+
+
+def test_what_is_archived_is_counted(stack: Stack) -> None:
+    """The tasks, and the records of which not all could be read: damaged ones, and payloads that are no JSON."""
+    event = removal_of(stack, ended(stack, 4))
+    damaged, no_json, *_ = event["Records"]
+    damaged["dynamodb"]["OldImage"][schema.VERSION_OF_SCHEMA] = {"N": "99"}
+    no_json["dynamodb"]["OldImage"]["b"] = {"S": "{"}
+    event["Records"].append({"eventID": "poison", "userIdentity": {"principalId": schema.TTL_PRINCIPAL}})
+    platform = composition.composed().platform
+    telemetry = FakeTelemetry()
+    services = Composition(
+        Platform(environ=platform.environ, clock=platform.clock, clients=platform.clients, telemetry=telemetry)
+    ).part(ArchiveServices)
+    services.archiver.archive(services.removed(event))
+    assert telemetry.counts == {"tasks_archived": 3, "removed_records_unreadable": 3}
+    assert sorted(key.partition("/")[0] for key in objects(stack)) == ["archive", "unreadable", "unreadable"]

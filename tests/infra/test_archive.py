@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.contract.archive.lines import COLUMNS
+from duetime.contract.tasks.responses import TaskResponse
+from infra.archive import BATCH_SECONDS, BATCH_SIZE
+from infra.environments import UnsafeEnvironment, environment_named
+from tests import grants
+from tests.infra.policies import policies
+from tests.infra.synthesis import Synthesis, referred
+from tests.infra.test_tick_and_alarms import alarm_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.infra.synthesis import Properties
+
+HOUR = 3600
+OF_THE_LINE = {"owner", "attempts", "events", "events_dropped", "archive_format"}
+"""What a line has besides the task as the API answers it."""
+
+
+@pytest.fixture
+def prod(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
+    """An environment with an archive."""
+    return synthesis_of("prod")
+
+
+def bucket_of(synthesis: Synthesis) -> tuple[str, Properties]:
+    """The bucket of the archive."""
+    (found,) = [each for each in synthesis.properties("AWS::S3::Bucket").items() if each[0].startswith("Archive")]
+    return found
+
+
+def mapping_of(synthesis: Synthesis) -> Properties:
+    """How the table's stream invokes `archive`."""
+    (found,) = [
+        each
+        for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        if synthesis.function_named(each["FunctionName"]) == "archive"
+    ]
+    return found
+
+
+def test_there_is_an_archive_where_the_settings_say_how_long_it_is_kept(every: Synthesis) -> None:
+    """In `staging` and `prod`; where there is none, nothing of it is deployed, and the API knows of none."""
+    has_one = every.environment.name in {"staging", "prod"}
+    assert bool(every.environment.archive_days) is has_one
+    for type_ in ("AWS::Glue::Table", "AWS::Glue::Database", "AWS::Athena::WorkGroup", "AWS::Athena::NamedQuery"):
+        assert len(every.of_type(type_)) == has_one
+    assert ("archive" in every.functions()) is has_one
+    told = every.functions()["api"]["Environment"]["Variables"]["DUETIME_ARCHIVE_BUCKET"]
+    assert bool(told) is has_one
+    outputs = every.template["Outputs"]
+    assert ("ArchiveBucketName" in outputs) is has_one
+
+
+def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
+    """Lambda invokes the function for nothing else, in batches as large as it allows, from the first record on."""
+    found = mapping_of(prod)
+    ((id_, _),) = prod.properties("AWS::DynamoDB::Table").items()
+    assert found["EventSourceArn"] == {"Fn::GetAtt": [id_, "StreamArn"]}
+    assert found["StartingPosition"] == "TRIM_HORIZON"
+    (pattern,) = [json.loads(each["Pattern"]) for each in found["FilterCriteria"]["Filters"]]
+    assert pattern == schema.REMOVED_TASKS_FILTER
+    assert (found["BatchSize"], found["MaximumBatchingWindowInSeconds"]) == (BATCH_SIZE, BATCH_SECONDS) == (1000, 300)
+
+
+def test_an_outage_of_a_day_loses_nothing(prod: Synthesis) -> None:
+    """A batch is repeated until the stream is about to forget it; then Lambda writes it to the bucket, whole."""
+    found = mapping_of(prod)
+    assert found["MaximumRetryAttempts"] == -1
+    assert 22 * HOUR < found["MaximumRecordAgeInSeconds"] < 24 * HOUR
+    bucket, _ = bucket_of(prod)
+    assert referred(found["DestinationConfig"]["OnFailure"]["Destination"]) == bucket
+    alarm = alarm_named(prod, "ArchiveBehind")
+    assert (alarm["MetricName"], alarm["Threshold"]) == ("IteratorAge", HOUR * 1000)
+    (dimension,) = alarm["Dimensions"]
+    assert prod.function_named(dimension["Value"]) == "archive"
+
+
+def test_the_function_may_write_the_archive_and_nothing_else(prod: Synthesis) -> None:
+    """It writes objects of the archive and reads the table; it writes neither the table nor the bucket of payloads."""
+    of = policies(prod)["archive"]
+    objects = [f"{grants.ARCHIVE}/{each}" for each in ("archive/*", "aws/lambda/*", "unreadable/*")]
+    assert of == {
+        **{action: [grants.STREAM] for action in grants.STREAMING},
+        "dynamodb:GetItem": [grants.TABLE],
+        "dynamodb:Query": [grants.TABLE],
+        "s3:ListBucket": [grants.ARCHIVE],
+        "s3:PutObject": objects,
+    }
+    of_others = {name: actions for name, actions in policies(prod).items() if name != "archive"}
+    assert grants.ARCHIVE not in json.dumps(of_others)
+
+
+def test_objects_get_cheaper_with_their_age_and_are_removed(prod: Synthesis) -> None:
+    """They move to colder storage, and no object outlives what the settings say; half uploads are cleaned away."""
+    _, bucket = bucket_of(prod)
+    halves, results, tasks, unreadable, given_up = bucket["LifecycleConfiguration"]["Rules"]
+    assert halves["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    assert (results["Prefix"], results["ExpirationInDays"]) == ("query-results/", 7)
+    days = prod.environment.archive_days
+    assert [each["Prefix"] for each in (tasks, unreadable, given_up)] == ["archive/", "unreadable/", "aws/lambda/"]
+    assert {each["ExpirationInDays"] for each in (tasks, unreadable, given_up)} == {days}
+    moves = [(each["StorageClass"], each["TransitionInDays"]) for each in tasks["Transitions"]]
+    assert moves == [("STANDARD_IA", 30), ("GLACIER_IR", 120)]
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+
+
+def test_a_short_archive_moves_no_objects(synthesis_of: Callable[[str], Synthesis]) -> None:
+    """An object that is removed soon after its move is not worth the price of it."""
+    _, bucket = bucket_of(synthesis_of("staging"))
+    assert not any("Transitions" in rule for rule in bucket["LifecycleConfiguration"]["Rules"])
+
+
+def test_athena_has_every_field_of_a_line(prod: Synthesis) -> None:
+    """The columns are the fields of a task as the API answers it and those of the line, in their names."""
+    (table,) = prod.properties("AWS::Glue::Table").values()
+    columns = [each["Name"] for each in table["TableInput"]["StorageDescriptor"]["Columns"]]
+    assert columns == list(COLUMNS)
+    assert set(columns) == get_type_hints(TaskResponse).keys() | OF_THE_LINE
+
+
+def test_athena_finds_the_days_by_itself(prod: Synthesis) -> None:
+    """Partitions are computed from the day in the key: no crawler has to list them, and a query reads no more."""
+    (table,) = prod.properties("AWS::Glue::Table").values()
+    bucket, _ = bucket_of(prod)
+    found = table["TableInput"]
+    parameters: dict[str, Any] = found["Parameters"]
+    assert [each["Name"] for each in found["PartitionKeys"]] == ["day"]
+    assert parameters["projection.enabled"] == "true"
+    assert (parameters["projection.day.type"], parameters["projection.day.format"]) == ("date", "yyyy-MM-dd")
+    template = parameters["storage.location.template"]["Fn::Join"][1]
+    assert template == ["s3://", {"Ref": bucket}, "/archive/day=${day}"]
+
+
+def test_a_query_can_neither_cost_much_nor_write_elsewhere(prod: Synthesis) -> None:
+    """The workgroup stops a query that reads too much, and keeps results encrypted in the bucket, whoever asks."""
+    (workgroup,) = prod.properties("AWS::Athena::WorkGroup").values()
+    found = workgroup["WorkGroupConfiguration"]
+    assert found["EnforceWorkGroupConfiguration"] is True
+    assert found["BytesScannedCutoffPerQuery"] == 100_000_000_000
+    assert found["ResultConfiguration"]["EncryptionConfiguration"] == {"EncryptionOption": "SSE_S3"}
+
+
+@pytest.mark.parametrize("days", [-1, 3_654])
+def test_an_archive_of_no_possible_length_is_rejected(days: int) -> None:
+    """It is kept for none to ten years."""
+    with pytest.raises(UnsafeEnvironment, match="archive"):
+        replace(environment_named("dev"), archive_days=days)
+
+
+def test_two_environments_of_an_account_share_no_names(synthesis_of: Callable[[str], Synthesis]) -> None:
+    """Databases and workgroups are named after their environments."""
+    names = []
+    for synthesis in (synthesis_of("staging"), synthesis_of("prod")):
+        (database,) = synthesis.properties("AWS::Glue::Database").values()
+        (workgroup,) = synthesis.properties("AWS::Athena::WorkGroup").values()
+        names.append((database["DatabaseInput"]["Name"], workgroup["Name"]))
+    assert names == [("duetime_staging", "duetime-staging"), ("duetime_prod", "duetime-prod")]

@@ -1,0 +1,97 @@
+"""The synthesized stack of this machine, which is kept until what it is made of changes."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+from local.assembly import STACK, Assembly, fingerprint, inputs, packed
+from local.deployment import HANDLERS, layer_resource
+from local.emulator.differences import with_fixed_addresses
+from local.emulator.server import ROOT
+from local.handlers import package
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_whatever_makes_the_template_makes_another_assembly() -> None:
+    """Constructs, functions, layers and pins are inputs; the user's handlers, which are reloaded, are not."""
+    paths = {path.relative_to(ROOT).as_posix() for path in inputs()}
+
+    assert {
+        "infra/stack.py",
+        "infra/environments.py",
+        "functions/worker/handler.py",
+        "layers/duetime/python/duetime/settings.py",
+        "layers/build.py",
+        "cdk.json",
+        "constraints.txt",
+        "pyproject.toml",
+    } <= paths
+    assert not [path for path in paths if path.startswith(package().relative_to(ROOT).as_posix())]
+    assert not [path for path in paths if "__pycache__" in path]
+
+
+def test_a_changed_file_has_another_fingerprint_than_a_moved_one() -> None:
+    """Contents and names count, their order does not."""
+    one, two = ROOT / "cdk.json", ROOT / "pyproject.toml"
+
+    assert fingerprint(iter([one, two])) == fingerprint(iter([two, one]))
+    assert len({fingerprint(iter(paths)) for paths in ([one, two], [one], [two])}) == 3
+
+
+def test_the_assets_of_an_assembly_are_files_and_packed_folders(tmp_path: Path) -> None:
+    """A folder is uploaded as an archive of its files, which is packed once."""
+    folder = tmp_path / "asset.1"
+    (folder / "python").mkdir(parents=True)
+    (folder / "python" / "module.py").write_text("x = 1")
+    (tmp_path / f"{STACK}.template.json").write_text(json.dumps({"Resources": {}}))
+    files = {
+        "1": {"source": {"path": "asset.1"}, "destinations": {"here": {"objectKey": "1.zip"}}},
+        "2": {"source": {"path": f"{STACK}.template.json"}, "destinations": {"here": {"objectKey": "2.json"}}},
+    }
+    (tmp_path / f"{STACK}.assets.json").write_text(json.dumps({"files": files}))
+    assembly = Assembly(tmp_path)
+
+    assert assembly.template == {"Resources": {}}
+    archive, template = assembly.assets
+    assert (archive.key, template.key, template.content()) == ("1.zip", "2.json", b'{"Resources": {}}')
+    first = archive.content()
+    (folder / "python" / "module.py").write_text("x = 2")
+    assert archive.content() == first
+    with zipfile.ZipFile(io.BytesIO(first)) as opened:
+        assert opened.namelist() == ["python/module.py"]
+        assert opened.read("python/module.py") == b"x = 1"
+    assert packed(folder) != first
+
+
+def test_each_api_has_a_fixed_address() -> None:
+    """Two APIs have two ids; the template that was given is not changed, and its other tags remain."""
+    kind = "AWS::ApiGatewayV2::Api"
+    template = {
+        "Resources": {
+            "Http": {"Type": kind, "Properties": {"ProtocolType": "HTTP", "Tags": {"project": "duetime"}}},
+            "Live": {"Type": kind, "Properties": {"ProtocolType": "WEBSOCKET"}},
+            "Table": {"Type": "AWS::DynamoDB::Table"},
+        }
+    }
+    before = json.dumps(template)
+
+    fixed = with_fixed_addresses(template)["Resources"]
+
+    assert json.dumps(template) == before
+    assert fixed["Http"]["Properties"]["Tags"] == {"project": "duetime", "ms-custom-id": "duetime-api"}
+    assert fixed["Live"]["Properties"]["Tags"] == {"ms-custom-id": "duetime-live"}
+    assert fixed["Table"] == {"Type": "AWS::DynamoDB::Table"}
+
+
+def test_a_layer_is_found_by_its_place_in_the_stack() -> None:
+    """Logical ids have a hash at their end; a stack without the layer has none."""
+    path = {"aws:cdk:path": f"{STACK}/Layers/{HANDLERS}/Resource"}
+    template = {"Resources": {"Other": {}, "LayersHandlers1234": {"Metadata": path}}}
+
+    assert layer_resource(template, HANDLERS) == "LayersHandlers1234"
+    assert layer_resource({"Resources": {"Other": {}}}, HANDLERS) is None

@@ -1,0 +1,83 @@
+"""Processes of the embedded AWS: they share unpacked layers, and end between two invocations."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from local.emulator.shared_layers import FOLDERS, GentleEnd, SharedLayers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from local.emulator.shared_layers import Process as AnyProcess
+
+
+@dataclass
+class Process:
+    """A process of a function, as the emulator keeps it."""
+
+    config: dict[str, Any] = field(default_factory=dict)
+    in_use: bool = False
+
+
+def archive(name: str) -> bytes:
+    """A layer that holds one file."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as packed:
+        packed.writestr(f"python/{name}.py", name)
+    return content.getvalue()
+
+
+def test_a_version_of_a_layer_is_unpacked_once_for_all_processes(tmp_path: Path) -> None:
+    """Two processes import from the same folders, in the order of the layers; their configuration is not changed."""
+    asked: list[str] = []
+    started: list[dict[str, Any]] = []
+
+    def archive_of(layer: dict[str, str]) -> bytes:
+        asked.append(layer["Arn"])
+        return archive(layer["Arn"])
+
+    layers = SharedLayers(tmp_path, archive_of)
+    config = {"Layers": [{"Arn": "one"}, {"Arn": "two"}], "Environment": {"Variables": {"KEPT": "yes"}}}
+    processes = [Process(config), Process(config)]
+
+    for process in processes:
+        layers.start(lambda one: started.append(one.config), process)
+
+    assert asked == ["one", "two"]
+    assert [process.config for process in processes] == [config, config]
+    first, second = started
+    assert first == second
+    assert first["Layers"] == []
+    variables = first["Environment"]["Variables"]
+    assert variables["KEPT"] == "yes"
+    folders = variables[FOLDERS].split(os.pathsep)
+    assert [[path.name for path in Path(folder, "python").iterdir()] for folder in folders] == [["one.py"], ["two.py"]]
+
+
+def test_a_process_of_a_changed_function_ends_after_its_invocation() -> None:
+    """Of two processes the idle one ends at once, the other when it is released, and only once."""
+    killed: list[AnyProcess] = []
+    released: list[AnyProcess | None] = []
+
+    def kill(processes: Sequence[AnyProcess]) -> None:
+        killed.extend(processes)
+
+    ends = GentleEnd(kill, released.append)
+    idle, busy, other = Process(), Process(in_use=True), Process(in_use=True)
+
+    ends.end([idle, busy])
+    assert killed == [idle]
+
+    ends.release(other)
+    assert killed == [idle]
+
+    ends.release(busy)
+    ends.release(busy)
+    assert killed == [idle, busy]
+    assert released == [other, busy, busy]

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.compression import deflated
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.task_items import key_of
+from duetime.domain.archive import TASKS_PREFIX, UNREADABLE_PREFIX
+from duetime.environment_variables import Variable
+from duetime_testing.simulation.table_stream import SimulatedTableStream
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_testing.fakes.attribute_values import Item
+
+DAY = 24 * HOUR
+BUCKET = "archive"
+
+
+class Archived(Scenario):
+    """An account with an archive, whose records expire when a test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.s3.create_bucket(Bucket=BUCKET)
+        self.environ[Variable.ARCHIVE_BUCKET] = BUCKET
+        self.stream = SimulatedTableStream(self, function="archive")
+
+    def objects(self, prefix: str = TASKS_PREFIX) -> dict[str, bytes]:
+        """The archive's objects."""
+        found = {key: body for (bucket, key), body in self.s3.objects.items() if bucket == BUCKET}
+        return {key: gzip.decompress(body) for key, body in found.items() if key.startswith(prefix)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The archive's lines, those that are there twice included."""
+        return [json.loads(line) for body in self.objects().values() for line in body.splitlines()]
+
+    def tasks(self) -> dict[str, dict[str, Any]]:
+        """The archived tasks, as whoever reads them does: by id and version, each once."""
+        found = {(line["id"], line["version"]): line for line in self.rows()}
+        assert len(found) == len({task_id for task_id, _ in found})
+        return {task_id: line for (task_id, _), line in found.items()}
+
+    def create(self, **fields: Any) -> str:  # noqa: ANN401 - fields of a task
+        """Create a task that is due now."""
+        return str(self.ask("POST", "/v1/tasks", {"type": PLAIN, **fields}).body["id"])
+
+    def damage(self, task_id: str, attributes: Item) -> None:
+        """Store something in a record that no code of this version writes."""
+        key = key_of(self.record(task_id).id)
+        self.table.partitions[key[schema.PARTITION_KEY]["S"]][task_id] |= attributes
+
+    def pass_retention(self) -> None:
+        """Let the records of ended tasks expire, and be removed."""
+        self.stand_still()
+        self.run(31 * DAY)
+        assert self.expire()
+
+    def read_stream(self) -> None:
+        """Let the stream be read to its end."""
+        assert self.run_until(lambda: self.stream.is_read, within=2 * DAY, step=MINUTE)
+        self.run(MINUTE)
+
+
+@contextmanager
+def archived() -> Iterator[Archived]:
+    """An account with an archive."""
+    with Archived() as account:
+        yield account
+
+
+def test_a_task_that_ttl_removes_is_in_the_archive_as_the_api_answered_it() -> None:
+    """The line has every field of the last answer, the owner, the attempts and the events; then the table has none."""
+    with archived() as account:
+        account.target = lambda _phase, _context: {"done": [1, 2.5, "ü"]}
+        task_id = account.create(payload={"big": "x" * 4_000, "text": "line\nbreak"}, tags={"team": "dba"}, name="n")
+        assert account.run_until(lambda: account.record(task_id).finished_at)
+        path = f"/v1/tasks/{task_id}"
+        last = account.ask("GET", path).body
+        attempts, events = (account.ask("GET", f"{path}/{each}").body for each in ("attempts", "events"))
+        assert account.objects() == {}
+        account.pass_retention()
+        account.read_stream()
+        line = account.tasks()[task_id]
+        assert {name: line.get(name) for name in last} == last
+        assert line["payload"] == {"big": "x" * 4_000, "text": "line\nbreak"}
+        assert line["result"] == {"done": [1, 2.5, "ü"]}
+        assert (line["owner"], line["archive_format"]) == ("local", 1)
+        assert (line["attempts"], line["events"]) == (attempts["attempts"], events["events"])
+
+
+def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
+    """Tasks of two days that TTL removes at once are in two objects."""
+    with archived() as account:
+        first = account.create()
+        account.run(DAY)
+        second = account.create()
+        account.run(MINUTE)
+        days = [account.ask("GET", f"/v1/tasks/{each}").body["finished_at"][:10] for each in (first, second)]
+        account.pass_retention()
+        account.read_stream()
+        named = {key: [json.loads(line)["id"] for line in body.splitlines()] for key, body in account.objects().items()}
+        assert days[0] < days[1]
+        assert sorted((key.split("/")[1], ids) for key, ids in named.items()) == [
+            (f"day={days[0]}", [first]),
+            (f"day={days[1]}", [second]),
+        ]
+
+
+def test_a_payload_with_line_breaks_is_one_line() -> None:
+    """A client's own JSON may have line breaks between its parts: a line of the archive has none."""
+    with archived() as account:
+        body = f'{{"type": "{PLAIN}", "payload": {{\r\n "a":\n 1}}}}'.encode()
+        task_id = str(account.ask("POST", "/v1/tasks", body).body["id"])
+        account.run(MINUTE)
+        account.pass_retention()
+        account.read_stream()
+        (text,) = account.objects().values()
+        assert text.count(b"\n") == 1
+        assert json.loads(text)["id"] == task_id
+        assert json.loads(text)["payload"] == {"a": 1}
+
+
+def test_a_batch_that_comes_twice_or_half_is_read_once() -> None:
+    """A batch that is repeated whole overwrites its object; one in other parts has equal lines, which readers drop."""
+    with archived() as account:
+        account.stream.repeats = 0.6
+        ids = {account.create() for _ in range(40)}
+        account.run(MINUTE)
+        account.pass_retention()
+        account.read_stream()
+        assert account.tasks().keys() == ids
+        assert len(account.rows()) > len(ids)
+        by_key: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        for line in account.rows():
+            by_key.setdefault((line["id"], line["version"]), []).append(line)
+        assert all(line == lines[0] for lines in by_key.values() for line in lines)
+
+
+def test_the_same_batch_twice_is_one_object_of_the_same_bytes() -> None:
+    """Its name and its bytes depend on nothing but the tasks."""
+    with archived() as account:
+        account.create()
+        account.run(MINUTE)
+        account.pass_retention()
+        account.read_stream()
+        before = dict(account.s3.objects)
+        account.run(DAY)
+        again = account.invoke("archive", {"Records": account.stream.records})
+        assert account.run_until(lambda: not again.failed)
+        assert account.s3.objects == before
+
+
+def test_after_an_outage_of_hours_nothing_is_missing() -> None:
+    """The function is dead while TTL removes records; then it reads what the stream has kept."""
+    with archived() as account:
+        ids = {account.create() for _ in range(5)}
+        account.run(MINUTE)
+        account.stream.dead_until = account.now + 40 * DAY
+        account.pass_retention()
+        account.run(HOUR)
+        assert account.objects() == {}
+        account.stream.dead_until = 0
+        account.run(10 * DAY)
+        account.read_stream()
+        assert account.tasks().keys() == ids
+
+
+def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
+    """A write that S3 refuses fails the invocation: no record is passed over."""
+    with archived() as account:
+        task_id = account.create()
+        account.run(MINUTE)
+        account.s3.buckets.discard(BUCKET)
+        account.pass_retention()
+        account.run(HOUR)
+        assert not account.stream.is_read
+        account.s3.create_bucket(Bucket=BUCKET)
+        account.read_stream()
+        assert account.tasks().keys() == {task_id}
+
+
+def test_a_record_that_cannot_be_read_is_kept_as_it_was() -> None:
+    """It delays no other; what the stream delivered of it is kept, so that later code may read it."""
+    with archived() as account:
+        poisoned, fine = account.create(), account.create()
+        account.run(MINUTE)
+        account.damage(poisoned, {schema.VERSION_OF_SCHEMA: {"N": "99"}})
+        account.pass_retention()
+        account.read_stream()
+        assert account.tasks().keys() == {fine}
+        (text,) = account.objects(UNREADABLE_PREFIX).values()
+        assert json.loads(text)["dynamodb"]["OldImage"][schema.SORT_KEY] == {"S": poisoned}
+
+
+def test_a_payload_that_is_no_json_is_left_out() -> None:
+    """A damaged payload makes neither its task nor its object unreadable: the task is archived without its contents."""
+    with archived() as account:
+        damaged = [account.create() for _ in range(3)]
+        account.run(MINUTE)
+        for task_id, data in zip(damaged, (b"{", b"\xff\xfe", b"[" * 200_000), strict=True):
+            account.damage(task_id, {"b": {"B": deflated(data)}})
+        account.pass_retention()
+        account.read_stream()
+        tasks = account.tasks()
+        assert tasks.keys() == set(damaged)
+        assert {(task["payload"], tuple(task["content_expired"])) for task in tasks.values()} == {
+            (None, ("payload", "result"))
+        }
+
+
+def test_a_deleted_task_is_not_archived() -> None:
+    """What a user deletes before TTL does is in no object, and no word of its payload is."""
+    with archived() as account:
+        deleted, kept = account.create(payload="the secret"), account.create()
+        account.run(MINUTE)
+        assert account.ask("DELETE", f"/v1/tasks/{deleted}").status == 204
+        account.pass_retention()
+        account.read_stream()
+        assert account.tasks().keys() == {kept}
+        assert all(b"the secret" not in body for body in account.objects("").values())
+
+
+def test_all_attempts_are_archived() -> None:
+    """Those that the record had no room for are read from beside it."""
+
+    def fail(_phase: str, _context: object) -> None:
+        raise ValueError("no")
+
+    with archived() as account:
+        account.target = fail
+        task_id = account.create(retry={"max_attempts": 8, "initial_seconds": 1, "multiplier": 1})
+        assert account.run_until(lambda: account.record(task_id).finished_at, within=HOUR)
+        attempts = account.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
+        assert len(attempts) == 8
+        account.pass_retention()
+        account.read_stream()
+        # The traceback is in the logs; it is not copied.
+        for each in attempts:
+            each["error"]["traceback"] = None
+        assert account.tasks()[task_id]["attempts"] == attempts
+
+
+def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
+    """The problem has a code of its own and the command that finds it, whoever asks; a young id is just not found."""
+    with archived() as account:
+        task_id = account.create()
+        deleted = account.create()
+        account.run(MINUTE)
+        unknown = f"{task_id[:10]}{'0' * 16}"
+        assert account.ask("GET", f"/v1/tasks/{unknown}").body["code"] == "task_not_found"
+        assert account.ask("DELETE", f"/v1/tasks/{deleted}").status == 204
+        account.stand_still()
+        account.run(31 * DAY)
+        assert account.ask("GET", f"/v1/tasks/{deleted}").body["code"] == "task_not_found"
+        day = account.ask("GET", f"/v1/tasks/{task_id}").body["due_at"][:10]
+        stranger = {"x-duetime-owner": "stranger"}
+        before = account.ask("GET", f"/v1/tasks/{task_id}", headers=stranger)
+        account.pass_retention()
+        account.read_stream()
+        for path in ("", "/attempts", "/events"):
+            reply = account.ask("GET", f"/v1/tasks/{task_id}{path}")
+            assert (reply.status, reply.body["code"]) == (404, "task_archived")
+            assert f"duetime archive query --where \"id = '{task_id}'\" --from {day}" in reply.body["detail"]
+        after = account.ask("GET", f"/v1/tasks/{task_id}", headers=stranger)
+        assert after.body == before.body, "it is not told whether another owner's task is still there"
+
+
+def test_without_an_archive_no_task_is_said_to_be_in_one() -> None:
+    """Where the settings keep no archive, what is gone is gone."""
+    with Scenario() as account:
+        task_id = account.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
+        account.run(MINUTE)
+        account.stand_still()
+        account.run(31 * DAY)
+        assert account.expire()
+        assert account.ask("GET", f"/v1/tasks/{task_id}").body["code"] == "task_not_found"

@@ -1,0 +1,47 @@
+"""The same tests against a deployed stack: what it cannot do skips the test, all else is the client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_testing.deployed import DeployedDuetime
+from tests.client.deployment import Deployment, served
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def deployed() -> Iterator[DeployedDuetime]:
+    """A stack that answers over HTTP and has no tasks."""
+    with served(Deployment()) as deployment:
+        made = DeployedDuetime(deployment.url)
+        yield made
+        made.close()
+
+
+@pytest.mark.parametrize("use", ["at", "advance", "faults", "http", "mode", "perform", "pull", "executions_of"])
+def test_what_needs_virtual_time_skips_the_test(deployed: DeployedDuetime, use: str) -> None:
+    """The reason names what the test asked for."""
+    uses: dict[str, Callable[[], object]] = {
+        "at": lambda: deployed.at("2027-01-01T00:00:00+00:00"),
+        "advance": lambda: deployed.advance(hours=1),
+    }
+
+    def get() -> object:
+        return getattr(deployed, use)
+
+    with pytest.raises(pytest.skip.Exception, match=rf"duetime\.{use}.* needs virtual time"):
+        uses.get(use, get)()
+
+
+def test_assertions_read_the_api(deployed: DeployedDuetime) -> None:
+    """Nothing was created and nothing ran; both are said with the time."""
+    deployed.register("report", print)
+    deployed.refute_created("report")
+    deployed.assert_ran("report", times=0)
+    deployed.run_until_idle()
+    with pytest.raises(AssertionError, match="'report' ran never, not at least once"):
+        deployed.assert_ran("report")

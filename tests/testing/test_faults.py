@@ -1,0 +1,113 @@
+"""Faults for the user's own code: what it has done when its process crashes, or loses its lease, is done again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from duetime_testing import Duetime
+
+
+class Bank:
+    """A handler's own store: what is charged, by idempotency key, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+        self.charged: dict[str, object] = {}
+
+    def charge(self, context: Context, payload: object) -> str:
+        """Charge once for each task."""
+        self.asked.append((context.attempt, context.fence))
+        self.charged[context.task_id] = payload
+        return "charged"
+
+
+def _run(duetime: Duetime, bank: Bank) -> str:
+    duetime.register("charge", bank.charge)
+    task = duetime.client.tasks.create("charge", payload={"id": 7})
+    duetime.run_until_idle()
+    assert duetime.client.tasks.get(task.id).result == "charged"
+    assert list(bank.charged.values()) == [{"id": 7}]
+    return duetime.client.tasks.get(task.id).state
+
+
+def test_a_crash_before_the_outcome_is_stored_repeats_the_work(duetime: Duetime) -> None:
+    """The handler is called by the next attempt, with another fence; the crashed one is told as such."""
+    bank = Bank()
+    duetime.faults.crash_before_finish(attempt=1)
+    assert _run(duetime, bank) == "succeeded"
+    assert bank.asked == [(1, 1), (2, 2)]
+    assert [each.outcome for each in duetime.executions] == ["crashed", "succeeded"]
+    duetime.assert_ran("charge", times=2)
+
+
+def test_a_fault_is_for_one_type_and_one_attempt(duetime: Duetime) -> None:
+    """Tasks of other types do not crash, nor do other attempts."""
+    duetime.faults.crash_before_finish(attempt=2, type="other")
+    bank = Bank()
+    assert _run(duetime, bank) == "succeeded"
+    duetime.faults.crash_before_finish(attempt=2, type="charge")
+    assert _run(duetime, Bank()) == "succeeded"
+    assert bank.asked == [(1, 1)]
+
+
+def test_who_loses_the_lease_does_not_decide(duetime: Duetime) -> None:
+    """Both workers do the work, each under its own fence; the outcome is the second one's."""
+    bank = Bank()
+    duetime.faults.lose_lease(attempt=1)
+    assert _run(duetime, bank) == "succeeded"
+    assert bank.asked == [(1, 1), (2, 2)]
+    (task,) = duetime.client.tasks.list(type="charge")
+    duetime.advance(minutes=10)
+    assert duetime.client.tasks.get(task.id).fence == 2
+
+
+def test_a_message_that_comes_twice_is_worked_on_once(duetime: Duetime) -> None:
+    """The second worker gets no lease while the first has it."""
+    bank = Bank()
+    duetime.faults.deliver_twice()
+    assert _run(duetime, bank) == "succeeded"
+    assert bank.asked == [(1, 1)]
+    assert duetime._account.faults["message doubled"] == 1
+
+
+def test_slow_heartbeats_do_not_end_an_attempt(duetime: Duetime) -> None:
+    """Heartbeats that take seconds to arrive renew the lease all the same, as long as they arrive in time."""
+    asked: list[int] = []
+
+    def work(context: Context, _payload: object) -> None:
+        asked.append(context.attempt)
+        duetime.sleep(100)
+
+    duetime.register("long", work)
+    duetime.faults.slow_heartbeat(seconds=8)
+    task = duetime.client.tasks.create("long", timeout_seconds=300)
+    duetime.run_until_idle()
+    assert duetime.client.tasks.get(task.id).state == "succeeded"
+    assert asked == [1]
+
+
+def test_heartbeats_that_come_too_late_cost_the_lease(duetime: Duetime) -> None:
+    """When they take longer than the lease, the work is begun again by another worker."""
+    asked: list[int] = []
+
+    def work(context: Context, _payload: object) -> None:
+        asked.append(context.attempt)
+        duetime.sleep(100 if context.attempt == 1 else 1)
+
+    duetime.register("long", work)
+    duetime.faults.slow_heartbeat(seconds=200)
+    task = duetime.client.tasks.create("long", timeout_seconds=300)
+    duetime.run_until_idle()
+    assert duetime.client.tasks.get(task.id).state == "succeeded"
+    assert asked == [1, 2]
+
+
+def test_faults_end_when_they_are_cleared(duetime: Duetime) -> None:
+    """Afterwards nothing goes wrong."""
+    duetime.faults.crash_before_finish(attempt=1)
+    duetime.faults.clear()
+    bank = Bank()
+    assert _run(duetime, bank) == "succeeded"
+    assert bank.asked == [(1, 1)]

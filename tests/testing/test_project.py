@@ -1,0 +1,102 @@
+"""A project of a user: its own files only, with the kit installed; pytest is run in it as the user would."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = """
+def test_the_report_skips_the_night_without_its_hour(duetime):        # a fixture; starts at a fixed instant, never reads the wall clock
+    duetime.at("2027-03-27T22:00+00:00"); ran = []
+    duetime.register("report", lambda context, payload: ran.append(context.due_at))      # or the project's own handlers package
+    duetime.client.schedules.create(name="nightly", cron="30 1 * * *", timezone="Europe/London", task={"type": "report"})
+    duetime.advance(days=3)                                               # everything due runs, in order, each at its own instant
+    duetime.assert_ran("report", times=2); duetime.assert_skipped("nightly", reason="dst_gap")
+
+def test_a_charge_may_be_repeated(duetime):
+    duetime.faults.crash_before_finish(attempt=1)                         # also deliver_twice, lose_lease, slow_heartbeat: for the user's own code, which nobody offers
+    task = duetime.client.tasks.create("charge", payload={"id": 7}); duetime.run_until_idle()
+    assert duetime.client.tasks.get(task.id).state == "succeeded"
+"""  # noqa: E501 - as users are shown them
+HANDLERS = """
+from duetime.handlers import Context, handler
+
+@handler("charge")
+def charge(context: Context, payload: dict) -> dict:
+    return {"charged": payload["id"]}
+"""
+NO_NETWORK = """
+import socket, sys
+import pytest
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("a socket was connected or bound")
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    yield
+    assert "moto" not in sys.modules
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Handlers, their tests and the line of settings that names the handlers."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").touch()
+    (tmp_path / "shop" / "handlers.py").write_text(HANDLERS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nduetime_handlers = shop.handlers\npythonpath = .\n")
+    (tmp_path / "conftest.py").write_text(NO_NETWORK)
+    (tmp_path / "test_shop.py").write_text(EXAMPLES)
+    return tmp_path
+
+
+def _pytest(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - ours
+
+
+def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
+    """Both pass as they are written, without a socket and without moto, and any mistake in their use is a failure."""
+    done = _pytest(project, "-q", "-W", "error", "--strict-markers", "--strict-config")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+
+
+def test_without_its_handler_the_example_fails_and_says_why(project: Path) -> None:
+    """The project's handlers were what ran: without them the task fails, and the report names the type."""
+    (project / "shop" / "handlers.py").write_text("")
+    test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n    duetime.run_until_idle()\n"
+    (project / "test_shop.py").write_text(f"{test}    duetime.assert_ran('charge', times=2)\n")
+    done = _pytest(project, "-q")
+    assert done.returncode == 1
+    assert re.search(r"charge, attempt 1, failed: HandlerUnknown: no handler is registered", done.stdout), done.stdout
+
+
+def test_a_run_that_does_not_use_the_fixture_does_not_import_the_kit(project: Path) -> None:
+    """The plugin costs such a project next to nothing."""
+    said = (
+        "def test_it():\n    import sys\n    assert not {'duetime', 'boto3', 'httpx', 'greenlet'} & set(sys.modules)\n"
+    )
+    (project / "test_shop.py").write_text(said)
+    done = _pytest(project, "-q")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_option_sends_the_same_tests_to_a_deployment(project: Path) -> None:
+    """Tests that need virtual time are skipped; others call the URL that is named."""
+    test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n"
+    (project / "test_shop.py").write_text(EXAMPLES + test)
+    (project / "conftest.py").unlink()
+    done = _pytest(project, "-q", "-rs", "--duetime-url", "http://127.0.0.1:1")
+    assert "2 skipped" in done.stdout, done.stdout
+    assert "Unreachable" in done.stdout, done.stdout
+    assert "1 failed" in done.stdout, done.stdout
