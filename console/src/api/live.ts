@@ -55,6 +55,7 @@ let refs = 0;
 let waiting: Change[] = [];
 let timers: number[] = [];
 let retry = 0;
+let pending = new Set<string>();
 
 /** Be called with each change of a topic, as long as the component is shown. */
 export function useLive(topic: string | null, changed: (change: Change) => void, filter?: Record<string, unknown>): void {
@@ -66,6 +67,7 @@ export function useLive(topic: string | null, changed: (change: Change) => void,
     say({ do: "subscribe", ref: one.ref, topic, filter });
     return () => {
       subscriptions.delete(one.ref);
+      if (pending.delete(one.ref) && !pending.size) liveState.value = "live";
       say({ do: "unsubscribe", ref: one.ref });
     };
   }, [key]);
@@ -91,7 +93,8 @@ export async function connect(): Promise<void> {
 function open(address: string): void {
   const mine = (socket = new WebSocket(address));
   mine.onopen = () => {
-    liveState.value = "live";
+    pending = new Set(subscriptions.keys());
+    if (!pending.size) liveState.value = "live";
     const again = failures > 0;
     failures = 0;
     for (const { ref, topic, filter } of subscriptions.values()) say({ do: "subscribe", ref, topic, filter });
@@ -114,11 +117,14 @@ function open(address: string): void {
 
 interface Frame {
   kind: string;
+  ref?: string;
   changes?: Change[];
 }
 
 function take(frame: Frame): void {
   if (frame.kind === "stale") reread();
+  // Only from then on is every change pushed.
+  if (frame.kind === "snapshot" && pending.delete(frame.ref ?? "") && !pending.size) liveState.value = "live";
   if (frame.kind !== "change" || !frame.changes) return;
   // All that comes before the next picture is applied at once.
   if (waiting.length === 0) setTimeout(apply, 100);
