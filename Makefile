@@ -7,6 +7,8 @@ EMULATOR := .venv-emulator
 OPENAPI := .venv-openapi
 SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
+CONSOLE := $(shell find console/src -type f -not -name schema.d.ts 2>/dev/null)
+BROWSER := build/.browser
 # Storms walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.
 PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 # Three processes for two processors: the one with the deployed stack waits for most of its time.
@@ -19,12 +21,12 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-slow test-deployed flaky docs openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
+.PHONY: help setup console run demo check format test test-slow test-deployed flaky docs openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(VENV)/.installed node_modules/.installed $(EMULATOR)/.installed build/.layers ## install everything (a second call takes a second)
+setup: $(VENV)/.installed node_modules/.installed $(EMULATOR)/.installed build/.layers functions/console/static/index.html $(BROWSER) ## install everything (a second call takes a second)
 	@:
 
 run: setup ## run the whole stack on this machine, with a demo; Ctrl-C stops it
@@ -32,6 +34,9 @@ run: setup ## run the whole stack on this machine, with a demo; Ctrl-C stops it
 
 demo: setup ## run the demo only, then stop
 	@$(BIN)/duetime local demo --exit
+
+console: functions/console/static/index.html ## build the web console
+	@:
 
 test: setup check ## check the code and run the tests
 	$(SAY) 'Running the tests'
@@ -105,11 +110,11 @@ lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: n
 	@grep '^uv==' constraints.txt > /dev/null
 
 clean: ## remove build results
-	@rm -rf build cdk.out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf build functions/console/static cdk.out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -not -path './$(OPENAPI)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## also remove installed tools
-	@rm -rf $(VENV) $(EMULATOR) $(OPENAPI) node_modules tests/openapi/node_modules .duetime
+	@rm -rf $(VENV) $(EMULATOR) $(OPENAPI) node_modules console/node_modules tests/openapi/node_modules .duetime
 
 # The stamps: each is newer than what it was made from.
 
@@ -137,6 +142,23 @@ node_modules/.installed: package.json package-lock.json
 		|| { echo "duetime needs Node.js 20 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
 	$(SAY) 'Installing the Node packages'
 	@npm ci
+	@touch $@
+
+console/node_modules/.installed: console/package.json console/package-lock.json
+	$(SAY) 'Installing what the console is built with'
+	@npm ci --ignore-scripts --prefix console
+	@touch $@
+
+functions/console/static/index.html: console/node_modules/.installed console/build.mjs console/package.json $(CONSOLE)
+	$(SAY) 'Building the console'
+	@node console/build.mjs
+
+# Tests of the console need a browser. Debian's is installed where that is possible; else they are skipped, and say so.
+build/.browser:
+	@mkdir -p build
+	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
+		&& apt-get update -qq > /dev/null && apt-get install -qq -y --no-install-recommends chromium > /dev/null; } \
+		|| echo 'There is no Chromium, and it could not be installed: tests of the console will be skipped'
 	@touch $@
 
 tests/openapi/node_modules/.installed: tests/openapi/package.json tests/openapi/package-lock.json

@@ -234,8 +234,9 @@ def _schedules() -> list[AlarmSpec]:
 
 
 def _functions(environment: Environment) -> list[AlarmSpec]:
-    # CloudWatch takes ten metrics in an alarm; the archive has one of its own.
-    watched = [name for name in environment.functions if name is not FunctionName.ARCHIVE]
+    # CloudWatch takes ten metrics in an alarm; the archive has one of its own, and no task waits for the console.
+    apart = {FunctionName.ARCHIVE, FunctionName.CONSOLE}
+    watched = [name for name in environment.functions if name not in apart]
     throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(watched)}
     refused = {f"m{n}": table_operation(each, "ThrottledRequests", "Sum", each) for n, each in enumerate(THROTTLED)}
     return [

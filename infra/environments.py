@@ -72,6 +72,8 @@ class FunctionName(StrEnum):
     """Takes the events of the WebSocket API: connections of those who watch, and what they subscribe to."""
     BROADCAST = "broadcast"
     """Reads the table's stream, and tells others of the changes."""
+    CONSOLE = "console"
+    """Serves the files of the web console; deployed where the settings say so."""
     ARCHIVE = "archive"
     """Copies the tasks that TTL removes from the table to S3; deployed where the settings say how long to keep them."""
     EGRESS = "egress"
@@ -104,6 +106,8 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
     # The WebSocket API itself gives up after 29 seconds.
     FunctionName.WATCH: FunctionSize(memory_mb=512, timeout_seconds=29),
+    # It hands out files that it has in memory.
+    FunctionName.CONSOLE: FunctionSize(memory_mb=256, timeout_seconds=10),
     # As long as a batch of changes may take to be told; the next one of the same shard waits for it.
     FunctionName.BROADCAST: FunctionSize(memory_mb=512, timeout_seconds=60),
     # A thousand tasks, each with a payload and a result of up to 200 KB before they are compressed together.
@@ -181,6 +185,9 @@ class Environment:
     """Who may use switches for all owners: identities as owners are named, such as `123456789012:role/Operations`."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the API from a browser, such as `https://console.example.org`. Empty: none may."""
+    console: bool = False
+    """Whether the web console is served, at `/console` of the API; not with `iam`, because a browser cannot sign
+    requests."""
     requests_per_second: int = 500
     """Steady rate of API requests above which callers get 429."""
     request_burst: int = 1000
@@ -259,7 +266,11 @@ class Environment:
     @property
     def functions(self) -> list[FunctionName]:
         """The functions that are deployed."""
-        without = {FunctionName.INTAKE: not self.intake_owner, FunctionName.ARCHIVE: not self.archive_days}
+        without = {
+            FunctionName.INTAKE: not self.intake_owner,
+            FunctionName.ARCHIVE: not self.archive_days,
+            FunctionName.CONSOLE: not self.console,
+        }
         return [name for name in FunctionName if not without.get(name)]
 
     @property
@@ -314,6 +325,10 @@ class Environment:
             raise UnsafeEnvironment(f"environment {self.name!r} would let anyone call its API; use `iam` or `jwt`")
         if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
             raise UnsafeEnvironment(f"environment {self.name!r}: `jwt` needs issuer and audience, and only `jwt` does")
+        if self.console and self.authentication is Authentication.IAM:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: a browser cannot sign requests for `iam`; the console needs `jwt`"
+            )
         for origin in self.cors_origins:
             if _ORIGIN.fullmatch(origin) is None:
                 raise UnsafeEnvironment(
@@ -392,6 +407,7 @@ _LOCAL = replace(
     concurrency={Priority.HIGH: 4, Priority.NORMAL: 4, Priority.LOW: 4},
     authentication=Authentication.NONE,
     operators=("*",),
+    console=True,
     long_polls=20,
     # The owner of requests that name none.
     intake_owner="local",

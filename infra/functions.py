@@ -87,6 +87,7 @@ class Functions(Construct):
         self.intake = self._intake(stores.intake) if stores.intake else None
         self.broadcast = self._broadcast()
         self.watch = self._watch()
+        self.console = self._console() if environment.console else None
         self.stream = TableStream(
             self, "Stream", environment=environment, tables=stores.tables, function=self.broadcast
         )
@@ -279,6 +280,13 @@ class Functions(Construct):
         self._live.serve(function)
         return function
 
+    def _console(self) -> LambdaFunction:
+        """What serves the files of the console: it may call nothing."""
+        variables = {Variable.WATCH_URL: self._live.url}
+        return LambdaFunction(
+            self, FunctionName.CONSOLE, environment=self._environment, layers=self._layers, variables=variables
+        )
+
     def _live_function(self, name: FunctionName, more: Mapping[Variable, str] | None = None) -> LambdaFunction:
         """A function that places no tasks, and writes to the connections of clients."""
         variables = {
@@ -326,6 +334,7 @@ class Functions(Construct):
             (FunctionName.WATCH, self.watch),
             (FunctionName.EGRESS, self.egress),
             *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
+            *([(FunctionName.CONSOLE, self.console)] if self.console else []),
             *([(FunctionName.ARCHIVE, self.archive)] if self.archive else []),
         ]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from infra.environments import Environment
 
 EVERYTHING = "/v1/{proxy+}"
+CONSOLE = ("/console", "/console/{proxy+}")
 PUBLIC = tuple(operation.path for operation in (health.INDEX, health.HEALTH, health.OPENAPI))
 READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
 PREFLIGHT_LIFE = Duration.hours(1)
@@ -94,6 +95,12 @@ class HttpApi(Construct):
             ),
             access_log_settings=_AccessLog(log_group),
         )
+
+    def serve_console(self, function: lambda_.Function) -> None:
+        """Serve the files of the console beside the API: under the same origin, its page needs no CORS."""
+        integration = integrations.HttpLambdaIntegration("Console", function)
+        for path in CONSOLE:
+            self._open(path, READING, integration)
 
     def _open(
         self, path: str, methods: Sequence[apigateway.HttpMethod], integration: integrations.HttpLambdaIntegration

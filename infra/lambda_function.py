@@ -34,6 +34,7 @@ _OUTSIDE_LOOPS = frozenset(
         FunctionName.BROADCAST,
         FunctionName.ARCHIVE,
         FunctionName.WATCH,
+        FunctionName.CONSOLE,
     }
 )
 """Functions that no queue wakes."""

@@ -45,6 +45,8 @@ class DuetimeStack(Stack):
         live = WebSocketApi(self, "Live", environment=environment)
         functions = Functions(self, "Functions", environment=environment, layers=versions, stores=stores, live=live)
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
+        if functions.console:
+            http.serve_console(functions.console.function)
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
         names = MetricNames(environment, stores=stores, functions=functions, http=http)
         alarms = Alarms(self, "Alarms", environment=environment, names=names)

@@ -53,6 +53,8 @@ class Deployment:
     ids: Mapping[str, str]
     """The physical id of each logical one."""
     template: Mapping[str, Any]
+    watch_url: str = ""
+    """Where clients connect for live updates."""
 
 
 def deploy(emulator: Emulator, assembly: Assembly, handlers: Mapping[str, Layer] | None = None) -> Deployment:
@@ -84,7 +86,9 @@ def deploy(emulator: Emulator, assembly: Assembly, handlers: Mapping[str, Layer]
     ids = {resource["LogicalResourceId"]: resource.get("PhysicalResourceId", "") for resource in resources}
     differences.complete_deployment(emulator, template, ids)
     outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
-    return Deployment(differences.api_url(emulator, outputs["ApiId"]), outputs, len(ids), ids, template)
+    api_url = differences.api_url(emulator, outputs["ApiId"])
+    watch_url = differences.watch_url(emulator, outputs["LiveUrl"])
+    return Deployment(api_url, outputs, len(ids), ids, template, watch_url)
 
 
 def _bootstrap(emulator: Emulator) -> None:

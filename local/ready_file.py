@@ -26,6 +26,9 @@ class Ready:
     aws_endpoint_url: str
     pid: int
     """The process that ends everything when it is sent SIGTERM."""
+    console_url: str = ""
+    websocket_url: str = ""
+    """Where live updates are; connections need a ticket of the API."""
 
 
 class AlreadyUp(RuntimeError):

@@ -35,7 +35,13 @@ class Stack:
     @property
     def ready(self) -> Ready:
         """What others need to know to use it."""
-        return Ready(self.deployment.api_url, self.emulator.endpoint_url, os.getpid())
+        return Ready(
+            self.deployment.api_url,
+            self.emulator.endpoint_url,
+            os.getpid(),
+            console_url=f"{self.deployment.api_url}/console/index.html",
+            websocket_url=self.deployment.watch_url,
+        )
 
 
 @contextmanager

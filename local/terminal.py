@@ -112,8 +112,11 @@ class Display:
         self._console.print(table)
 
     def addresses(self, ready: Ready) -> None:
-        """Show the address of the API, commands to try it, and what Ctrl-C does."""
-        self._console.print(f"\n[bold]API[/bold]  {ready.api_url}\n[bold]AWS[/bold]  {ready.aws_endpoint_url}\n")
+        """Show the addresses of the console and the API, commands to try it, and what Ctrl-C does."""
+        self._console.print()
+        for name, url in (("Console", ready.console_url), ("API", ready.api_url), ("AWS", ready.aws_endpoint_url)):
+            self._console.print(f"[bold]{name:<7}[/bold]  {url}", soft_wrap=True)
+        self._console.print()
         tasks = f"{ready.api_url}/v1/tasks"
         body = '{"type": "echo", "payload": "hello", "delay_seconds": 3}'
         # Printed raw and unwrapped: they are there to be copied.

@@ -15,6 +15,7 @@ from aws_cdk.assertions import Template
 from docs.sections.markdown import code, documented, table
 from duetime import environment_variables
 from duetime.environment_variables import Variable
+from duetime.settings import Authentication
 from infra import environments
 from infra.app import add_stack
 from infra.environments import ENVIRONMENTS, SIZES, Environment, FunctionName, environment_named
@@ -85,6 +86,11 @@ def _given() -> Mapping[str, frozenset[str]]:
             heartbeat_url="https://monitor.example.org",
             otlp_endpoint="http://localhost:4318",
             otlp_layer="arn:aws:lambda:eu-west-1:123456789012:layer:otel:1",
+            # Which has tokens: a console cannot sign requests.
+            console=True,
+            authentication=Authentication.JWT,
+            jwt_issuer="https://id.example.org",
+            jwt_audience=("duetime",),
             archive_days=30,
         )
         stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)

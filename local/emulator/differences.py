@@ -65,6 +65,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from duetime.environment_variables import Variable
 
@@ -107,6 +108,12 @@ def _with_tag(api: Mapping[str, Any]) -> dict[str, Any]:
 def api_url(emulator: Emulator, api_id: str) -> str:
     """Return the address under which an HTTP API with a `$default` stage answers."""
     return f"{emulator.endpoint_url}/_aws/execute-api/{api_id}"
+
+
+def watch_url(emulator: Emulator, deployed_url: str) -> str:
+    """Return the address of a WebSocket API on this machine, of the one that it would have in AWS."""
+    parts = urlsplit(deployed_url)
+    return f"ws{api_url(emulator, parts.netloc.partition('.')[0]).removeprefix('http')}{parts.path}"
 
 
 def _complete_watch_url(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:

@@ -17,6 +17,7 @@ BUDGET = {
     "deadletter": (93, 206),
     "broadcast": (116, 206),
     "watch": (97, 254),
+    "console": (10, 0),
     "archive": (81, 245),
     "egress": (42, 208),
     "intake": (151, 254),

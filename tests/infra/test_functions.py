@@ -80,6 +80,7 @@ USED = {
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.EVENT_BUS},
     "watch": LIVE,
+    "console": LIVE - {Variable.TABLE},
     "archive": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,
@@ -162,7 +163,7 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
     """Each declared type has a queue of its own, and only the API is told who may pull it."""
     functions = every.functions()
     pulled = every.environment.pulled_types
-    for name in functions.keys() - {"egress", "broadcast", "watch", "archive"}:
+    for name in functions.keys() - {"egress", "broadcast", "watch", "archive", "console"}:
         urls = json.loads(filled(functions[name]["Environment"]["Variables"][Variable.PULLED_QUEUES.value]))
         assert urls.keys() == pulled.keys()
     told = json.loads(functions["api"]["Environment"]["Variables"][Variable.PULLERS.value])
@@ -171,18 +172,20 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
 
 def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
     """A function of a deployment; the test is skipped where there is none."""
-    if function == FunctionName.INTAKE and not synthesis.environment.intake_owner:
-        pytest.skip("no intake")
-    if function == FunctionName.ARCHIVE and not synthesis.environment.archive_days:
-        pytest.skip("no archive")
+    if FunctionName(function) not in synthesis.environment.functions:
+        pytest.skip(f"no {function}")
     return synthesis.functions()[function]
 
 
 def test_the_functions_are_the_doors(every: Synthesis) -> None:
-    """There is one for each name; an intake only where it has an owner, an archive where the settings keep one."""
+    """There is one for each name; an intake, an archive and a console only where the settings want one."""
     assert {name.value for name in FunctionName} == set(USED)
     environment = every.environment
-    without = {"intake": not environment.intake_owner, "archive": not environment.archive_days}
+    without = {
+        "intake": not environment.intake_owner,
+        "archive": not environment.archive_days,
+        "console": not environment.console,
+    }
     assert set(every.functions()) == {name for name in USED if not without.get(name)}
 
 

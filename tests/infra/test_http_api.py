@@ -45,7 +45,9 @@ def test_what_is_public_needs_no_credentials(every: Synthesis) -> None:
     """Exactly the public operations have routes of their own without an authorizer, for GET and HEAD."""
     public = {f"{method} {one.path}" for one in OPERATIONS if one.is_public for method in ("GET", "HEAD")}
     preflight = {"OPTIONS /v1/{proxy+}"} if every.environment.cors_origins else set()
-    assert routes_of(every).keys() == {MAIN} | public | preflight
+    paths = ("/console", "/console/{proxy+}") if every.environment.console else ()
+    console = {f"{method} {path}" for path in paths for method in ("GET", "HEAD")}
+    assert routes_of(every).keys() == {MAIN} | public | preflight | console
 
 
 def test_local_api_is_open(every: Synthesis) -> None:
@@ -128,7 +130,23 @@ def test_api_is_throttled_and_logged(every: Synthesis) -> None:
 
 def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
     """One route takes every path under /v1 with every method, so that the function's own routes are the API."""
-    (integration,) = of_http_api(every, "Integration")
-    assert MAIN in routes_of(every)
-    assert every.function_named(integration["IntegrationUri"]) == "api"
-    assert integration["PayloadFormatVersion"] == "2.0"
+    integrations = of_http_api(every, "Integration")
+    served = {every.function_named(one["IntegrationUri"]) for one in integrations}
+    assert served == ({"api", "console"} if every.environment.console else {"api"})
+    assert {one["PayloadFormatVersion"] for one in integrations} == {"2.0"}
+    (main,) = [route for route in of_http_api(every, "Route") if route["RouteKey"] == MAIN]
+    target = every.properties("AWS::ApiGatewayV2::Integration")[main["Target"]["Fn::Join"][1][1]["Ref"]]
+    assert every.function_named(target["IntegrationUri"]) == "api"
+
+
+def test_a_console_that_could_not_call_the_api_is_refused() -> None:
+    """A browser cannot sign requests, so a deployment that wants signatures has no console."""
+    with pytest.raises(UnsafeEnvironment, match="console"):
+        replace(environment_named("dev"), console=True)
+    assert replace(
+        environment_named("dev"),
+        console=True,
+        authentication=Authentication.JWT,
+        jwt_issuer="https://id.example.org",
+        jwt_audience=("duetime",),
+    ).console

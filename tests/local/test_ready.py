@@ -21,7 +21,10 @@ def test_a_running_stack_is_found_by_its_file_and_gone_with_it(tmp_path: Path) -
 
     with announced(ready, path):
         assert find(path) == ready
-        assert json.loads(path.read_text()).keys() == {"api_url", "aws_endpoint_url", "pid"}
+        assert json.loads(path.read_text()).keys() == {
+            *("api_url", "aws_endpoint_url", "pid"),
+            *("console_url", "websocket_url"),
+        }
 
     assert find(path) is None
     assert list(path.parent.iterdir()) == []

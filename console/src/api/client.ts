@@ -1,0 +1,130 @@
+/** Requests to the API. It lies beside the console, under the same origin: `../v1`. */
+import { signal } from "@preact/signals";
+import { setServerClock } from "../time";
+import type { Problem } from "./types";
+
+const ROOT = new URL("../", document.baseURI);
+
+/** An answer that is a problem, in the API's own words, or no answer at all. */
+export class ApiProblem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly title: string,
+    detail: string,
+    readonly errors: Problem["errors"] = [],
+    readonly instance = "",
+  ) {
+    super(detail);
+  }
+}
+
+export interface Call {
+  method: string;
+  path: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** The same as a command, where there is one. */
+  command?: string;
+}
+
+/** The latest request that changed something: pages show how to repeat it. */
+export const lastCall = signal<Call | null>(null);
+
+/** A bearer token, on deployments that ask for one; it is kept in memory only, and lost with the page. */
+export const token = signal("");
+/** Whether the API has asked for a token. */
+export const tokenWanted = signal(false);
+
+export const url = (path: string): string => new URL(path.replace(/^\//, ""), ROOT).href;
+
+const known = new Map<string, { etag: string; data: unknown }>();
+const MOST_KNOWN = 60;
+
+/** Read something. What has not changed since it was read last is the same object as then. */
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const before = known.get(path);
+  const response = await send(path, { headers: before ? { "If-None-Match": before.etag } : {}, signal: signal ?? null });
+  if (response.status === 304 && before) return before.data as T;
+  const data = (await json(response)) as T;
+  const etag = response.headers.get("ETag");
+  if (etag) {
+    known.delete(path);
+    known.set(path, { etag, data });
+    const [oldest] = known.keys();
+    if (known.size > MOST_KNOWN && oldest !== undefined) known.delete(oldest);
+  }
+  return data;
+}
+
+/** Change something. */
+export async function change<T>(call: Call): Promise<T> {
+  const headers: Record<string, string> = { ...call.headers };
+  if (call.body !== undefined) headers["Content-Type"] = "application/json";
+  const body = call.body === undefined ? null : JSON.stringify(call.body);
+  const response = await send(call.path, { method: call.method, headers, body });
+  const data = (await json(response)) as T;
+  lastCall.value = call;
+  return data;
+}
+
+/** Ask something that changes nothing, but needs a body: a preview, a dry run, a ticket. */
+export async function ask<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const headers: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };
+  const text = body === undefined ? null : JSON.stringify(body);
+  return (await json(await send(path, { method: "POST", headers, body: text, signal: signal ?? null }))) as T;
+}
+
+async function send(path: string, options: RequestInit): Promise<Response> {
+  const headers = { ...(options.headers as Record<string, string>) };
+  if (token.value) headers["Authorization"] = `Bearer ${token.value}`;
+  let response: Response;
+  try {
+    // The API's ETags are asked for explicitly: the browser's own cache would hide a 304.
+    response = await fetch(url(path), { ...options, headers, cache: "no-store" });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiProblem(0, "unreachable", "The API cannot be reached", "No answer came. It is asked again by itself.");
+  }
+  setServerClock(response.headers.get("Date"));
+  if (response.status === 401) tokenWanted.value = true;
+  if (!response.ok && response.status !== 304) throw await problem(response);
+  return response;
+}
+
+async function json(response: Response): Promise<unknown> {
+  const text = await response.text();
+  return text ? JSON.parse(text) : null;
+}
+
+async function problem(response: Response): Promise<ApiProblem> {
+  let said: Partial<Problem> & { message?: string } = {};
+  try {
+    said = (await response.json()) as typeof said;
+  } catch {
+    // A proxy answers in HTML: the status says enough.
+  }
+  return new ApiProblem(
+    response.status,
+    said.code ?? `http_${response.status}`,
+    said.title ?? `Status ${response.status}`,
+    said.detail ?? said.message ?? response.statusText,
+    said.errors,
+    said.instance,
+  );
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** A call as a command line of curl. */
+export function curl(call: Call): string {
+  const parts = ["curl", ...(call.method === "GET" ? [] : ["-X", call.method]), quoted(url(call.path))];
+  const headers = { ...call.headers, ...(call.body === undefined ? {} : { "Content-Type": "application/json" }) };
+  for (const [name, value] of Object.entries(headers)) parts.push("-H", quoted(`${name}: ${value}`));
+  if (call.body !== undefined) parts.push("-d", quoted(JSON.stringify(call.body)));
+  return parts.join(" ");
+}
+
+/** A command of the `duetime` command line, with its arguments quoted where they must be. */
+export const command = (...words: string[]): string =>
+  ["duetime", ...words.map((word) => (/^[\w.:/@=+-]+$/.test(word) ? word : quoted(word)))].join(" ");

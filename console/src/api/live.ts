@@ -1,0 +1,162 @@
+/** Live updates: a WebSocket that says what has changed. REST stays the truth; without a connection pages re-read. */
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { ask } from "./client";
+import type { TaskState, WatchTicket } from "./types";
+
+/** A task as it is pushed: see `WatchedTask` of the AsyncAPI document. */
+export interface WatchedTask {
+  id: string;
+  type: string;
+  name: string | null;
+  state: TaskState;
+  due_at: string;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  tags: Record<string, string>;
+  attempt: number;
+  progress: { percent: number; message: string } | null;
+  error: { type: string; message: string } | null;
+  schedule: string | null;
+  topology: string | null;
+  version: number;
+}
+
+export interface Change {
+  id: string;
+  version: number;
+  refs: string[];
+  left: string[];
+  item: WatchedTask | null;
+}
+
+interface Subscription {
+  ref: string;
+  topic: string;
+  filter: Record<string, unknown> | undefined;
+  changed: (change: Change) => void;
+}
+
+export type LiveState = "live" | "connecting" | "offline";
+export const liveState = signal<LiveState>("connecting");
+/** What is called when something may have been missed. */
+export const rereads = new Set<() => void>();
+
+const PING_EVERY = 5 * 60_000;
+const LIFE = 115 * 60_000;
+const HIDDEN_LIFE = 5 * 60_000;
+const LONGEST_PAUSE = 30_000;
+
+const subscriptions = new Map<string, Subscription>();
+let socket: WebSocket | null = null;
+let failures = 0;
+let refs = 0;
+let waiting: Change[] = [];
+let timers: number[] = [];
+let retry = 0;
+let pending = new Set<string>();
+
+/** Be called with each change of a topic, as long as the component is shown. */
+export function useLive(topic: string | null, changed: (change: Change) => void, filter?: Record<string, unknown>): void {
+  const key = JSON.stringify([topic, filter]);
+  useEffect(() => {
+    if (topic === null) return undefined;
+    const one = { ref: String(++refs), topic, filter, changed };
+    subscriptions.set(one.ref, one);
+    say({ do: "subscribe", ref: one.ref, topic, filter });
+    return () => {
+      subscriptions.delete(one.ref);
+      if (pending.delete(one.ref) && !pending.size) liveState.value = "live";
+      say({ do: "unsubscribe", ref: one.ref });
+    };
+  }, [key]);
+}
+
+function say(message: object): void {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+}
+
+/** Connect, and stay connected. */
+export async function connect(): Promise<void> {
+  clearTimeout(retry);
+  if (socket || document.hidden) return;
+  liveState.value = "connecting";
+  try {
+    const ticket = await ask<WatchTicket>("/v1/watch-tickets");
+    open(`${ticket.url}?ticket=${encodeURIComponent(ticket.ticket)}`);
+  } catch {
+    lost();
+  }
+}
+
+function open(address: string): void {
+  const mine = (socket = new WebSocket(address));
+  mine.onopen = () => {
+    pending = new Set(subscriptions.keys());
+    if (!pending.size) liveState.value = "live";
+    const again = failures > 0;
+    failures = 0;
+    for (const { ref, topic, filter } of subscriptions.values()) say({ do: "subscribe", ref, topic, filter });
+    timers = [
+      window.setInterval(() => say({ do: "ping" }), PING_EVERY),
+      // API Gateway ends every connection after two hours: it is renewed before.
+      window.setTimeout(() => mine.close(), LIFE),
+    ];
+    if (again) reread();
+  };
+  mine.onmessage = (event) => take(JSON.parse(String(event.data)) as Frame);
+  mine.onclose = () => {
+    timers.forEach(clearInterval);
+    if (socket === mine) {
+      socket = null;
+      lost();
+    }
+  };
+}
+
+interface Frame {
+  kind: string;
+  ref?: string;
+  changes?: Change[];
+}
+
+function take(frame: Frame): void {
+  if (frame.kind === "stale") reread();
+  // Only from then on is every change pushed.
+  if (frame.kind === "snapshot" && pending.delete(frame.ref ?? "") && !pending.size) liveState.value = "live";
+  if (frame.kind !== "change" || !frame.changes) return;
+  // All that comes before the next picture is applied at once.
+  if (waiting.length === 0) setTimeout(apply, 100);
+  waiting.push(...frame.changes);
+}
+
+function apply(): void {
+  const changes = waiting;
+  waiting = [];
+  for (const change of changes) {
+    for (const ref of new Set([...change.refs, ...change.left])) subscriptions.get(ref)?.changed(change);
+  }
+}
+
+function lost(): void {
+  liveState.value = "offline";
+  failures += 1;
+  const pause = Math.min(LONGEST_PAUSE, 1000 * 2 ** Math.min(failures - 1, 5));
+  retry = window.setTimeout(() => void connect(), pause * (0.5 + Math.random() / 2));
+}
+
+function reread(): void {
+  for (const each of rereads) each();
+}
+
+let hiding = 0;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (document.hidden) {
+    // Minutes of a connection are billed.
+    hiding = window.setTimeout(() => socket?.close(), HIDDEN_LIFE);
+  } else if (!socket) {
+    void connect();
+  }
+});

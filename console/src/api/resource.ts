@@ -1,0 +1,64 @@
+/** What a page shows of the API: read once, then again every 30 seconds, on focus, and when live updates ask for it. */
+import { useSignal, type ReadonlySignal } from "@preact/signals";
+import { useCallback, useEffect, useRef } from "preact/hooks";
+import { ApiProblem, get } from "./client";
+import { rereads } from "./live";
+
+const EVERY = 30_000;
+
+export interface Resource<T> {
+  /** What was read last; the old content stays while new content is read, or cannot be. */
+  data: ReadonlySignal<T | null>;
+  problem: ReadonlySignal<ApiProblem | null>;
+  loading: ReadonlySignal<boolean>;
+  reload: () => Promise<void>;
+  /** Show something else instead, such as a newer version that was pushed. */
+  set: (data: T) => void;
+}
+
+/** Read `path`, and keep reading it while the page is visible; null reads nothing. */
+export function useResource<T>(path: string | null): Resource<T> {
+  const data = useSignal<T | null>(null);
+  const problem = useSignal<ApiProblem | null>(null);
+  const loading = useSignal(false);
+  const current = useRef<AbortController | null>(null);
+
+  const reload = useCallback(async () => {
+    if (path === null) return;
+    current.current?.abort();
+    const mine = (current.current = new AbortController());
+    loading.value = true;
+    try {
+      const read = await get<T>(path, mine.signal);
+      if (current.current !== mine) return;
+      data.value = read;
+      problem.value = null;
+    } catch (error) {
+      if (current.current !== mine) return;
+      problem.value = error instanceof ApiProblem ? error : new ApiProblem(0, "page", "The page failed", String(error));
+    }
+    loading.value = false;
+  }, [path]);
+
+  useEffect(() => {
+    // The page of another subject must not show this one's content.
+    data.value = null;
+    problem.value = null;
+    void reload();
+    const again = () => {
+      if (!document.hidden) void reload();
+    };
+    const timer = setInterval(again, EVERY);
+    addEventListener("focus", again);
+    rereads.add(again);
+    return () => {
+      current.current?.abort();
+      current.current = null;
+      clearInterval(timer);
+      removeEventListener("focus", again);
+      rereads.delete(again);
+    };
+  }, [path, reload]);
+
+  return { data, problem, loading, reload, set: (value) => (data.value = value) };
+}

@@ -1,0 +1,35 @@
+/** The API's types, by their short names. `schema.d.ts` is generated from the OpenAPI document by `npm run types`. */
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+export type Task = Schemas["Task"];
+export type ListedTask = Schemas["ListedTask"];
+export type TaskPage = Schemas["TaskPage"];
+export type TaskState = Schemas["TaskState"];
+export type TaskCreate = Schemas["TaskCreate"];
+export type TaskSummary = Schemas["TaskSummary"];
+export type Attempt = Schemas["Attempt"];
+export type AttemptPage = Schemas["AttemptPage"];
+export type TaskHistoryEvent = Schemas["TaskHistoryEvent"];
+export type TaskEventPage = Schemas["TaskEventPage"];
+export type TaskExplanation = Schemas["TaskExplanation"];
+export type Gate = Schemas["Gate"];
+export type Problem = Schemas["Problem"];
+export type Summary = Schemas["Summary"];
+export type Schedule = Schemas["Schedule"];
+export type ScheduleSummary = Schemas["ScheduleSummary"];
+export type SchedulePage = Schemas["SchedulePage"];
+export type ScheduleRun = Schemas["ScheduleRun"];
+export type ScheduleRunPage = Schemas["ScheduleRunPage"];
+export type Preview = Schemas["Preview"];
+export type PreviewOccurrence = Schemas["PreviewOccurrence"];
+export type Topology = Schemas["Topology"];
+export type TopologyNode = Schemas["TopologyNode"];
+export type TopologyPage = Schemas["TopologyPage"];
+export type LockPage = Schemas["LockPage"];
+export type Lock = Schemas["Lock"];
+export type SwitchPage = Schemas["SwitchPage"];
+export type CalendarPage = Schemas["CalendarPage"];
+export type FilterActionResult = Schemas["FilterActionResult"];
+export type BulkOperation = Schemas["BulkOperation"];
+export type WatchTicket = Schemas["WatchTicket"];

@@ -1,0 +1,125 @@
+/** The frame of every page: navigation, header, banner, and the page that the address names. */
+import { useSignal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { connect, liveState } from "./api/live";
+import { SwitchBanner } from "./components/banner";
+import { HelpAndPalette, opened } from "./components/keyboard";
+import { LastCall } from "./components/last_call";
+import { SignIn } from "./components/sign_in";
+import { PAGES } from "./navigation";
+import { href, place } from "./router";
+import { theme, zone, type Theme } from "./settings";
+import { zoneLabel } from "./time";
+
+export function App() {
+  useEffect(() => void connect(), []);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
+      <Navigation />
+      <div class="column">
+        <Header />
+        <SwitchBanner />
+        <main id="main" tabIndex={-1}>
+          <CurrentPage />
+        </main>
+      </div>
+      <LastCall />
+      <HelpAndPalette />
+      <SignIn />
+    </>
+  );
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+const current = () => PAGES.find((page) => page.name === (place.value.segments[0] ?? "overview"));
+
+function Navigation() {
+  const shown = current();
+  return (
+    <nav class="side" aria-label="Pages">
+      <a class="brand" href={href(["overview"])}>
+        <img src="icon.svg" alt="" width="24" height="24" />
+        duetime
+      </a>
+      {PAGES.map((page) => (
+        <a key={page.name} href={href([page.name])} aria-current={page === shown ? "page" : undefined}>
+          {page.title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+const LIVE = { live: "Live", connecting: "Connecting", offline: "Every 30 s" };
+const LIVE_TITLES = {
+  live: "Changes are shown as they happen",
+  connecting: "Connecting to live updates",
+  offline: "No live updates: what is shown is read again every 30 seconds",
+};
+const ZONES = ["local", "UTC"];
+
+function Header() {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zones = [...new Set([...ZONES, zone.value, ...COMMON_ZONES])].filter((each) => each !== own);
+  return (
+    <header class="top">
+      <button type="button" class="search-button" onClick={() => (opened.value = "palette")}>
+        Go to… <kbd>Ctrl K</kbd>
+      </button>
+      <span class={`live live-${liveState.value}`} title={LIVE_TITLES[liveState.value]} role="status">
+        <i aria-hidden="true" />
+        {LIVE[liveState.value]}
+      </span>
+      <select aria-label="Time zone" value={zone.value} onChange={(event) => (zone.value = event.currentTarget.value)}>
+        {zones.map((each) => (
+          <option key={each} value={each}>
+            {each === "local" ? `${own} (${zoneLabel(undefined, own)})` : each}
+          </option>
+        ))}
+      </select>
+      <select aria-label="Theme" value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
+        <option value="system">System theme</option>
+        <option value="light">Light</option>
+        <option value="dark">Dark</option>
+      </select>
+      <button type="button" class="quiet" aria-label="Keyboard help" onClick={() => (opened.value = "help")}>
+        ?
+      </button>
+    </header>
+  );
+}
+
+const COMMON_ZONES = ["America/Los_Angeles", "America/New_York", "Europe/London", "Europe/Berlin", "Asia/Kolkata", "Asia/Tokyo", "Australia/Sydney"];
+
+function CurrentPage() {
+  const shown = useSignal<{ key: string; subject: string; Page: ComponentType<{ subject: string }> } | null>(null);
+  const failed = useSignal(false);
+  const wanted = useRef("");
+  const page = current();
+  const { segments } = place.value;
+  const key = `${page?.name}/${segments[1] ?? ""}`;
+  useEffect(() => {
+    wanted.current = key;
+    document.title = `${segments[1] ?? page?.title ?? "Not found"} · duetime`;
+    if (!page) return;
+    void page
+      .load(segments.slice(1))
+      .then((Page) => {
+        if (wanted.current === key) shown.value = { key, subject: segments[1] ?? "", Page };
+      })
+      .catch(() => (failed.value = true));
+  }, [key]);
+  if (!page) return <p class="empty">There is no such page. <a href={href(["overview"])}>Overview</a></p>;
+  if (failed.value) return <p class="empty">This part of the console could not be loaded. Was a new version deployed? <a href="">Load again</a></p>;
+  if (!shown.value) return null;
+  const { Page } = shown.value;
+  return <Page key={shown.value.key} subject={shown.value.subject} />;
+}

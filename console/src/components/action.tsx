@@ -1,0 +1,73 @@
+/** An action that changes something: its dialog asks for a reason, and says what the API said. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { ApiProblem, change, type Call } from "../api/client";
+import { Field, ProblemBox } from "./basics";
+import { Dialog } from "./dialog";
+
+export interface Action {
+  title: string;
+  /** What will happen, in a sentence. */
+  text: string;
+  /** The word on the button. */
+  verb: string;
+  danger?: boolean;
+  /** Whether a reason can be given. */
+  reason?: boolean;
+  call: (reason: string) => Call;
+  more?: ComponentChildren;
+}
+
+/** Send a request; while it is under way, and when it fails, `state` says so. */
+export function useSending() {
+  const busy = useSignal(false);
+  const problem = useSignal<ApiProblem | null>(null);
+  const sendCall = async <T,>(call: Call): Promise<T | undefined> => {
+    if (busy.value) return undefined;
+    busy.value = true;
+    problem.value = null;
+    try {
+      return await change<T>(call);
+    } catch (error) {
+      problem.value = error instanceof ApiProblem ? error : new ApiProblem(0, "page", "The page failed", String(error));
+      return undefined;
+    } finally {
+      busy.value = false;
+    }
+  };
+  return { busy, problem, send: sendCall };
+}
+
+export function ActionDialog({ action, close, done }: { action: Action; close: () => void; done: () => void }) {
+  const reason = useSignal("");
+  const { busy, problem, send } = useSending();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    await send(action.call(reason.value.trim()));
+    if (problem.value) return;
+    close();
+    done();
+  };
+  return (
+    <Dialog title={action.title} close={close}>
+      <form onSubmit={(event) => void submit(event)}>
+        <p>{action.text}</p>
+        {action.more}
+        {action.reason && (
+          <Field label="Reason" hint="For people: it is shown with the action. Optional.">
+            <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} autofocus />
+          </Field>
+        )}
+        {problem.value && <ProblemBox problem={problem.value} />}
+        <footer>
+          <button type="button" class="quiet" onClick={close}>
+            Keep as it is
+          </button>
+          <button type="submit" class={action.danger ? "danger" : "primary"} disabled={busy.value}>
+            {action.verb}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,155 @@
+/** Small parts that every page uses: StateChip, Time, Took, Copy, JsonView, ProblemBox, Empty, Loading, Field. */
+import type { ComponentChildren } from "preact";
+import { useSignal } from "@preact/signals";
+import type { ApiProblem } from "../api/client";
+import { duration, relativeTime, shortTime, zonedTime } from "../time";
+
+/** A state in words, with a colour and a mark. */
+export function StateChip({ state }: { state: string }) {
+  return (
+    <span class={`chip state-${state}`}>
+      <i aria-hidden="true" />
+      {state.replaceAll("_", " ")}
+    </span>
+  );
+}
+
+/** A time with its zone; `short` where a heading names the zone already. */
+export function Time({ at, short, zone }: { at: string | null | undefined; short?: boolean; zone?: string }) {
+  if (!at) return <span class="muted">–</span>;
+  return (
+    <time dateTime={at} title={`${zonedTime(at, zone)} · ${at}`}>
+      {short ? shortTime(at, zone) : zonedTime(at, zone)}
+    </time>
+  );
+}
+
+/** How long ago, or until when; it changes as time goes by. */
+export function Relative({ at }: { at: string | null | undefined }) {
+  if (!at) return null;
+  return (
+    <time class="muted" dateTime={at} title={zonedTime(at)}>
+      {relativeTime(at)}
+    </time>
+  );
+}
+
+export function Took({ ms }: { ms: number | null | undefined }) {
+  return ms === null || ms === undefined ? <span class="muted">–</span> : <span>{duration(ms)}</span>;
+}
+
+/** A button that copies a text, also where the page is served without encryption. */
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const done = useSignal(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    done.value = true;
+    setTimeout(() => (done.value = false), 1500);
+  };
+  return (
+    <button type="button" class="quiet small" onClick={() => void copy()}>
+      {done.value ? "Copied" : label}
+    </button>
+  );
+}
+
+/** JSON as text, folded if it is long. */
+export function JsonView({ value, label }: { value: unknown; label: string }) {
+  const whole = useSignal(false);
+  const text = JSON.stringify(value, null, 2) ?? "null";
+  const isLong = text.length > MOST_SHOWN;
+  return (
+    <div class="json">
+      <div class="json-tools">
+        <Copy text={text} />
+        {isLong && (
+          <button type="button" class="quiet small" onClick={() => (whole.value = !whole.value)}>
+            {whole.value ? "Show less" : `Show all ${Math.ceil(text.length / 1024)} KB`}
+          </button>
+        )}
+      </div>
+      <pre tabIndex={0} aria-label={label}>
+        {isLong && !whole.value ? `${text.slice(0, MOST_SHOWN)}\n…` : text}
+      </pre>
+    </div>
+  );
+}
+
+const MOST_SHOWN = 4000;
+
+/** What the API said is wrong, with its code and the fields that it names. */
+export function ProblemBox({ problem, retry }: { problem: ApiProblem; retry?: () => void }) {
+  return (
+    <div class="problem" role="alert">
+      <strong>{problem.title}</strong> <code>{problem.code}</code>
+      <p>{problem.message}</p>
+      {problem.errors.length > 0 && (
+        <ul>
+          {problem.errors.map((fault) => (
+            <li key={fault.field}>
+              <code>{fault.field}</code> {fault.reason}
+            </li>
+          ))}
+        </ul>
+      )}
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What a page shows when there is nothing: what would be there, and how it gets there. */
+export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+/** A command to type, with a button that copies it. */
+export function Command({ text }: { text: string }) {
+  return (
+    <div class="command">
+      <code>{text}</code>
+      <Copy text={text} />
+    </div>
+  );
+}
+
+export function Field({ label, children, hint }: { label: string; children: ComponentChildren; hint?: string }) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      {children}
+      {hint && <small class="muted">{hint}</small>}
+    </label>
+  );
+}
+
+/** A list of facts: names on the left, values on the right. */
+export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

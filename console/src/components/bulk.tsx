@@ -1,0 +1,111 @@
+/** An action on all tasks that match the search: counted first, never without a filter, typed above 100. */
+import { useSignal } from "@preact/signals";
+import { ApiProblem, ask } from "../api/client";
+import type { FilterActionResult } from "../api/types";
+import { href } from "../router";
+import { bulkFilter, type Search } from "../search";
+import { useSending } from "./action";
+import { Field, ProblemBox } from "./basics";
+import { Dialog } from "./dialog";
+
+const TYPED_ABOVE = 100;
+
+export function BulkMenu({ search, done }: { search: Search; done: () => void }) {
+  const kind = useSignal<"" | "cancel" | "retry">("");
+  const none = search.terms.length === 0 || search.faults.length > 0;
+  const title = none ? "Search for something first: an action on all tasks is not offered" : "";
+  return (
+    <div class="bulk" role="group" aria-label="All that match">
+      {(["cancel", "retry"] as const).map((each) => (
+        <button key={each} type="button" class="quiet small" disabled={none} title={title} onClick={() => (kind.value = each)}>
+          {each === "cancel" ? "Cancel all…" : "Retry all failed…"}
+        </button>
+      ))}
+      {kind.value && <BulkDialog kind={kind.value} search={search} close={() => (kind.value = "")} done={done} />}
+    </div>
+  );
+}
+
+interface Counted {
+  matched: number;
+  examined: number;
+  complete: boolean;
+  token: string | null;
+}
+
+function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; search: Search; close: () => void; done: () => void }) {
+  const counted = useSignal<Counted | null>(null);
+  const typed = useSignal("");
+  const reason = useSignal("");
+  const counting = useSignal(false);
+  const { busy, problem, send } = useSending();
+  const filter = bulkFilter(search);
+  if (kind === "retry") delete filter["state"];
+
+  const count = async () => {
+    counting.value = true;
+    problem.value = null;
+    try {
+      const result = await ask<FilterActionResult>(`/v1/tasks/${kind}`, { filter, dry_run: true });
+      counted.value = { ...result, complete: !result.next_token, token: result.confirmation_token };
+    } catch (error) {
+      if (error instanceof ApiProblem) problem.value = error;
+    }
+    counting.value = false;
+  };
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const found = counted.value;
+    if (!found) return count();
+    const body = { filter, reason: reason.value.trim() || undefined, confirmation_token: found.token };
+    await send({ method: "POST", path: `/v1/tasks/${kind}`, body });
+    if (problem.value) return undefined;
+    close();
+    return done();
+  };
+  const found = counted.value;
+  const must = found && found.matched > TYPED_ABOVE ? String(found.matched) : "";
+  return (
+    <Dialog title={kind === "cancel" ? "Cancel all that match" : "Retry all failed that match"} close={close}>
+      <form onSubmit={(event) => void submit(event)}>
+        <p>
+          {search.terms.map((term) => (
+            <code key={term.text}>{term.text} </code>
+          ))}
+        </p>
+        {found && (
+          <p role="status">
+            <strong>{found.matched} tasks</strong> match, of {found.examined} that were read
+            {found.complete ? "" : "; there may be more"}. Only these are acted on, not what is created meanwhile.{" "}
+            <a href={href(["tasks"], { q: search.terms.map((term) => term.text).join(" ") })} onClick={close}>
+              Look at them
+            </a>
+          </p>
+        )}
+        {found && found.matched > 0 && (
+          <Field label="Reason" hint="Shown in the events of each task. Optional.">
+            <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
+          </Field>
+        )}
+        {must && (
+          <Field label={`Type ${must} to go on`}>
+            <input inputMode="numeric" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} />
+          </Field>
+        )}
+        {problem.value && <ProblemBox problem={problem.value} />}
+        <footer>
+          <button type="button" class="quiet" onClick={close}>
+            Keep them
+          </button>
+          <button
+            type="submit"
+            class={found ? "danger" : "primary"}
+            disabled={busy.value || counting.value || (found !== null && (found.matched === 0 || typed.value !== must))}
+          >
+            {!found ? "Count them" : kind === "cancel" ? `Cancel ${found.matched}` : `Retry ${found.matched}`}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,132 @@
+/** The search of the task list, with suggestions: qualifiers, states, and values that the page has seen. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { get } from "../api/client";
+import type { Summary, TaskSummary } from "../api/types";
+import { QUALIFIERS, STATES, written } from "../search";
+
+let types: string[] | null = null;
+
+/** The types that have tasks, asked for once, when somebody begins to search for one. */
+async function typesOf(seen: readonly TaskSummary[]): Promise<string[]> {
+  if (types === null) {
+    types = [];
+    try {
+      types = (await get<Summary>("/v1/summary")).types.map((each) => each.type);
+    } catch {
+      // A deployment that counts no tasks: the types on the page will do.
+    }
+  }
+  return [...new Set([...types, ...seen.map((task) => task.type)])];
+}
+
+async function values(qualifier: string, seen: readonly TaskSummary[]): Promise<string[]> {
+  const of: Record<string, () => (string | null | undefined)[]> = {
+    name: () => seen.map((task) => task.name),
+    tag: () => seen.flatMap((task) => Object.entries(task.tags).map(([key, value]) => `${key}:${value}`)),
+    schedule: () => seen.map((task) => task.schedule?.name),
+    error: () => seen.map((task) => task.error?.type),
+    due: () => ["<now", "<now+1h", ">now", ">now-1h"],
+    created: () => [">now-1h", ">now-1d"],
+    finished: () => [">now-1h", ">now-1d"],
+  };
+  if (qualifier === "state") return [...STATES];
+  if (qualifier === "type") return typesOf(seen);
+  return [...new Set(of[qualifier]?.().filter((each): each is string => Boolean(each)) ?? [])];
+}
+
+interface Option {
+  text: string;
+  hint: string;
+}
+
+async function suggest(word: string, seen: readonly TaskSummary[]): Promise<Option[]> {
+  const colon = word.indexOf(":");
+  if (colon < 0) {
+    const names = Object.entries(QUALIFIERS).filter(([name]) => name.startsWith(word.toLowerCase()));
+    return names.map(([name, hint]) => ({ text: `${name}:`, hint }));
+  }
+  const [qualifier, begun] = [word.slice(0, colon).toLowerCase(), word.slice(colon + 1).toLowerCase()];
+  const found = (await values(qualifier, seen)).filter((value) => value.toLowerCase().includes(begun));
+  return found.slice(0, 8).map((value) => ({ text: `${qualifier}:${written(value)} `, hint: "" }));
+}
+
+export function SearchBox({ text, seen, search }: { text: string; seen: readonly TaskSummary[]; search: (text: string) => void }) {
+  const typed = useSignal(text);
+  const options = useSignal<Option[]>([]);
+  const chosen = useSignal(-1);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => void (typed.value = text), [text]);
+
+  const word = () => /\S*$/.exec(typed.value.slice(0, input.current?.selectionStart ?? undefined))?.[0] ?? "";
+  const look = async () => {
+    const found = await suggest(word(), seen);
+    chosen.value = -1;
+    options.value = document.activeElement === input.current ? found : [];
+  };
+  const take = (option: Option) => {
+    typed.value = typed.value.replace(/\S*$/, "") + option.text;
+    options.value = [];
+    if (option.text.endsWith(" ")) search(typed.value.trim());
+    else void look();
+    input.current?.focus();
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    options.value = [];
+    search(typed.value.trim());
+  };
+  const keyed = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const option = options.value[chosen.value];
+    if (step && options.value.length) {
+      chosen.value = (chosen.value + step + options.value.length) % options.value.length;
+    } else if (option && (event.key === "Enter" || event.key === "Tab")) take(option);
+    else if (event.key === "Escape" && options.value.length) options.value = [];
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <form class="search" role="search" onSubmit={submit}>
+      <input
+        ref={input}
+        data-search
+        type="text"
+        role="combobox"
+        aria-label="Search tasks"
+        aria-expanded={options.value.length > 0}
+        aria-controls="search-options"
+        aria-autocomplete="list"
+        aria-activedescendant={chosen.value >= 0 ? `search-${chosen.value}` : undefined}
+        placeholder="state:failed type:report tag:team:docs due:<now+1h"
+        autocomplete="off"
+        spellcheck={false}
+        value={typed.value}
+        onInput={(event) => {
+          typed.value = event.currentTarget.value;
+          void look();
+        }}
+        onFocus={() => void look()}
+        onBlur={() => (options.value = [])}
+        onKeyDown={keyed}
+      />
+      <ul id="search-options" role="listbox" class="options" aria-label="Suggestions" hidden={!options.value.length}>
+        {options.value.map((option, index) => (
+          <li
+            key={option.text}
+            id={`search-${index}`}
+            role="option"
+            aria-selected={index === chosen.value}
+            // The field keeps the focus, and so its list.
+            onMouseDown={(event) => {
+              event.preventDefault();
+              take(option);
+            }}
+          >
+            <code>{option.text}</code> <span class="muted">{option.hint}</span>
+          </li>
+        ))}
+      </ul>
+    </form>
+  );
+}

@@ -1,0 +1,80 @@
+/** What can be done with a task in its state: each asks for a reason, and is shown as a command afterwards. */
+import { useSignal } from "@preact/signals";
+import { command, type Call } from "../api/client";
+import type { Task, TaskState } from "../api/types";
+import { href, navigate } from "../router";
+import { ActionDialog, type Action } from "./action";
+
+const OPEN: readonly TaskState[] = ["blocked", "scheduled", "waiting", "preparing", "running"];
+const ENDED: readonly TaskState[] = ["succeeded", "failed", "cancelled", "rolled_back"];
+
+interface Offer {
+  name: string;
+  title: string;
+  text: string;
+  states: readonly TaskState[];
+  danger?: boolean;
+  body?: Record<string, unknown>;
+}
+
+const OFFERS: readonly Offer[] = [
+  { name: "run", title: "Run now", text: "It is started now, before its due time.", states: ["scheduled", "waiting"] },
+  { name: "pause", title: "Pause", text: "It does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
+  { name: "resume", title: "Resume", text: "It runs at its due time, or now if that is past.", states: ["paused"] },
+  { name: "retry", title: "Retry", text: "It runs again from its first attempt.", states: ["failed"] },
+  { name: "rollback", title: "Roll back", text: "Its target is asked to undo what it did.", states: ["succeeded", "failed"] },
+  {
+    name: "cancel",
+    title: "Cancel",
+    text: "It will not run. A running attempt is asked to stop.",
+    states: [...OPEN, "paused"],
+    danger: true,
+    body: { force: true },
+  },
+];
+
+function callOf(task: Task, offer: Offer, reason: string): Call {
+  const body = { ...(["preparing", "running"].includes(task.state) ? offer.body : {}), ...(reason ? { reason } : {}) };
+  return {
+    method: "POST",
+    path: `/v1/tasks/${task.id}/${offer.name}`,
+    body,
+    command: command("tasks", offer.name, task.id, ...("force" in body ? ["--force"] : []), ...(reason ? ["--reason", reason] : [])),
+  };
+}
+
+const deletion = (task: Task): Action => ({
+  title: "Delete",
+  text: "The task is removed, with its payload, its result and its attempts. Nothing can bring it back.",
+  verb: "Delete",
+  danger: true,
+  call: () => ({ method: "DELETE", path: `/v1/tasks/${task.id}`, command: command("tasks", "delete", task.id) }),
+});
+
+export function TaskActions({ task, done }: { task: Task; done: () => void }) {
+  const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
+  const offers = OFFERS.filter((offer) => offer.states.includes(task.state));
+  const offered = (offer: Offer): Action => ({
+    title: offer.title,
+    text: offer.text,
+    verb: offer.title,
+    danger: offer.danger ?? false,
+    reason: true,
+    call: (reason) => callOf(task, offer, reason),
+  });
+  return (
+    <>
+      {offers.map((offer) => (
+        <button key={offer.name} type="button" onClick={() => (chosen.value = { action: offered(offer), after: done })}>
+          {offer.title}
+        </button>
+      ))}
+      {ENDED.includes(task.state) && (
+        <button type="button" onClick={() => (chosen.value = { action: deletion(task), after: () => navigate(href(["tasks"])) })}>
+          Delete
+        </button>
+      )}
+      {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
+    </>
+  );
+}

@@ -1,0 +1,91 @@
+/** A table of tasks. On a narrow screen each row is a card. */
+import { useComputed, type ReadonlySignal } from "@preact/signals";
+import { memo } from "preact/compat";
+import type { WatchedTask } from "../api/live";
+import type { TaskSummary } from "../api/types";
+import { href } from "../router";
+import { zoneLabel } from "../time";
+import { Relative, StateChip, Time, Took } from "./basics";
+
+export function TaskTable({ tasks, label }: { tasks: readonly TaskSummary[]; label: string }) {
+  return (
+    <table class="tasks" aria-label={label}>
+      <thead>
+        <tr>
+          <th scope="col">State</th>
+          <th scope="col">Task</th>
+          <th scope="col">Due ({zoneLabel()})</th>
+          <th scope="col" class="number">Late</th>
+          <th scope="col" class="number">Attempt</th>
+          <th scope="col">Note</th>
+        </tr>
+      </thead>
+      <tbody>
+        {tasks.map((task) => (
+          <Row key={task.id} task={task} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Why it is where it is, in a few words. */
+function note(task: TaskSummary): string {
+  if (task.error && task.state !== "succeeded") return `${task.error.type}: ${task.error.message}`;
+  if (task.waiting_for) return task.waiting_for.text;
+  if (task.requested_action) return `asked to ${task.requested_action}`;
+  if (task.progress && task.state === "running") return `${task.progress.percent}% ${task.progress.message}`;
+  if (task.topology?.reason) return task.topology.reason.replaceAll("_", " ");
+  return "";
+}
+
+const Row = memo(({ task }: { task: TaskSummary }) => (
+  <tr data-row={task.id}>
+    <td class="cell-state">
+      <StateChip state={task.state} />
+    </td>
+    <td class="cell-task">
+      <a href={href(["tasks", task.id])} title={task.id} data-open>
+        <span class="type">{task.type}</span> {task.name && <span class="name">{task.name}</span>}
+      </a>
+      {Object.entries(task.tags).map(([key, value]) => (
+        <a key={key} class="tag" href={href(["tasks"], { q: `tag:${key}:${value}` })}>
+          {key}:{value}
+        </a>
+      ))}
+    </td>
+    <td class="cell-due">
+      <Time at={task.due_at} short /> <Relative at={task.due_at} />
+    </td>
+    <td class="number cell-late">
+      <Took ms={task.lateness_ms} />
+    </td>
+    <td class="number cell-attempt">
+      {task.attempt}
+      <span class="muted">/{task.retry.max_attempts}</span>
+    </td>
+    <td class="cell-note" title={note(task)}>
+      {note(task)}
+    </td>
+  </tr>
+));
+
+/** A task of the list with what was pushed since; what a push does not tell is read with the next page. */
+function merged(task: TaskSummary, pushed: WatchedTask): TaskSummary {
+  const { state, due_at, started_at, finished_at, attempt, tags, name, version } = pushed;
+  const progress = pushed.progress as TaskSummary["progress"];
+  const waiting_for = state === task.state ? task.waiting_for : null;
+  const requested_action = state === task.state ? task.requested_action : null;
+  return { ...task, state, due_at, started_at, finished_at, attempt, tags, name, version, progress, waiting_for, requested_action, error: pushed.error };
+}
+
+/** Keeps a list of tasks up to date with what is pushed: of each id, the newest version; null is a task that was deleted. */
+export function useNewest(read: ReadonlySignal<readonly TaskSummary[] | null>, pushed: ReadonlySignal<Map<string, WatchedTask | null>>) {
+  return useComputed(() =>
+    (read.value ?? []).flatMap((task) => {
+      const newer = pushed.value.get(task.id);
+      if (newer === null) return [];
+      return newer && newer.version > task.version ? [merged(task, newer)] : [task];
+    }),
+  );
+}

@@ -1,0 +1,67 @@
+/** Why a task waits, or where its time went: the gates in order, each with its times. */
+import type { Gate, TaskExplanation } from "../api/types";
+import { href } from "../router";
+import { duration } from "../time";
+import { Relative, Time } from "./basics";
+
+const MARKS: Record<Gate["state"], string> = { passed: "✓", waiting: "●", ahead: "○", unknown: "?" };
+
+export function Why({ explanation }: { explanation: TaskExplanation }) {
+  const longest = Math.max(1, ...explanation.gates.map((gate) => gate.duration_ms ?? 0));
+  const isOpen = explanation.gates.some((gate) => gate.state === "waiting");
+  return (
+    <section class={`card why ${isOpen ? "open" : ""}`} aria-label="Why">
+      <h2>{isOpen ? "Why it waits" : "Where its time went"}</h2>
+      <p class="answer">{explanation.text}</p>
+      <ol class="gates">
+        {explanation.gates.map((gate, index) => (
+          <li key={`${gate.name}-${index}`} class={`gate gate-${gate.state}`}>
+            <span class="mark" title={gate.state}>
+              {MARKS[gate.state]}
+            </span>
+            <span class="gate-name">{gate.name.replaceAll("_", " ")}</span>
+            <span class="gate-text">
+              {gate.text} <WaitsFor gate={gate} />
+              {gate.state === "waiting" && gate.until && (
+                <span class="muted">
+                  {" "}
+                  until <Time at={gate.until} /> (<Relative at={gate.until} />)
+                </span>
+              )}
+            </span>
+            <span class="number">{gate.duration_ms === null ? "" : duration(gate.duration_ms)}</span>
+            <span class="bar" aria-hidden="true">
+              <i style={{ width: `${((gate.duration_ms ?? 0) / longest) * 100}%` }} />
+            </span>
+          </li>
+        ))}
+      </ol>
+      <p class="muted">
+        As of <Time at={explanation.as_of} />; {duration(explanation.total_ms)} in all, {duration(explanation.overdue_ms)} of it after its due time.
+      </p>
+    </section>
+  );
+}
+
+/** Links to what holds a task back. */
+function WaitsFor({ gate: { waits_for: waits } }: { gate: Gate }) {
+  if (!waits) return null;
+  return (
+    <>
+      {waits.lock && <a href={href(["locks"])}>lock {waits.lock.key}</a>}
+      {waits.switch && <a href={href(["switches"])}>switch {waits.switch.name}</a>}
+      {waits.schedule && <a href={href(["schedules", waits.schedule.name])}>schedule {waits.schedule.name}</a>}
+      {waits.tasks?.slice(0, 5).map((task) => (
+        <a key={task.task_id} href={href(["tasks", task.task_id])}>
+          {task.node ?? task.task_id}{" "}
+        </a>
+      ))}
+      {waits.lock?.holders.slice(0, 5).map((task) => (
+        <span key={task.task_id}>
+          {" "}
+          held by <a href={href(["tasks", task.task_id])}>{task.task_id}</a>
+        </span>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+/** The locks that were used lately: which tasks hold each, and until when. */
+import { useResource } from "../api/resource";
+import type { LockPage } from "../api/types";
+import { Empty, ProblemBox, Time } from "../components/basics";
+import { href, setQuery, usePlace } from "../router";
+
+export function Locks() {
+  const token = usePlace("locks").query.get("page") ?? "";
+  const asked = new URLSearchParams({ limit: "100", ...(token && { next_token: token }) });
+  const page = useResource<LockPage>(`/v1/locks?${asked}`);
+  const read = page.data.value;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Locks</h1>
+      </div>
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      {read && read.locks.length === 0 && (
+        <Empty title="No lock is in use">
+          <p>A task that names a lock waits until fewer than its limit of other tasks hold it.</p>
+        </Empty>
+      )}
+      {read && read.locks.length > 0 && (
+        <table class="cards" aria-label="Locks">
+          <thead>
+            <tr>
+              <th scope="col">Lock</th>
+              <th scope="col">Held by</th>
+            </tr>
+          </thead>
+          <tbody>
+            {read.locks.map((lock) => (
+              <tr key={lock.key}>
+                <td>
+                  <strong>{lock.key}</strong>
+                </td>
+                <td>
+                  {lock.holders.length === 0 && <span class="muted">nobody</span>}
+                  {lock.holders.map((holder) => (
+                    <div key={holder.task_id}>
+                      <a href={href(["tasks", holder.task_id])}>
+                        <code>{holder.task_id}</code>
+                      </a>{" "}
+                      <span class="muted">
+                        until <Time at={holder.expires_at} />
+                      </span>
+                    </div>
+                  ))}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {read?.next_token && (
+        <nav class="pager" aria-label="Pages of the list">
+          <button type="button" onClick={() => setQuery({ page: read.next_token ?? "" })}>
+            Next page
+          </button>
+        </nav>
+      )}
+    </>
+  );
+}

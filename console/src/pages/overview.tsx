@@ -1,0 +1,176 @@
+/** The overview: how many tasks are where, what is overdue, what failed lately, and what comes next. */
+import { useResource } from "../api/resource";
+import type { SchedulePage, Summary, TaskPage, TaskState } from "../api/types";
+import { Empty, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { TaskTable } from "../components/task_table";
+import { href } from "../router";
+import { STATES, written } from "../search";
+import { duration, now } from "../time";
+
+export function Overview() {
+  const summary = useResource<Summary>("/v1/summary");
+  const failed = useResource<TaskPage>("/v1/tasks?state=failed&limit=5");
+  const next = useResource<TaskPage>("/v1/tasks?state=scheduled&state=waiting&order=asc&limit=8");
+  const schedules = useResource<SchedulePage>("/v1/schedules?state=active&limit=100");
+  const ended = useResource<TaskPage>("/v1/tasks?state=succeeded&state=failed&limit=100");
+  const read = summary.data.value;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Overview</h1>
+        {read?.as_of && (
+          <p class="muted">
+            Counted until <Time at={read.as_of} />
+          </p>
+        )}
+      </div>
+      {summary.problem.value && <ProblemBox problem={summary.problem.value} retry={() => void summary.reload()} />}
+      {read && <Counts states={read.states} total={read.total} />}
+      <div class="grid">
+        <Health next={next.data.value} ended={ended.data.value} />
+        {read && <Types summary={read} />}
+        <section class="card wide">
+          <h2>
+            <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
+          </h2>
+          {failed.data.value?.tasks.length ? <TaskTable tasks={failed.data.value.tasks} label="Failed tasks" /> : <p class="muted">No task has failed for good.</p>}
+        </section>
+        <section class="card wide">
+          <h2>
+            <a href={href(["tasks"], { q: "state:scheduled state:waiting", order: "asc" })}>Next</a>
+          </h2>
+          {next.data.value?.tasks.length ? <TaskTable tasks={next.data.value.tasks} label="Next tasks" /> : <p class="muted">Nothing waits for its time.</p>}
+        </section>
+        <Coming page={schedules.data.value} />
+      </div>
+      {read?.total === 0 && (
+        <Empty title="Nothing has run yet">
+          <p>
+            Create a task on the page <a href={href(["tasks"])}>Tasks</a>, or a recurring one under <a href={href(["schedules"])}>Schedules</a>.
+          </p>
+        </Empty>
+      )}
+    </>
+  );
+}
+
+function Counts({ states, total }: { states: Record<string, number>; total: number }) {
+  const shown = STATES.filter((state) => states[state]);
+  return (
+    <section class="counts" aria-label="Tasks by state">
+      <a href={href(["tasks"])}>
+        <strong>{total.toLocaleString("en")}</strong> <span class="muted">tasks</span>
+      </a>
+      {shown.map((state) => (
+        <a key={state} href={href(["tasks"], { q: `state:${state}` })}>
+          <strong>{(states[state] ?? 0).toLocaleString("en")}</strong> <StateChip state={state} />
+        </a>
+      ))}
+    </section>
+  );
+}
+
+const percentile = (sorted: readonly number[], part: number): number | null =>
+  sorted.length ? (sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? null) : null;
+
+/** Figures of the last tasks that have ended, and of those that wait. */
+function Health({ next, ended }: { next: TaskPage | null; ended: TaskPage | null }) {
+  const late = (ended?.tasks ?? []).flatMap((task) => (task.lateness_ms === null ? [] : [task.lateness_ms])).sort((a, b) => a - b);
+  const [oldest] = next?.tasks ?? [];
+  const overdue = oldest ? now.value - Date.parse(oldest.due_at) : 0;
+  return (
+    <section class="card">
+      <h2>On time</h2>
+      <dl class="figures">
+        <div>
+          <dt>Late, p50</dt>
+          <dd><Took ms={percentile(late, 0.5)} /></dd>
+        </div>
+        <div>
+          <dt>Late, p99</dt>
+          <dd><Took ms={percentile(late, 0.99)} /></dd>
+        </div>
+        <div>
+          <dt>Oldest due</dt>
+          <dd>{overdue > 0 ? duration(overdue) : "none"}</dd>
+        </div>
+      </dl>
+      <Lateness values={late} />
+      <p class="muted">Of the last {late.length} tasks that have ended.</p>
+    </section>
+  );
+}
+
+const STEPS = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, Infinity];
+
+/** How many tasks were how late, as bars. */
+function Lateness({ values }: { values: readonly number[] }) {
+  const counts = STEPS.map((step, index) => values.filter((value) => value < step && value >= (STEPS[index - 1] ?? -Infinity)).length);
+  const most = Math.max(1, ...counts);
+  return (
+    <ol class="histogram" aria-label="How many tasks were how late">
+      {STEPS.map((step, index) => (
+        <li key={step} title={`${counts[index]} tasks ${step === Infinity ? "10 s or later" : `less than ${duration(step)} late`}`}>
+          <i style={{ height: `${((counts[index] ?? 0) / most) * 100}%` }} />
+          <small>{step === Infinity ? "more" : `<${duration(step)}`}</small>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Types({ summary }: { summary: Summary }) {
+  return (
+    <section class="card">
+      <h2>Types</h2>
+      <table aria-label="Tasks by type">
+        <thead>
+          <tr>
+            <th scope="col">Type</th>
+            <th scope="col" class="number">Tasks</th>
+            <th scope="col" class="number">Failed</th>
+          </tr>
+        </thead>
+        <tbody>
+          {summary.types.slice(0, 10).map((each) => (
+            <tr key={each.type}>
+              <td><a href={href(["tasks"], { q: `type:${written(each.type)}` })}>{each.type}</a></td>
+              <td class="number">{each.total.toLocaleString("en")}</td>
+              <td class="number">{failures(each.states, each.type)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function failures(states: Partial<Record<TaskState, number>>, type: string) {
+  const count = states.failed ?? 0;
+  return count ? <a class="bad" href={href(["tasks"], { q: `state:failed type:${written(type)}` })}>{count.toLocaleString("en")}</a> : <span class="muted">0</span>;
+}
+
+/** The next runs of schedules within a day; those of the same minute are marked. */
+function Coming({ page }: { page: SchedulePage | null }) {
+  const soon = (page?.schedules ?? [])
+    .flatMap((each) => (each.next_at && Date.parse(each.next_at) < now.value + 86_400_000 ? [{ name: each.name, at: each.next_at }] : []))
+    .sort((a, b) => a.at.localeCompare(b.at));
+  const minutes = soon.map((each) => each.at.slice(0, 16));
+  return (
+    <section class="card">
+      <h2>Schedules, next 24 h</h2>
+      {soon.length === 0 && <p class="muted">None will run.</p>}
+      <ol class="coming">
+        {soon.slice(0, 12).map((each, index) => {
+          const same = minutes.filter((minute) => minute === minutes[index]).length;
+          return (
+            <li key={each.name}>
+              <Time at={each.at} /> <a href={href(["schedules", each.name])}>{each.name}</a> <Relative at={each.at} />{" "}
+              {same > 1 && <span class="tag" title="Schedules that run in the same minute">{same} at once</span>}
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,181 @@
+/** One schedule: its runs as a strip, what comes next, its settings, and what can be done with it. */
+import { useSignal } from "@preact/signals";
+import { command } from "../api/client";
+import { useLive } from "../api/live";
+import { useResource } from "../api/resource";
+import type { Schedule, ScheduleRun, ScheduleRunPage } from "../api/types";
+import { ActionDialog, type Action } from "../components/action";
+import { Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { Occurrences, ScheduleForm } from "../components/schedule_form";
+import { href, navigate } from "../router";
+import { timingOf } from "./schedules";
+
+export function SchedulePage({ subject: name }: { subject: string }) {
+  const path = `/v1/schedules/${encodeURIComponent(name)}`;
+  const schedule = useResource<Schedule>(path);
+  const runs = useResource<ScheduleRunPage>(`${path}/runs?limit=50`);
+  const reload = () => [schedule, runs].forEach((each) => void each.reload());
+  useLive(`schedule:${name}`, reload);
+  const read = schedule.data.value;
+  if (!read) return schedule.problem.value ? <ProblemBox problem={schedule.problem.value} retry={reload} /> : <p class="muted">Reading the schedule…</p>;
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <p class="crumbs">
+            <a href={href(["schedules"])}>Schedules</a>
+          </p>
+          <h1>
+            {read.name} <StateChip state={read.state} />
+          </h1>
+          <p class="muted">
+            <code>{timingOf(read)}</code> {read.timezone}
+            {read.paused_reason && <> · paused: {read.paused_reason}</>}
+          </p>
+        </div>
+        <Actions schedule={read} path={path} done={reload} />
+      </div>
+      <div class="grid">
+        <Strip runs={runs.data.value?.runs ?? []} zone={read.timezone} />
+        <section class="card">
+          <h2>Next</h2>
+          {read.upcoming.length ? <Occurrences occurrences={read.upcoming} /> : <p class="muted">None: it is {read.state}.</p>}
+        </section>
+        <About schedule={read} />
+        <section class="card">
+          <h2>Payload</h2>
+          <JsonView value={read.task.payload} label="Payload" />
+        </section>
+        <Runs runs={runs.data.value?.runs ?? []} zone={read.timezone} />
+      </div>
+    </>
+  );
+}
+
+function Actions({ schedule, path, done }: { schedule: Schedule; path: string; done: () => void }) {
+  const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
+  const changing = useSignal(false);
+  const name = schedule.name;
+  const act = (title: string, text: string, verb: string, more: Partial<Action> = {}): Action => ({
+    title,
+    text,
+    verb: title,
+    reason: false,
+    call: (reason) => ({
+      method: "POST",
+      path: `${path}/${verb}`,
+      ...(verb === "pause" && reason ? { body: { reason } } : {}),
+      command: command("schedules", verb, name, ...(verb === "pause" && reason ? ["--reason", reason] : [])),
+    }),
+    ...more,
+  });
+  const pause = act("Pause", "Its queued tasks will not run, until it is resumed.", "pause", { reason: true });
+  const resume = act("Resume", "It runs from now on; what was missed in the pause is not caught up.", "resume");
+  const run = act("Run now", "Its task runs once, now. Its timing stays as it is.", "run");
+  const remove: Action = {
+    ...act("Delete", "Its queued tasks will not run. Tasks that have run stay.", "delete", { danger: true }),
+    call: () => ({ method: "DELETE", path, command: command("schedules", "delete", name) }),
+  };
+  const choose = (action: Action, after = done) => (chosen.value = { action, after });
+  return (
+    <div class="actions">
+      {schedule.state === "active" && <button type="button" onClick={() => choose(pause)}>Pause</button>}
+      {schedule.state === "paused" && <button type="button" onClick={() => choose(resume)}>Resume</button>}
+      <button type="button" onClick={() => choose(run)}>Run now</button>
+      {schedule.cron && <button type="button" onClick={() => (changing.value = true)}>Change…</button>}
+      <button type="button" onClick={() => choose(remove, () => navigate(href(["schedules"])))}>Delete</button>
+      {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
+      {changing.value && <ScheduleForm schedule={schedule} close={() => (changing.value = false)} done={done} />}
+    </div>
+  );
+}
+
+/** The runs from the oldest to those that are planned: a mark each, with its words on hover and for screen readers. */
+function Strip({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
+  return (
+    <section class="card wide">
+      <h2>Runs</h2>
+      {runs.length === 0 && <p class="muted">None yet.</p>}
+      <ol class="strip">
+        {[...runs].reverse().map((run) => {
+          const text = `${run.local_time}: ${run.status}${run.reason ? `, ${run.reason}` : ""}`;
+          const mark = <i class={`state-${run.status}`} title={text} aria-hidden="true" />;
+          return (
+            <li key={`${run.scheduled_at}-${run.task_id}`}>
+              {run.task_id ? (
+                <a href={href(["tasks", run.task_id])} aria-label={text}>
+                  {mark}
+                </a>
+              ) : (
+                <>
+                  {mark}
+                  <span class="visually-hidden">{text}</span>
+                </>
+              )}
+            </li>
+          );
+        })}
+      </ol>
+      <p class="muted">In the zone {zone}.</p>
+    </section>
+  );
+}
+
+function Runs({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
+  return (
+    <section class="card wide">
+      <h2>List of runs</h2>
+      <table class="events" aria-label="Runs">
+        <thead>
+          <tr>
+            <th scope="col">Scheduled</th>
+            <th scope="col">Status</th>
+            <th scope="col">Late</th>
+            <th scope="col">Why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map((run) => (
+            <tr key={`${run.scheduled_at}-${run.task_id}`}>
+              <td>
+                {run.task_id ? (
+                  <a href={href(["tasks", run.task_id])}>
+                    <Time at={run.scheduled_at} zone={zone} />
+                  </a>
+                ) : (
+                  <Time at={run.scheduled_at} zone={zone} />
+                )}{" "}
+                <Relative at={run.scheduled_at} />
+              </td>
+              <td><StateChip state={run.status} /></td>
+              <td><Took ms={run.lateness_ms} /></td>
+              <td>{run.reason}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function About({ schedule }: { schedule: Schedule }) {
+  return (
+    <section class="card">
+      <h2>About</h2>
+      <Facts
+        rows={[
+          ["Task type", schedule.task.type],
+          ["Time zone", schedule.timezone],
+          ["Clock forward", schedule.dst_gap === "skip" ? "a skipped time does not run" : "a skipped time runs after the gap"],
+          ["Clock back", schedule.dst_fold === "first" ? "a time that comes twice runs once" : "a time that comes twice runs twice"],
+          ["Overlap", schedule.overlap],
+          ["Catch-up", `up to ${schedule.catch_up_seconds} s late`],
+          ["Calendars", schedule.calendars.join(", ") || "none"],
+          ["Runs", `${schedule.runs_started} started, ${schedule.runs_skipped} not run`],
+          ["Created", <Time at={schedule.created_at} />],
+          ["Updated", <Time at={schedule.updated_at} />],
+        ]}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,107 @@
+/** The schedules: their timing, when they ran last, and when they run next, in the schedule's own zone first. */
+import { useSignal } from "@preact/signals";
+import { useResource } from "../api/resource";
+import type { SchedulePage, ScheduleSummary } from "../api/types";
+import { Command, Empty, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { ScheduleForm } from "../components/schedule_form";
+import { href, setQuery, usePlace } from "../router";
+
+/** The timing as it was given: its words are the server's business. */
+export function timingOf(schedule: ScheduleSummary): string {
+  if (schedule.cron) return schedule.cron;
+  if (schedule.rate) return schedule.rate;
+  if (schedule.interval) return schedule.interval;
+  if (schedule.dates) return `${schedule.dates.length} dates`;
+  return schedule.permanent ? `again ${schedule.permanent.gap_seconds} s after each run` : "";
+}
+
+export function Schedules() {
+  const { query } = usePlace("schedules");
+  const token = query.get("page") ?? "";
+  const state = query.get("state") ?? "";
+  const asked = new URLSearchParams({ limit: "100", ...(state && { state }), ...(token && { next_token: token }) });
+  const page = useResource<SchedulePage>(`/v1/schedules?${asked}`);
+  const making = useSignal(false);
+  const read = page.data.value;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Schedules</h1>
+        <button type="button" class="primary" onClick={() => (making.value = true)}>
+          New schedule
+        </button>
+      </div>
+      {making.value && <ScheduleForm close={() => (making.value = false)} />}
+      <div class="states" role="group" aria-label="States">
+        {["active", "paused", "ended"].map((each) => (
+          <button key={each} type="button" class={`chip state-${each}`} aria-pressed={state === each} onClick={() => setQuery({ state: state === each ? "" : each, page: "" })}>
+            <i aria-hidden="true" />
+            {each}
+          </button>
+        ))}
+      </div>
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      {read && read.schedules.length > 0 && <Table schedules={read.schedules} />}
+      {read && read.schedules.length === 0 && (
+        <Empty title={state ? `No schedule is ${state}` : "No schedules yet"}>
+          <p>A schedule creates a task at each of its times: by cron, at a fixed rate, or on dates.</p>
+          <Command text={`duetime schedules create nightly echo --cron "0 2 * * *" --timezone Europe/Berlin`} />
+        </Empty>
+      )}
+      {read?.next_token && (
+        <nav class="pager" aria-label="Pages of the list">
+          <button type="button" onClick={() => setQuery({ page: read.next_token ?? "" })}>
+            Next page
+          </button>
+        </nav>
+      )}
+    </>
+  );
+}
+
+function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
+  return (
+    <table class="schedules cards" aria-label="Schedules">
+      <thead>
+        <tr>
+          <th scope="col">State</th>
+          <th scope="col">Schedule</th>
+          <th scope="col">Timing</th>
+          <th scope="col">Last run</th>
+          <th scope="col">Next run</th>
+        </tr>
+      </thead>
+      <tbody>
+        {schedules.map((each) => (
+          <tr key={each.name} data-row={each.name}>
+            <td>
+              <StateChip state={each.state} />
+            </td>
+            <td>
+              <a href={href(["schedules", each.name])} data-open>
+                {each.name}
+              </a>{" "}
+              <span class="muted">{each.task.type}</span>
+              {each.paused_reason && <div class="muted">{each.paused_reason}</div>}
+            </td>
+            <td>
+              <code>{timingOf(each)}</code> <span class="muted">{each.timezone}</span>
+            </td>
+            <td>
+              {each.last_run ? (
+                <a href={href(["tasks", each.last_run.task_id])}>
+                  <Time at={each.last_run.scheduled_at} zone={each.timezone} />
+                </a>
+              ) : (
+                <span class="muted">never</span>
+              )}
+            </td>
+            <td>
+              <Time at={each.next_at} zone={each.timezone} /> <Relative at={each.next_at} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

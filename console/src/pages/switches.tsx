@@ -1,0 +1,127 @@
+/** The switches: what is stopped or limited, who set it, why, and since when. */
+import { useSignal } from "@preact/signals";
+import { command } from "../api/client";
+import { useResource } from "../api/resource";
+import type { SwitchPage } from "../api/types";
+import { ActionDialog, useSending, type Action } from "../components/action";
+import { Empty, Field, ProblemBox, StateChip, Time } from "../components/basics";
+import { Dialog } from "../components/dialog";
+
+const pathOf = (scope: string, name: string) => `/v1/switches/${encodeURIComponent(scope)}/${encodeURIComponent(name)}`;
+
+export function Switches() {
+  const page = useResource<SwitchPage>("/v1/switches");
+  const setting = useSignal(false);
+  const removing = useSignal<Action | null>(null);
+  const reload = () => void page.reload();
+  const read = page.data.value;
+  const remove = (scope: string, name: string): Action => ({
+    title: `Delete the switch of ${scope} ${name}`,
+    text: "Tasks that it held back start by themselves within 90 seconds.",
+    verb: "Delete",
+    danger: true,
+    call: () => ({ method: "DELETE", path: pathOf(scope, name), command: command("switches", "delete", scope, ...(scope === "all" ? [] : [name])) }),
+  });
+  return (
+    <>
+      <div class="page-head">
+        <h1>Switches</h1>
+        <button type="button" class="primary" onClick={() => (setting.value = true)}>
+          Set a switch
+        </button>
+      </div>
+      {setting.value && <Setting close={() => (setting.value = false)} done={reload} />}
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
+      {read && read.switches.length === 0 && (
+        <Empty title="Nothing is stopped or limited">
+          <p>A switch stops all tasks, those of a type or of an owner, or limits how many run at once, without a deployment.</p>
+        </Empty>
+      )}
+      {read && read.switches.length > 0 && (
+        <table class="cards" aria-label="Switches">
+          <thead>
+            <tr>
+              <th scope="col">What</th>
+              <th scope="col">Does</th>
+              <th scope="col">Why</th>
+              <th scope="col">Who and since when</th>
+              <th scope="col">
+                <span class="visually-hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {read.switches.map((each) => (
+              <tr key={`${each.scope}/${each.name}`}>
+                <td>{each.scope === "all" ? "all tasks" : `${each.scope} ${each.name}`}</td>
+                <td>{each.stopped ? <StateChip state="paused" /> : `at most ${each.max_concurrent} at once`}</td>
+                <td>{each.reason}</td>
+                <td>
+                  {each.updated_by} · <Time at={each.updated_at} />
+                </td>
+                <td class="number">
+                  <button type="button" class="small" onClick={() => (removing.value = remove(each.scope, each.name))}>
+                    Delete
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {removing.value && <ActionDialog action={removing.value} close={() => (removing.value = null)} done={reload} />}
+    </>
+  );
+}
+
+function Setting({ close, done }: { close: () => void; done: () => void }) {
+  const scope = useSignal("type");
+  const name = useSignal("");
+  const most = useSignal("");
+  const reason = useSignal("");
+  const { busy, problem, send } = useSending();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const limit = most.value ? { max_concurrent: Number(most.value) } : { stopped: true };
+    const body = { ...limit, reason: reason.value.trim() };
+    await send({ method: "PUT", path: pathOf(scope.value, scope.value === "all" ? "all" : name.value), body });
+    if (problem.value) return;
+    close();
+    done();
+  };
+  return (
+    <Dialog title="Set a switch" close={close}>
+      <form onSubmit={(event) => void submit(event)}>
+        <Field label="What">
+          <select value={scope.value} onChange={(event) => (scope.value = event.currentTarget.value)}>
+            <option value="type">Tasks of a type</option>
+            <option value="owner">Tasks of an owner</option>
+            <option value="all">All tasks</option>
+          </select>
+        </Field>
+        {scope.value !== "all" && (
+          <Field label="Name">
+            <input required value={name.value} onInput={(event) => (name.value = event.currentTarget.value)} />
+          </Field>
+        )}
+        {scope.value !== "all" && (
+          <Field label="At most at once" hint="Empty: none begins. Running tasks continue.">
+            <input type="number" min="1" value={most.value} onInput={(event) => (most.value = event.currentTarget.value)} />
+          </Field>
+        )}
+        <Field label="Reason" hint="Shown on every page, and on each task that is held back.">
+          <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
+        </Field>
+        {problem.value && <ProblemBox problem={problem.value} />}
+        <footer>
+          <button type="button" class="quiet" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class="danger" disabled={busy.value}>
+            {most.value && scope.value !== "all" ? "Limit" : "Stop"}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,148 @@
+/** One task: why it waits, its life drawn as the state machine, its attempts and events, its contents, its actions. */
+import { useEffect } from "preact/hooks";
+import { useLive } from "../api/live";
+import { useResource } from "../api/resource";
+import type { AttemptPage, Task, TaskEventPage, TaskExplanation } from "../api/types";
+import { Attempts } from "../components/attempts";
+import { Copy, Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { CreateTask } from "../components/create_task";
+import { Events } from "../components/events";
+import { Lifecycle } from "../components/lifecycle";
+import { TaskActions } from "../components/task_actions";
+import { Why } from "../components/why";
+import { href } from "../router";
+
+export function TaskPage({ subject: id }: { subject: string }) {
+  const path = `/v1/tasks/${encodeURIComponent(id)}`;
+  const task = useResource<Task>(path);
+  const explanation = useResource<TaskExplanation>(`${path}/explain`);
+  const attempts = useResource<AttemptPage>(`${path}/attempts`);
+  const events = useResource<TaskEventPage>(`${path}/events`);
+  const reload = () => [task, explanation, attempts, events].forEach((each) => void each.reload());
+  useLive(`task:${id}`, ({ version }) => {
+    if (version > (task.data.peek()?.version ?? 0)) reload();
+  });
+  useFollowUp(task.data.value, reload);
+
+  const read = task.data.value;
+  if (!read) return task.problem.value ? <ProblemBox problem={task.problem.value} retry={reload} /> : <p class="muted">Reading the task…</p>;
+  return (
+    <>
+      <Head task={read} reload={reload} />
+      {task.problem.value && <ProblemBox problem={task.problem.value} retry={reload} />}
+      <div class="grid">
+        <div class="stack">
+          {explanation.data.value && <Why explanation={explanation.data.value} />}
+          <Contents task={read} />
+        </div>
+        <div class="stack">
+          <Lifecycle task={read} events={events.data.value?.events ?? []} />
+          <About task={read} />
+        </div>
+        <Attempts task={read} attempts={attempts.data.value?.attempts ?? null} />
+        <Events events={events.data.value?.events ?? null} />
+      </div>
+    </>
+  );
+}
+
+/** Between its due time and its end a task may change without a push, such as when a timer is reached. */
+function useFollowUp(task: Task | null, reload: () => void): void {
+  const next = task && !task.finished_at ? task.next_at : null;
+  useEffect(() => {
+    const wait = next ? Date.parse(next) - Date.now() + 1500 : -1;
+    if (wait < 0 || wait > 60_000) return undefined;
+    const timer = setTimeout(reload, wait);
+    return () => clearTimeout(timer);
+  }, [next]);
+}
+
+function Head({ task, reload }: { task: Task; reload: () => void }) {
+  return (
+    <div class="page-head">
+      <div>
+        <p class="crumbs">
+          <a href={href(["tasks"])}>Tasks</a> <span aria-hidden="true">/</span> <code>{task.id}</code> <Copy text={task.id} label="Copy id" />
+        </p>
+        <h1>
+          {task.name ?? task.type} <StateChip state={task.state} />
+        </h1>
+        <p class="muted">
+          {task.name && <>type {task.type} · </>}due <Time at={task.due_at} /> (<Relative at={task.due_at} />)
+        </p>
+      </div>
+      <div class="actions">
+        <TaskActions task={task} done={reload} />
+        <CreateTask from={task} />
+      </div>
+    </div>
+  );
+}
+
+function Contents({ task }: { task: Task }) {
+  return (
+    <>
+      {task.error && (
+        <section class="card failed">
+          <h2>Error</h2>
+          <p>
+            <code>{task.error.type}</code> {task.error.message}
+          </p>
+        </section>
+      )}
+      {task.progress && (
+        <section class="card">
+          <h2>Progress</h2>
+          <progress max={100} value={task.progress.percent} aria-label="Progress" /> {task.progress.percent}% {task.progress.message}
+        </section>
+      )}
+      <section class="card">
+        <h2>Payload</h2>
+        <JsonView value={task.payload} label="Payload" />
+      </section>
+      {(task.result !== null || task.state === "succeeded") && (
+        <section class="card">
+          <h2>Result</h2>
+          <JsonView value={task.result} label="Result" />
+        </section>
+      )}
+    </>
+  );
+}
+
+function About({ task }: { task: Task }) {
+  const { schedule, topology, lock } = task;
+  const tags = Object.entries(task.tags);
+  return (
+    <section class="card">
+      <h2>About</h2>
+      <Facts
+        rows={[
+          ["Type", <a href={href(["tasks"], { q: `type:${task.type}` })}>{task.type}</a>],
+          ["Due", <Time at={task.due_at} />],
+          ["Created", <Time at={task.created_at} />],
+          ["Started", <Time at={task.started_at} />],
+          ["Finished", <Time at={task.finished_at} />],
+          ["Late", <Took ms={task.lateness_ms} />],
+          ["Priority", task.priority],
+          ["Target", target(task)],
+          ["Time limit", `${task.timeout_seconds} s an attempt`],
+          ["Retries", `${task.retry.max_attempts} attempts, waits up to ${task.retry.initial_seconds} s, ×${task.retry.multiplier}, at most ${task.retry.max_seconds} s`],
+          ...(schedule ? ([["Schedule", <a href={href(["schedules", schedule.name])}>{schedule.name}</a>]] as const) : []),
+          ...(topology ? ([["Topology", <a href={href(["tasks"], { q: `parent:${topology.id}` })}>node {topology.node}</a>]] as const) : []),
+          ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["tasks"], { q: `parent:${task.id}` })}>its nodes</a>]] as const) : []),
+          ...(lock ? ([["Lock", <a href={href(["locks"])}>{lock.key}</a>]] as const) : []),
+          ...(task.lease ? ([["Worker", task.lease.worker]] as const) : []),
+          ...(tags.length ? ([["Tags", tags.map(([key, value]) => <a key={key} class="tag" href={href(["tasks"], { q: `tag:${key}:${value}` })}>{key}:{value}</a>)]] as const) : []),
+          ["Version", String(task.version)],
+        ]}
+      />
+    </section>
+  );
+}
+
+function target({ target }: Task): string {
+  if (target.kind === "http") return `${target.kind} ${target.url}`;
+  if ("arn" in target) return `${target.kind} ${target.arn}`;
+  return target.kind;
+}

@@ -1,0 +1,141 @@
+/** The search of the task list: `state:failed type:report tag:team:docs due:>now-1h`, as parameters of the API. */
+import { serverNow } from "./time";
+import type { WatchedTask } from "./api/live";
+import type { TaskState } from "./api/types";
+
+export const STATES: readonly TaskState[] = [
+  "scheduled",
+  "blocked",
+  "waiting",
+  "preparing",
+  "running",
+  "paused",
+  "succeeded",
+  "failed",
+  "rolling_back",
+  "rolled_back",
+  "cancelled",
+];
+
+/** The qualifiers, each with what it narrows the list to. */
+export const QUALIFIERS: Record<string, string> = {
+  state: "a state; several are allowed",
+  type: "the type of the task",
+  name: "its name",
+  tag: "a tag, as key:value; several are allowed",
+  schedule: "runs of a schedule",
+  parent: "nodes of a topology",
+  error: "the type of its last error",
+  due: "due before or after a time: due:<now+1h",
+  created: "created before or after a time",
+  finished: "finished before or after a time: finished:>now-1h",
+};
+
+export interface Search {
+  terms: { qualifier: string; value: string; text: string }[];
+  faults: string[];
+}
+
+/** Split a search into its terms; what has blanks stands in double quotes. */
+export function parseSearch(text: string): Search {
+  const search: Search = { terms: [], faults: [] };
+  for (const [word] of text.matchAll(/(?:[^\s"]|"[^"]*"?)+/g)) {
+    const colon = word.indexOf(":");
+    const qualifier = word.slice(0, Math.max(0, colon)).toLowerCase();
+    const value = word.slice(colon + 1).replaceAll('"', "");
+    if (colon < 0 || !(qualifier in QUALIFIERS)) {
+      search.faults.push(`“${word}” needs one of: ${Object.keys(QUALIFIERS).map((name) => `${name}:`).join(" ")}`);
+    } else if (qualifier === "state" && !STATES.includes(value as TaskState)) {
+      search.faults.push(`“${value}” is no state`);
+    } else if (qualifier === "tag" && !value.includes(":")) {
+      search.faults.push("a tag is written key:value");
+    } else if (TIMES.has(qualifier) && parseTime(value) === null) {
+      search.faults.push(`“${word}” is no time: ${qualifier}:<now+1h, ${qualifier}:>2026-12-01T09:00Z`);
+    } else if (value) {
+      search.terms.push({ qualifier, value, text: word });
+    }
+  }
+  return search;
+}
+
+const TIMES = new Set(["due", "created", "finished"]);
+const UNITS: Record<string, number> = { s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `<now+1h` or `>2026-12-01T09:00Z`, as a direction and a time. */
+export function parseTime(text: string): { before: boolean; at: string } | null {
+  const [, direction, rest] = /^([<>])=?(.+)$/.exec(text) ?? [];
+  if (!direction || !rest) return null;
+  const relative = /^now(?:([+-])(\d+)(s|m|min|h|d))?$/.exec(rest);
+  let at = Date.parse(rest);
+  if (relative) {
+    const [, sign, count, unit] = relative;
+    const distance = count && unit ? Number(count) * (UNITS[unit] ?? 0) : 0;
+    // To the minute, so that reading the list again is the same request and can be answered by 304.
+    at = Math.floor(serverNow() / 60_000) * 60_000 + (sign === "-" ? -distance : distance);
+  }
+  return Number.isNaN(at) ? null : { before: direction === "<", at: new Date(at).toISOString() };
+}
+
+const PARAMETERS: Record<string, string> = { error: "error_type" };
+
+/** A search as parameters of `GET /v1/tasks`. */
+export function parameters(search: Search): URLSearchParams {
+  const made = new URLSearchParams();
+  for (const { qualifier, value } of search.terms) {
+    const time = TIMES.has(qualifier) ? parseTime(value) : null;
+    if (time) made.set(`${qualifier}_${time.before ? "before" : "after"}`, time.at);
+    else if (qualifier === "state" || qualifier === "tag") made.append(qualifier, value);
+    else made.set(PARAMETERS[qualifier] ?? qualifier, value);
+  }
+  return made;
+}
+
+/** A search as the filter of a bulk operation. */
+export function bulkFilter(search: Search): Record<string, unknown> {
+  const made: Record<string, unknown> = {};
+  const tags: Record<string, string> = {};
+  const states: string[] = [];
+  for (const [name, value] of parameters(search)) {
+    if (name === "state") states.push(value);
+    else if (name === "tag") tags[value.slice(0, value.indexOf(":"))] = value.slice(value.indexOf(":") + 1);
+    else made[name] = value;
+  }
+  if (states.length) made["state"] = states;
+  if (Object.keys(tags).length) made["tags"] = tags;
+  return made;
+}
+
+/** Add a term, or take it away if it is there. */
+export function toggled(text: string, term: string): string {
+  const words = parseSearch(text).terms.map((each) => each.text);
+  const rest = words.filter((word) => word !== term);
+  return (rest.length < words.length ? rest : [...words, term]).join(" ");
+}
+
+/** A value as it is written in a search. */
+export const written = (value: string): string => (/\s/.test(value) ? `"${value}"` : value);
+
+/** Whether a task that was pushed belongs into the list of a search. */
+export function matches(search: Search, task: WatchedTask): boolean {
+  const states = search.terms.filter((term) => term.qualifier === "state");
+  if (states.length && !states.some((term) => term.value === task.state)) return false;
+  return search.terms.every(({ qualifier, value }) => TESTS[qualifier]?.(task, value) ?? true);
+}
+
+const within = (at: string | null, value: string): boolean => {
+  const time = parseTime(value);
+  if (!time || at === null) return false;
+  return time.before ? Date.parse(at) < Date.parse(time.at) : Date.parse(at) >= Date.parse(time.at);
+};
+
+const TESTS: Record<string, (task: WatchedTask, value: string) => boolean> = {
+  type: (task, value) => task.type === value,
+  name: (task, value) => task.name === value,
+  tag: (task, value) => task.tags[value.slice(0, value.indexOf(":"))] === value.slice(value.indexOf(":") + 1),
+  schedule: (task, value) => task.schedule === value,
+  parent: (task, value) => task.topology === value,
+  error: (task, value) => task.error?.type === value,
+  due: (task, value) => within(task.due_at, value),
+  created: (task, value) => within(task.created_at, value),
+  finished: (task, value) => within(task.finished_at, value),
+};

@@ -1,0 +1,33 @@
+/** What the viewer has chosen, kept in this browser: theme, time zone, and searches that were saved. */
+import { effect, signal, type Signal } from "@preact/signals";
+
+function kept<T>(name: string, initial: T): Signal<T> {
+  let start = initial;
+  try {
+    const text = localStorage.getItem(`duetime.${name}`);
+    if (text !== null) start = JSON.parse(text) as T;
+  } catch {
+    // A browser that keeps nothing, or nothing of ours: the default will do.
+  }
+  const made = signal(start);
+  effect(() => {
+    const text = JSON.stringify(made.value);
+    try {
+      localStorage.setItem(`duetime.${name}`, text);
+    } catch {
+      // Same.
+    }
+  });
+  return made;
+}
+
+export type Theme = "system" | "light" | "dark";
+export const theme = kept<Theme>("theme", "system");
+/** `local`, `UTC`, or the name of an IANA zone. */
+export const zone = kept<string>("zone", "local");
+/** Searches of the task list, by the name that the viewer gave them. */
+export const savedSearches = kept<Record<string, string>>("searches", {});
+
+effect(() => {
+  document.documentElement.dataset.theme = theme.value;
+});

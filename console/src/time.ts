@@ -1,0 +1,83 @@
+/** Times: each is printed with its zone. The clock is the server's, as its answers tell it. */
+import { computed, signal } from "@preact/signals";
+import { zone } from "./settings";
+
+let offset = 0;
+
+/** Take over the clock of a response; a difference below two seconds is the precision of the header. */
+export function setServerClock(header: string | null): void {
+  const difference = header ? Date.parse(header) - Date.now() : NaN;
+  const next = Math.abs(difference) > 2000 ? difference : 0;
+  if (Number.isNaN(difference) || Math.abs(next - offset) < 2000) return;
+  offset = next;
+  now.value = serverNow();
+}
+
+export const serverNow = (): number => Date.now() + offset;
+
+/** The time, once a second while somebody looks. */
+export const now = signal(serverNow());
+setInterval(() => {
+  if (!document.hidden) now.value = serverNow();
+}, 1000);
+
+export const zoneName = computed(() =>
+  zone.value === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : zone.value,
+);
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(timeZone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = timeZone + JSON.stringify(options);
+  let found = formats.get(key);
+  if (!found) formats.set(key, (found = new Intl.DateTimeFormat("en-GB", { timeZone, ...options })));
+  return found;
+}
+
+const DAY: Intl.DateTimeFormatOptions = { day: "2-digit", month: "short" };
+const TIME: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+
+/** `20:46:04` of today, else `22 Nov 20:46:04`, with the year if it is another one. Without its zone. */
+export function shortTime(iso: string, timeZone = zoneName.value): string {
+  const at = new Date(iso);
+  const day = format(timeZone, { ...DAY, year: "numeric" });
+  const today = new Date(now.value);
+  const time = format(timeZone, TIME).format(at);
+  if (day.format(at) === day.format(today)) return time;
+  const year = format(timeZone, { year: "numeric" });
+  return `${format(timeZone, year.format(at) === year.format(today) ? DAY : { ...DAY, year: "numeric" }).format(at)} ${time}`;
+}
+
+/** The short name of a zone at a time, such as `CET` or `GMT+9`. */
+export function zoneLabel(iso?: string, timeZone = zoneName.value): string {
+  const parts = format(timeZone, { timeZoneName: "short" }).formatToParts(iso ? new Date(iso) : new Date(now.value));
+  return parts.find((part) => part.type === "timeZoneName")?.value ?? timeZone;
+}
+
+/** `22 Nov 20:46:04 CET`. */
+export const zonedTime = (iso: string, timeZone = zoneName.value): string =>
+  `${shortTime(iso, timeZone)} ${zoneLabel(iso, timeZone)}`;
+
+/** `in 3 min`, `12 s ago`. */
+export function relativeTime(iso: string): string {
+  const difference = Date.parse(iso) - now.value;
+  if (Math.abs(difference) < 1000) return "now";
+  const text = duration(Math.abs(difference));
+  return difference > 0 ? `in ${text}` : `${text} ago`;
+}
+
+const UNITS: [number, string][] = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1000, "s"]];
+
+/** `480 ms`, `3.2 s`, `2 min 5 s`, `3 h 12 min`. */
+export function duration(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 10_000) return `${(Math.floor(milliseconds / 100) / 10).toString()} s`;
+  for (const [index, [size, unit]] of UNITS.entries()) {
+    if (milliseconds < size) continue;
+    const next = UNITS[index + 1];
+    const count = Math.floor(milliseconds / size);
+    const rest = next && count < 10 ? Math.floor((milliseconds % size) / next[0]) : 0;
+    return rest && next ? `${count} ${unit} ${rest} ${next[1]}` : `${count} ${unit}`;
+  }
+  return "";
+}

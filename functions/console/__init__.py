@@ -1,0 +1,1 @@
+"""The web console: serves its static files, beside the API and under the same origin."""

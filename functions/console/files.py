@@ -1,0 +1,54 @@
+"""The files of the console, as they were built: read once, when the function starts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONTENT_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+_PACKED = ".gz"
+_HASHED = re.compile(r"-[A-Z0-9]{8}\.(js|css)")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file, plain and packed by gzip."""
+
+    name: str
+    content: bytes
+    packed: bytes
+
+    @property
+    def content_type(self) -> str:
+        """What kind of file it is."""
+        return CONTENT_TYPES[f".{self.name.rpartition('.')[2]}"]
+
+    @property
+    def etag(self) -> str:
+        """Identifies the content."""
+        return f'"{sha256(self.content).hexdigest()[:16]}"'
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether the name holds a hash of the content."""
+        return _HASHED.search(self.name) is not None
+
+
+def read_files(folder: Path) -> dict[str, File]:
+    """The files of a folder by name; each has a packed copy beside it."""
+    plain = [path for path in sorted(folder.glob("*")) if path.suffix != _PACKED]
+    return {
+        path.name: File(path.name, path.read_bytes(), path.with_name(f"{path.name}{_PACKED}").read_bytes())
+        for path in plain
+    }

@@ -1,0 +1,82 @@
+"""Serves the files of the web console, with headers that let the page run its own scripts and call its own API only."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from duetime.environment_variables import Variable
+
+from .files import File, read_files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+FILES = read_files(Path(__file__).parent / "static")
+PREFIX = "/console"
+INDEX = "index.html"
+_FOR_EVER = "public, max-age=31536000, immutable"
+_ASK_AGAIN = "no-cache"
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
+    """Answer one request for a file."""
+    name = event["rawPath"].partition(PREFIX)[2]
+    if not name:
+        # Relative, because only the browser knows what stands before the path. The page's own links are relative, too.
+        return _answer(HTTPStatus.FOUND, {"Location": f"{PREFIX.removeprefix('/')}/{INDEX}"})
+    file = FILES.get(name.removeprefix("/") or INDEX)
+    if file is None:
+        return _answer(HTTPStatus.NOT_FOUND, {"Content-Type": "text/plain; charset=utf-8"}, b"There is no such file.")
+    return _file(file, event.get("headers") or {})
+
+
+def _file(file: File, asked: Mapping[str, str]) -> dict[str, Any]:
+    headers = {
+        "Content-Type": file.content_type,
+        "ETag": file.etag,
+        # A name with a hash of the content never means another content.
+        "Cache-Control": _FOR_EVER if file.is_hashed else _ASK_AGAIN,
+        "Vary": "Accept-Encoding",
+    }
+    if file.etag in asked.get("if-none-match", ""):
+        return _answer(HTTPStatus.NOT_MODIFIED, headers)
+    if "gzip" in asked.get("accept-encoding", ""):
+        return _answer(HTTPStatus.OK, {**headers, "Content-Encoding": "gzip"}, file.packed)
+    return _answer(HTTPStatus.OK, headers, file.content)
+
+
+def _answer(status: HTTPStatus, headers: Mapping[str, str], content: bytes = b"") -> dict[str, Any]:
+    return {
+        "statusCode": status.value,
+        "headers": {**_protection(), **headers},
+        "body": b64encode(content).decode(),
+        "isBase64Encoded": True,
+    }
+
+
+def content_security_policy(watch_url: str) -> str:
+    """What the page may load and call: its own files, the API beside it, and the WebSocket of live updates."""
+    watched = urlsplit(watch_url)
+    live = f" {watched.scheme}://{watched.netloc}" if watched.netloc else ""
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+        f" connect-src 'self'{live}; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        " require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def _protection() -> dict[str, str]:
+    return {
+        "Content-Security-Policy": content_security_policy(os.environ.get(Variable.WATCH_URL, "")),
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }

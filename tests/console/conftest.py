@@ -1,0 +1,108 @@
+"""A browser, the account that the console looks at, and pages that must not complain."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from layers.build import ROOT
+from tests.console.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+AXE = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
+WIDE, NARROW = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
+PATIENCE_MS = 15_000
+
+
+def chromium() -> str | None:
+    """The browser of this machine, if there is one."""
+    names = (os.environ.get("DUETIME_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if name and (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, without a window; tests that need it are skipped where there is none."""
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium: install Debian's `chromium`, or name a browser in DUETIME_CHROMIUM")
+    with sync_playwright() as playwright:
+        # The sandbox needs a user of its own, and these are our own pages.
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """An account of its own for each test."""
+    told: dict[str, str] = {}
+    made = World(told)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    yield made
+    made.close()
+
+
+@dataclass
+class Console:
+    """Opens pages of the console, and notes what they complain about."""
+
+    browser: Browser
+    world: World
+    complaints: list[str] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
+
+    def open(self, path: str = "/tasks", *, narrow: bool = False, scheme: str = "light") -> Page:
+        """A page in a browser profile of its own, at the account's time."""
+        context = self.browser.new_context(
+            viewport=NARROW if narrow else WIDE,  # type: ignore[arg-type] # a dictionary of the two
+            color_scheme=scheme,  # type: ignore[arg-type] # one of its three
+            locale="en-GB",
+            timezone_id="Europe/Berlin",
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        page.add_init_script(
+            "addEventListener('securitypolicyviolation', (event) => console.error('CSP: ' + event.violatedDirective))"
+        )
+        page.on("console", lambda said: self._note(said.type, said.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(f"{self.world.url}#{path}")
+        page.wait_for_selector("h1")
+        self.pages.append(page)
+        return page
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"}:
+            self.complaints.append(text)
+
+    def check_accessibility(self, page: Page) -> None:
+        """Fail if axe finds anything."""
+        # Evaluated, not loaded: the policy of the page allows no other script.
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run({resultTypes: ['violations']}).then((result) => result.violations)")
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+
+
+@pytest.fixture
+def console(browser: Browser, world: World) -> Iterator[Console]:
+    """The console; a test fails if a page of it has complained."""
+    made = Console(browser, world)
+    yield made
+    for page in made.pages:
+        page.context.close()
+    assert made.complaints == []
+
+
+Opened = "Callable[..., Page]"

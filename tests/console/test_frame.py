@@ -1,0 +1,146 @@
+"""What holds on every page: keys, themes, zones, widths, what axe finds, the policy, and the budgets of size."""
+
+from __future__ import annotations
+
+import re
+from gzip import compress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from functions.console.handler import FILES
+from tests.scenarios.scenario import PLAIN, SECOND
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+LATER = 7_200
+ROWS = "tr[data-row]"
+TASK_LIST_BYTES, ALL_BYTES = 40_000, 150_000
+PAGES = ["/overview", "/tasks", "/tasks?q=state:failed"]
+
+
+@pytest.fixture
+def task_id(world: World) -> str:
+    """A task that has run, beside one that has not."""
+    made = world.create(type=PLAIN, name="nightly", tags={"team": "docs"}, payload={"a": 1})
+    world.create(type=PLAIN, delay_seconds=LATER)
+    world.run(5 * SECOND)
+    return made
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("narrow", [False, True])
+def test_axe_finds_nothing(console: Console, task_id: str, scheme: str, *, narrow: bool) -> None:
+    """Every page can be used with assistive technology, in both themes and at both widths, and fits a phone."""
+    for path in [*PAGES, f"/tasks/{task_id}"]:
+        page = console.open(path, narrow=narrow, scheme=scheme)
+        expect(page.locator("main .card, main tr[data-row], main .empty").first).to_be_visible()
+        console.check_accessibility(page)
+        width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width[0] <= width[1], path
+
+
+def test_the_keyboard_alone_is_enough(console: Console, task_id: str) -> None:
+    """From the list to a task, an action, and another page: no mouse."""
+    page = console.open("/tasks")
+    expect(page.locator(ROWS)).to_have_count(2)
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("nightly")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("overv")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.locator("dialog")).to_contain_text("Next and previous row")
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    page.keyboard.type(task_id)
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("nightly")
+
+
+def test_the_theme_follows_the_system_until_one_is_chosen(console: Console) -> None:
+    """A change of the system's theme is followed live; a choice wins, and survives a reload."""
+    page = console.open("/tasks")
+
+    def background() -> str:
+        return str(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
+
+    light = background()
+    page.emulate_media(color_scheme="dark")
+    dark = background()
+    assert dark != light
+    page.get_by_label("Theme").select_option("light")
+    assert background() == light
+    page.reload()
+    page.wait_for_selector("h1")
+    assert background() == light
+
+
+def test_every_time_is_printed_with_its_zone(console: Console, task_id: str) -> None:
+    """One switch in the header changes every time on the page, and the zone beside it."""
+    page = console.open(f"/tasks/{task_id}")
+    due = page.locator(".page-head time").first
+    expect(due).to_contain_text("CET")
+    page.get_by_label("Time zone").select_option("UTC")
+    expect(due).to_contain_text("UTC")
+    expect(due).to_have_text(re.compile(r"02:33:\d\d UTC"))
+
+
+def test_what_cannot_be_found_is_said(console: Console) -> None:
+    """An unknown task is the API's own problem with its code."""
+    page = console.open("/tasks")
+    page.goto(page.url.replace("/tasks", "/tasks/01M7YJJ6RJ000VK12BGKK15FQ0"))
+    expect(page.locator(".problem code").first).to_have_text("task_not_found")
+    console.complaints.clear()  # The browser itself notes each answer that is an error.
+
+
+def test_the_page_cannot_run_or_load_what_is_not_its_own(console: Console, world: World) -> None:
+    """Neither a script of another origin, nor markup that is assigned, nor a request elsewhere gets through."""
+    page = console.open("/tasks")
+    assert (
+        page.evaluate("try { document.body.innerHTML = '<b>x</b>'; 'set' } catch (error) { error.name }") == "TypeError"
+    )
+    blocked = page.evaluate(
+        "(url) => fetch(url).then(() => 'loaded', () => 'blocked')",
+        world.watch_url.replace("ws", "http").replace("1:", "2:"),
+    )
+    assert blocked == "blocked"
+    until(lambda: "CSP: connect-src" in console.complaints or page.evaluate("0"))
+    console.complaints.clear()
+
+
+def closure(names: set[str]) -> set[str]:
+    """The scripts that are loaded at once with some: their static imports, and those of these."""
+    found = set(names)
+    for name in names:
+        text = FILES[name].content.decode()
+        found |= {one for one in re.findall(r'(?:from|import)"\./([^"]+\.js)"', text) if one not in found}
+    return found if found == names else closure(found)
+
+
+def test_the_scripts_keep_their_budgets() -> None:
+    """The task list loads at most 40 KB of packed scripts, the whole console has at most 150 KB."""
+    scripts = {name for name in FILES if name.endswith(".js")}
+    first = closure({name for name in scripts if name.startswith(("main-", "tasks-"))})
+    assert sum(len(FILES[name].packed) for name in first) <= TASK_LIST_BYTES
+    assert sum(len(FILES[name].packed) for name in scripts) <= ALL_BYTES
+
+
+def test_no_file_names_another_origin() -> None:
+    """Neither scripts nor styles hold an address to load from; namespaces of XML and links to docs are none."""
+    for name, file in FILES.items():
+        if Path(name).suffix in {".js", ".css", ".html"}:
+            urls = set(re.findall(r"https?://[a-z0-9.-]+", file.content.decode()))
+            assert urls <= {"http://www.w3.org"}, name
+            assert compress(file.content)

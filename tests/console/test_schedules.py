@@ -1,0 +1,79 @@
+"""The pages of schedules, in a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+from tests.scenarios.scenario import HOUR, PLAIN
+
+if TYPE_CHECKING:
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+EVERY_MINUTE = {"cron": "* * * * *", "timezone": "Europe/London", "task": {"type": PLAIN}}
+
+
+def test_a_schedule_over_a_dst_night_is_previewed_as_one_types(console: Console, world: World) -> None:
+    """The preview says what a clock change does to each occurrence; what is created is what was shown."""
+    page = console.open("/schedules")
+    expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
+    page.get_by_role("button", name="New schedule").click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
+    page.get_by_label("Task type").fill(PLAIN)
+    page.get_by_label("Cron").fill("30 1 28 3 *")
+    page.get_by_role("textbox", name="Time zone").fill("Europe/London")
+    preview = page.get_by_label("Next occurrences")
+    expect(preview).to_contain_text("2027-03-28")
+    expect(preview.locator(".not").first).to_contain_text("does not run")
+    page.get_by_label("A time that the clock skips").select_option("shift_forward")
+    expect(preview.locator("li").first).to_contain_text("2027-03-28 02:00")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("nightly")
+    expect(page.get_by_role("button", name="As a command")).to_be_visible()
+    stored = world.ask("GET", "/v1/schedules/nightly")
+    assert (stored["cron"], stored["timezone"], stored["dst_gap"]) == ("30 1 28 3 *", "Europe/London", "shift_forward")
+
+
+def test_a_timing_that_cannot_be_is_explained_at_once(console: Console) -> None:
+    """The server's own reason is shown below the form while one types; nothing is created."""
+    page = console.open("/schedules")
+    page.get_by_role("button", name="New schedule").click()
+    page.get_by_label("Cron").fill("61 * * * *")
+    expect(page.locator(".preview .fault")).to_contain_text("61")
+    console.complaints.clear()  # The browser itself notes each answer that is an error.
+
+
+def test_the_strip_shows_what_became_of_each_occurrence(console: Console, world: World) -> None:
+    """Runs link to their tasks; the page follows runs, a pause shows its reason, and a resume takes it away."""
+    world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
+    world.run(HOUR // 12)
+    page = console.open("/schedules/each-minute")
+    expect(page.locator(".strip a .state-succeeded").first).to_be_visible()
+    expect(page.locator(".occurrences li")).to_have_count(5)
+    expect(page.locator(".events time").first).to_contain_text("GMT")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_label("Reason").fill("the ledger is being moved")
+    page.locator("dialog").get_by_role("button", name="Pause").click()
+    expect(page.locator(".page-head")).to_contain_text("the ledger is being moved")
+    page.get_by_role("button", name="Resume").click()
+    page.locator("dialog").get_by_role("button", name="Resume").click()
+    expect(page.locator("h1 .chip")).to_have_text("active")
+    console.check_accessibility(page)
+    page.locator(".strip a").first.click()
+    page.wait_for_url(re.compile("#/tasks/"))
+
+
+def test_the_list_names_the_zone_of_each_schedule(console: Console, world: World) -> None:
+    """Timing, zone, last and next run are in the schedule's own zone, at both widths."""
+    world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute", "timezone": "Asia/Tokyo"})
+    for narrow in (False, True):
+        page = console.open("/schedules", narrow=narrow)
+        row = page.locator("tr[data-row]")
+        expect(row).to_contain_text("Asia/Tokyo")
+        expect(row.locator("time").first).to_contain_text(re.compile("GMT\\+9|JST"))
+        console.check_accessibility(page)
+        width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width[0] <= width[1]

@@ -1,0 +1,48 @@
+"""The pages of switches and locks, in a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+from tests.scenarios.scenario import PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+
+def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, world: World) -> None:
+    """What a switch stops is in the list with who and why; deleting it lets the tasks begin."""
+    page = console.open("/switches")
+    expect(page.get_by_role("heading", name="Nothing is stopped or limited")).to_be_visible()
+    page.get_by_role("button", name="Set a switch").click()
+    page.get_by_role("textbox", name="Name").fill(PLAIN)
+    page.get_by_role("textbox", name="Reason").fill("the bank is closed")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    row = page.locator("tbody tr")
+    expect(row).to_contain_text("the bank is closed")
+    console.check_accessibility(page)
+    task_id = world.create(type=PLAIN)
+    world.run(20 * SECOND)
+    assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "waiting"
+    row.get_by_role("button", name="Delete").click()
+    page.locator("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", name="Nothing is stopped or limited")).to_be_visible()
+    world.run(120 * SECOND)
+    assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "succeeded"
+
+
+def test_a_lock_names_the_task_that_holds_it(console: Console, world: World) -> None:
+    """The list shows the key, and the holder as a link to its task."""
+    page = console.open("/locks")
+    expect(page.get_by_role("heading", name="No lock is in use")).to_be_visible()
+    page.close()
+    world.do(lambda live: setattr(live, "act", lambda *_: live.take(60 * SECOND)))
+    task_id = world.create(type=PLAIN, lock={"key": "db-17"})
+    world.run(5 * SECOND)
+    page = console.open("/locks")
+    expect(page.locator("tbody tr strong")).to_have_text("db-17")
+    expect(page.get_by_role("link", name=task_id)).to_be_visible()
+    console.check_accessibility(page)

@@ -1,0 +1,248 @@
+"""The task list and the page of a task, in a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.scenarios.scenario import PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+HOSTILE = """<img src=x onerror="document.title='hit'"><script>document.title='hit'</script>"""
+LATER = 7_200
+ROWS = "tr[data-row]"
+
+
+class Bad(Exception):
+    """What a target raises."""
+
+
+def act(_phase: str, _context: object, payload: object) -> str:
+    """What targets do: fail, if their payload says so."""
+    if isinstance(payload, dict) and payload.get("fail"):
+        raise Bad(HOSTILE)
+    return "done"
+
+
+@pytest.fixture
+def failing(world: World) -> World:
+    """An account whose tasks fail as their payloads say."""
+    world.do(lambda live: setattr(live, "act", act))
+    return world
+
+
+def states_of(page: Page) -> list[str]:
+    """The states of the rows, from top to bottom."""
+    return [text.strip() for text in page.locator(f"{ROWS} .chip").all_inner_texts()]
+
+
+def test_an_empty_list_teaches_how_a_task_is_created(console: Console) -> None:
+    """Whoever opens an empty console reads what a task is, and a command that creates one."""
+    page = console.open("/tasks")
+    expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
+    expect(page.locator(".command code")).to_contain_text("duetime tasks create")
+
+
+def test_a_newcomer_creates_a_task_and_watches_it_run(console: Console, world: World) -> None:
+    """The form creates a task; its page goes from scheduled to succeeded by itself, and shows how to repeat it."""
+    page = console.open("/tasks")
+    page.get_by_role("button", name="New task").click()
+    page.get_by_label("Type").fill(PLAIN)
+    page.get_by_label("Payload").fill('{"order": 7}')
+    page.get_by_label("Due in seconds").fill("30")
+    page.get_by_role("button", name="Create", exact=True).click()
+    chip = page.locator("h1 .chip")
+    expect(chip).to_have_text("scheduled")
+    expect(page.get_by_role("heading", name="Why it waits")).to_be_visible()
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime tasks create")
+    expect(page.locator(".last-call")).to_contain_text("curl -X POST")
+    expect(page.locator(".live")).to_have_text("Live")
+    world.run(40 * SECOND)
+    expect(chip).to_have_text("succeeded")
+    expect(page.get_by_label("Result")).to_have_text('"done"')
+    expect(page.locator(".events")).to_contain_text("attempt 1 ended")
+
+
+def test_a_failed_task_is_run_again_with_another_payload(console: Console, failing: World) -> None:
+    """Its page shows the error as text; the copy has the edited payload, and the form showed the lines that differ."""
+    task_id = failing.create(type=PLAIN, payload={"fail": True, "n": 1}, name=HOSTILE, retry={"max_attempts": 1})
+    failing.run(5 * SECOND)
+    page = console.open(f"/tasks/{task_id}")
+    expect(page.locator("h1 .chip")).to_have_text("failed")
+    expect(page.locator(".card.failed")).to_contain_text("<script>")
+    page.get_by_role("button", name="Run again…").click()
+    page.get_by_role("textbox", name="Payload").fill('{\n  "fail": false,\n  "n": 1\n}')
+    expect(page.locator(".difference del")).to_have_text('-   "fail": true,')
+    expect(page.locator(".difference ins")).to_have_text('+   "fail": false,')
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.wait_for_url(lambda url: task_id not in url)
+    failing.run(5 * SECOND)
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
+    assert "hit" not in page.title()
+
+
+def test_an_action_carries_its_reason_into_the_events(console: Console, world: World) -> None:
+    """Pausing asks why; the events say who paused and why, and the offered actions are those of the new state."""
+    task_id = world.create(type=PLAIN, delay_seconds=LATER)
+    page = console.open(f"/tasks/{task_id}")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_label("Reason").fill("the month is not closed")
+    page.locator("dialog").get_by_role("button", name="Pause").click()
+    expect(page.locator("h1 .chip")).to_have_text("paused")
+    expect(page.locator(".events")).to_contain_text("the month is not closed")
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    expect(page.get_by_role("button", name="Run now")).to_have_count(0)
+
+
+def test_a_refused_action_is_told_in_the_words_of_the_api(console: Console, world: World) -> None:
+    """What another has changed meanwhile is refused with the problem's code; nothing is lost or hidden."""
+    task_id = world.create(type=PLAIN, delay_seconds=LATER)
+    page = console.open(f"/tasks/{task_id}")
+    page.get_by_role("button", name="Cancel").click()
+    world.do(lambda live: live.ask("DELETE", f"/v1/tasks/{task_id}"))
+    page.locator("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.locator("dialog .problem code").first).to_have_text(re.compile("task_(deleted|not_found)"))
+    console.complaints.clear()  # The browser itself notes each answer that is an error.
+
+
+def test_the_search_is_in_the_address_and_the_back_button_restores_it(console: Console, world: World) -> None:
+    """A filter changes the address; back and forward show the list that was there; a reload shows the same."""
+    world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
+    world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "billing"})
+    page = console.open("/tasks")
+    expect(page.locator(ROWS)).to_have_count(2)
+    page.get_by_label("Search tasks").fill("tag:team:docs")
+    page.keyboard.press("Enter")
+    expect(page.locator(ROWS)).to_have_count(1)
+    assert "q=tag%3Ateam%3Adocs" in page.url
+    page.get_by_role("group", name="States").get_by_role("button", name="failed").click()
+    expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
+    page.go_back()
+    expect(page.locator(ROWS)).to_have_count(1)
+    expect(page.get_by_label("Search tasks")).to_have_value("tag:team:docs")
+    page.reload()
+    expect(page.locator(ROWS)).to_have_count(1)
+    page.go_back()
+    expect(page.locator(ROWS)).to_have_count(2)
+
+
+def test_a_search_that_cannot_be_is_explained_and_not_sent(console: Console, world: World) -> None:
+    """A word without a qualifier, an unknown state and a time that is none are named; no request is made."""
+    page = console.open("/tasks?q=nonsense state:late due:soon")
+    expect(page.locator(".fault")).to_have_count(3)
+    assert not [target for _, target in world.requests if target.startswith("/v1/tasks")]
+
+
+def test_suggestions_complete_qualifiers_and_values(console: Console, world: World) -> None:
+    """Typing offers qualifiers, then their values, by the keyboard alone."""
+    world.create(type=PLAIN, delay_seconds=LATER)
+    page = console.open("/tasks")
+    expect(page.locator(ROWS)).to_have_count(1)
+    page.keyboard.press("/")
+    page.keyboard.type("sta")
+    expect(page.locator("#search-options li")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.type("sched")
+    expect(page.get_by_role("option", name="state:scheduled")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("state%3Ascheduled"))
+    expect(page.locator(ROWS)).to_have_count(1)
+
+
+def test_new_tasks_wait_behind_a_button_and_known_ones_change_in_place(console: Console, world: World) -> None:
+    """A push changes the row that is shown, and only counts what is not shown; the button reads the list again."""
+    world.create(type=PLAIN, delay_seconds=20)
+    page = console.open("/tasks")
+    expect(page.locator(".live")).to_have_text("Live")
+    expect(page.locator(ROWS)).to_have_count(1)
+    world.create(type=PLAIN, delay_seconds=LATER)
+    expect(page.locator(".pill")).to_have_text("1 new")
+    world.run(30 * SECOND)
+    expect(page.locator(f"{ROWS} .chip")).to_have_text(["succeeded"])
+    page.locator(".pill").click()
+    expect(page.locator(ROWS)).to_have_count(2)
+    expect(page.locator(".pill")).to_have_count(0)
+
+
+def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Console, world: World) -> None:
+    """While no push can come the page says so; with the next connection it reads again and agrees with REST."""
+    world.create(type=PLAIN, delay_seconds=20)
+    page = console.open("/tasks")
+    expect(page.locator(".live")).to_have_text("Live")
+    world.down = True
+    world.cut_off()
+    expect(page.locator(".live")).to_have_text("Every 30 s")
+    world.run(30 * SECOND)
+    assert states_of(page) == ["scheduled"]
+    world.down = False
+    expect(page.locator(".live")).to_have_text("Live")
+    expect(page.locator(f"{ROWS} .chip")).to_have_text(["succeeded"])
+    console.complaints.clear()  # The browser itself notes each request without an answer.
+
+
+def test_two_browsers_see_the_same(console: Console, world: World) -> None:
+    """What one does the other shows, without a click."""
+    task_id = world.create(type=PLAIN, delay_seconds=LATER)
+    here, there = console.open(f"/tasks/{task_id}"), console.open("/tasks")
+    expect(there.locator(".live")).to_have_text("Live")
+    here.get_by_role("button", name="Cancel").click()
+    here.locator("dialog").get_by_role("button", name="Cancel").click()
+    expect(here.locator("h1 .chip")).to_have_text("cancelled")
+    expect(there.locator(f"{ROWS} .chip")).to_have_text(["cancelled"])
+
+
+def test_a_click_is_one_request_for_at_most_a_hundred_tasks(console: Console, world: World) -> None:
+    """A page of the list is one request, and the next page another; back needs no third page."""
+    world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
+    page = console.open("/tasks")
+    expect(page.locator(ROWS)).to_have_count(100)
+    lists = [target for _, target in world.requests if target.startswith("/v1/tasks?")]
+    assert len(lists) == 1
+    page.get_by_role("button", name="Next page").click()
+    expect(page.locator(ROWS)).to_have_count(3)
+    assert len([target for _, target in world.requests if target.startswith("/v1/tasks?")]) == 2
+    page.go_back()
+    expect(page.locator(ROWS)).to_have_count(100)
+
+
+def test_a_bulk_cancel_counts_first_and_asks_for_the_number(console: Console, world: World) -> None:
+    """Nothing is offered without a filter; above a hundred the count is typed; only what was counted is cancelled."""
+    kept = world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
+    body = {"type": PLAIN, "delay_seconds": LATER, "tags": {"team": "billing"}}
+    world.do(lambda live: [live.ask("POST", "/v1/tasks", body) for _ in range(101)])
+    page = console.open("/tasks")
+    expect(page.get_by_role("button", name="Cancel all…")).to_be_disabled()
+    page.goto(page.url.partition("#")[0] + "#/tasks?q=tag:team:billing")
+    page.get_by_role("button", name="Cancel all…").click()
+    page.get_by_role("button", name="Count them").click()
+    expect(page.locator("dialog")).to_contain_text("101 tasks match")
+    confirm = page.get_by_role("button", name="Cancel 101")
+    expect(confirm).to_be_disabled()
+    page.get_by_label("Type 101 to go on").fill("101")
+    confirm.click()
+    expect(page.locator("dialog")).to_have_count(0)
+    world.run(60 * SECOND)
+    assert world.ask("GET", f"/v1/tasks/{kept}")["state"] == "scheduled"
+    page.reload()
+    expect(page.locator(f"{ROWS} .chip").first).to_have_text("cancelled")
+
+
+def test_a_stopped_deployment_is_announced_on_every_page(console: Console, world: World) -> None:
+    """A switch for all tasks is a banner with who set it and why."""
+    world.ask("PUT", "/v1/switches/all/all", {"stopped": True, "reason": "migration of the ledger"})
+    page = console.open("/tasks")
+    banner = page.locator(".banner")
+    expect(banner).to_contain_text("All tasks are stopped")
+    expect(banner).to_contain_text("migration of the ledger")
+    expect(banner).to_contain_text("local")
