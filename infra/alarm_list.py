@@ -205,7 +205,7 @@ def _queues() -> list[AlarmSpec]:
         AlarmSpec(
             "DeadLettersWaiting",
             queue("dead_letters", visible, "Maximum", "dead letters"),
-            "Dead letters lie there for five minutes: their own function does not handle them",
+            "The dead-letter queue has not been empty for five minutes: the deadletter function is not processing it",
         ),
     ]
 

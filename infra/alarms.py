@@ -1,4 +1,4 @@
-"""Alarms for what nobody would notice otherwise: what is late, fails, stands still or piles up."""
+"""CloudWatch alarms for work that is late, fails, stalls or piles up."""
 
 from __future__ import annotations
 

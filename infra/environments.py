@@ -215,12 +215,12 @@ class Environment:
     intake_batch_size: int = 100
     """Most events that an invocation is given (1 to 10000; above 10 it needs a window)."""
     intake_batch_seconds: int = 1
-    """How long a batch of events is gathered before it is handed over (0 to 300)."""
+    """Batching window of the intake queue, in seconds (0 to 300)."""
     intake_concurrency: int = 20
     """Most intake invocations at once (2 to 1000)."""
 
     event_bus: str = ""
-    """Name of the event bus on which ends of tasks, lateness and skipped occurrences are told, such as `default`; each
+    """Name of the event bus that receives events of ended and late tasks and of skipped occurrences, such as `default`; each
     event costs. Empty: none are."""
     summary_spread: int = 1
     """Into how many parts each owner's counts of tasks are split, so that none is written too often: one for each 1 000
@@ -228,7 +228,7 @@ class Environment:
     broadcast_batch_size: int = 500
     """Most changes of the table that an invocation of `broadcast` is given (1 to 1000; 6 MB must hold them)."""
     broadcast_batch_seconds: int = 1
-    """How long changes are gathered before they are told (0 to 300): fewer invocations, later news."""
+    """Batching window of the table's stream, in seconds (0 to 300): a longer one means fewer invocations and later updates."""
     broadcast_concurrency: int = 1
     """Most invocations of `broadcast` at once for each shard of the table's stream (1 to 10)."""
 
@@ -259,9 +259,9 @@ class Environment:
     on_time_objective: float = 99
     """Percent of attempts that must start within a second of their plan; 0 for no alarm."""
     docs_url: str = ""
-    """What stands before the path of a page of these docs in the text of an alarm, such as the URL of a repository."""
+    """Base URL of these docs in the texts of alarms, such as the URL of a repository."""
     alarm_email: str = ""
-    """Who is written to when an alarm goes off; empty for nobody (the topic is there to subscribe to)."""
+    """E-mail address for alarms; empty for none (the topic can be subscribed to)."""
 
     @property
     def functions(self) -> list[FunctionName]:

@@ -1,4 +1,4 @@
-"""The functions: what each is told, what each may do, and which queue wakes it."""
+"""The Lambda functions: their environment variables, permissions and event sources."""
 
 from __future__ import annotations
 

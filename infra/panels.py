@@ -172,7 +172,7 @@ def _attempts(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Attempts",
-            "that failed, are repeated, or were handed on",
+            "that failed, are retried, or were deferred to their target",
             Unit.COUNT,
             _sums("attempts_failed", "tasks_retried", "tasks_deferred"),
         ),
@@ -234,7 +234,7 @@ def _trigger() -> list[Panel]:
         Panel("Sent", "messages of due tasks", Unit.COUNT, _sums("dispatched", "timers_recovered", "messages_unsent")),
         Panel(
             "Ticks",
-            "that were good and told the monitor outside, that met another one, or that skipped a queue",
+            "runs of the trigger: heartbeat sent, overlap with another run, queue skipped",
             Unit.COUNT,
             _sums(
                 "heartbeats",
@@ -246,7 +246,7 @@ def _trigger() -> list[Panel]:
         ),
         Panel(
             "Clock",
-            "difference from DynamoDB's clock, which is told to the second",
+            "difference from DynamoDB's clock, which has a resolution of 1 s",
             Unit.MILLISECONDS,
             [*everywhere("clock_skew", "Maximum"), *_sums("clock_wrong")],
         ),

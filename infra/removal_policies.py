@@ -1,4 +1,4 @@
-"""What happens to what holds data when its stack goes."""
+"""Removal policies of stateful resources."""
 
 from __future__ import annotations
 

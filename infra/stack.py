@@ -1,4 +1,4 @@
-"""The stack: it wires the rooms, and says where they are."""
+"""The CDK stack: creates all constructs and exports their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the changes of the table reach the function that tells of them."""
+"""The event source mappings from the table's stream to the functions that read it."""
 
 from __future__ import annotations
 

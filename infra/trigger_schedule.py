@@ -1,4 +1,4 @@
-"""The tick: EventBridge Scheduler invokes the trigger every minute."""
+"""The EventBridge schedule that invokes the trigger every minute."""
 
 from __future__ import annotations
 

@@ -88,13 +88,13 @@ def notify_task(request: Request) -> Response:
 
 @route(operations.HEARTBEAT)
 def heartbeat_task(request: Request) -> Response:
-    """Hear that an attempt is alive."""
+    """Record a heartbeat."""
     return _reported(request, report_decoding.heartbeat(request.document()))
 
 
 @route(operations.PROGRESS)
 def report_progress(request: Request) -> Response:
-    """Hear how far an attempt has come."""
+    """Record progress."""
     return _reported(request, report_decoding.progress(request.document()))
 
 

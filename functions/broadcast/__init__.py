@@ -1,1 +1,1 @@
-"""Broadcast: reads the table's stream and tells others of the changes; no task waits for it."""
+"""Broadcast: reads the table's stream and passes the changes to consumers; no task waits for it."""

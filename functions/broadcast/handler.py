@@ -1,4 +1,4 @@
-"""Tells others of a batch of the table's stream."""
+"""Passes a batch of records of the table's stream to the consumers that are turned on."""
 
 from __future__ import annotations
 

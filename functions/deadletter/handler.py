@@ -1,4 +1,4 @@
-"""Handles a batch of dead letters and reports those that must come again."""
+"""Handles a batch of dead letters, and returns the failed ones for redelivery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Bury each letter of the batch, or have it delivered again."""
+    """Process each dead letter, or return it for redelivery."""
     try:
         kept = [delivery for delivery in composed(CoreServices).deliveries(event) if not _buried(delivery)]
         return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}

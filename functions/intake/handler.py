@@ -1,4 +1,4 @@
-"""Makes tasks of a batch of events and reports those that must come again."""
+"""Creates tasks from a batch of events, and returns the failed ones for redelivery."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from tests.contract.test_openapi import SCHEMAS, fits
 
 
 def test_the_document_offers_no_due_time_of_a_node() -> None:
-    """It is always refused: a node is due when its parents let it."""
+    """It is always refused: a node is due when its trigger rule is met."""
     properties = SCHEMAS["TopologyNodeInput"]["properties"]
     assert not {"at", "due_at"} & properties.keys()
     assert {"delay_seconds", "depends_on", "trigger_rule", "inputs", "expected_seconds"} <= properties.keys()

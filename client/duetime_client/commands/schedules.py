@@ -177,7 +177,7 @@ def runs(
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List what became of the occurrences, newest first: which ran, failed, were skipped and why, or are planned."""
+    """List past and planned runs, newest first: what ran, failed or was skipped, and why."""
     clock = context.ensure_object(Clock)
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")

@@ -120,7 +120,7 @@ FIRST_HOUR: Mapping[str, Tried] = {
     "a cache buster": listing("_=1", "is not a known parameter"),
     "a limit of 1000": listing("limit=1000", "1 to 100"),
     "a tag without a value": listing("tag=team", "separated by a colon"),
-    "a token of another list": listing("next_token=AAAA", "was not handed out for this list"),
+    "a token of another list": listing("next_token=AAAA", "does not belong to this list"),
     "a precondition without quotes": Tried(
         "PATCH", f"{TASKS}/{ID}", 400, 'such as "7"', {"name": "n"}, headers={"If-Match": "1"}
     ),

@@ -89,8 +89,8 @@ METRICS: Mapping[str, Metric] = {
     "tasks_deferred": _count("worker", "attempts whose target accepted the work and notifies later"),
     "tasks_skipped": _count(
         "worker api",
-        "occurrences that were dropped when they were claimed: `deleted`, `paused` or `changed` is their schedule,"
-        " or its previous run goes on (`overlap`)",
+        "occurrences that were dropped when they were claimed: their schedule was `deleted`, `paused` or `changed`,"
+        " or its previous run is still running (`overlap`)",
         Dimension.REASON,
     ),
     "claims_rejected": _count(
@@ -121,18 +121,18 @@ METRICS: Mapping[str, Metric] = {
     # The trigger.
     "dispatched": _count("trigger", "messages sent when a minute is first read"),
     "cursor_lag": _time(
-        "trigger", "by how much the first read of minutes is behind the clock; zero while it keeps its look-ahead"
+        "trigger", "delay of the first read of a minute; zero while the trigger reads ahead in time"
     ),
     "oldest_due": _time(
         "trigger", "how long the oldest task that a recovery scan found open has been due; zero if it found none"
     ),
-    "heartbeats": _count("trigger", "signs of life that were handed on for the monitor at `heartbeat_url`"),
-    "heartbeats_unsent": _count("trigger", "signs of life that the egress function did not take"),
+    "heartbeats": _count("trigger", "heartbeats sent to the monitor at `heartbeat_url`"),
+    "heartbeats_unsent": _count("trigger", "heartbeats that the egress function did not accept"),
     "timers_recovered": _count("trigger", "messages that a recovery scan sent again: one was lost or is late"),
     "recovery_scans_waiting": _count("trigger", "queues that a recovery scan skipped because of their backlog"),
     "messages_unsent": _count("trigger", "messages that SQS did not acknowledge; the next tick sends them"),
     "clock_skew": _time(
-        "trigger", "difference between the function's clock and that of DynamoDB, which it tells to the second"
+        "trigger", "difference between the function's clock and that of DynamoDB, which has a resolution of 1 s"
     ),
     "clock_wrong": _count("trigger", "ticks that did nothing, because that difference was more than 30 s"),
     "shard_groups_held": _count("trigger", "ticks that found another one running"),

@@ -1,4 +1,4 @@
-"""A sign of life for a monitor outside: without it for some minutes, the monitor tells its people."""
+"""Sends heartbeats to an external monitor, which alerts if they stop."""
 
 from __future__ import annotations
 

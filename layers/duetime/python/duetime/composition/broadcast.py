@@ -1,4 +1,4 @@
-"""Composes the telling of changes: each consumer where the settings turn it on."""
+"""Composes the consumers of the table's stream, each where the settings turn it on."""
 
 from __future__ import annotations
 

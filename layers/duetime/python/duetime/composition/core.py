@@ -1,4 +1,4 @@
-"""What most use cases stand on: stores, queues, and the one way in which a due time takes effect."""
+"""Composes what most use cases need: stores, queues and the enqueuer."""
 
 from __future__ import annotations
 

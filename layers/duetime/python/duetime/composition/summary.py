@@ -1,4 +1,4 @@
-"""Composes the counting of tasks, and the telling of the counts."""
+"""Composes the counter and the reader of task counts."""
 
 from __future__ import annotations
 

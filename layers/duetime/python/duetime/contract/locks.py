@@ -63,7 +63,7 @@ class LockPage(TypedDict):
     """A page of locks."""
 
     locks: list[LockSummary]
-    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
 
 
 class LockListQuery(Parameters):

@@ -1,4 +1,4 @@
-"""Which of those that have had a name, one after the other: what is deleted and created again is another thing."""
+"""Tells apart resources that were deleted and created again under the same name."""
 
 from __future__ import annotations
 

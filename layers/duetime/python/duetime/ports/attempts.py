@@ -1,4 +1,4 @@
-"""What an attempt asks others before it begins, and whom it tells that it has ended."""
+"""What an attempt asks before it starts, and what is notified of its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where bulk operations are kept, and who is asked to carry them out."""
+"""The store of bulk operations, and the starter of their executor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told of the writes of records."""
+"""Consumers of the writes of records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where it is kept how far minutes have been read, and how many shards they have.
+"""The stores of cursors and of the number of shards.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """

@@ -1,4 +1,4 @@
-"""Where events for other systems are put."""
+"""The event bus for other systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where locks are kept.
+"""The store of locks.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """

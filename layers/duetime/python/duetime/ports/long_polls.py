@@ -1,4 +1,4 @@
-"""Where it is kept which requests of the API wait.
+"""The store of requests that wait for an outcome.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """

@@ -1,4 +1,4 @@
-"""Where events go that can become no task."""
+"""The queue of events that could not become tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where schedules and calendars are kept.
+"""The stores of schedules and calendars.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """

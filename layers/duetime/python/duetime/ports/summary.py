@@ -1,4 +1,4 @@
-"""Where the counts of tasks are kept.
+"""The store of task counts.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """

@@ -1,4 +1,4 @@
-"""Where switches and the circuits of HTTP hosts are kept.
+"""The stores of switches and of circuit breakers of HTTP hosts.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """

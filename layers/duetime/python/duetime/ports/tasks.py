@@ -1,4 +1,4 @@
-"""Where tasks, their timers and contents, and idempotency keys are kept.
+"""The stores of tasks, their timers and contents, and idempotency keys.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """

@@ -1,4 +1,4 @@
-"""Where the counts and tokens of topologies are kept, and the executions of their runs."""
+"""The store of topology runs, and the state machine that executes them."""
 
 from __future__ import annotations
 

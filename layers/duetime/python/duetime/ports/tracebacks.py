@@ -1,4 +1,4 @@
-"""Where the traceback of a task's last failed attempt is kept.
+"""The store of the tracebacks of last failed attempts.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """

@@ -1,4 +1,4 @@
-"""The one way in which a due time takes effect."""
+"""Sets a task's timer, and sends its message when it is due soon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that may keep a due task from beginning, asked in turn."""
+"""All checks before a due task starts, in order."""
 
 from __future__ import annotations
 

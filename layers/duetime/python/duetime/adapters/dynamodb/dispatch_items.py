@@ -1,4 +1,4 @@
-"""What lies in the partition of a minute, as the trigger meets it: entries of records, and timers."""
+"""The items of a minute's partition: entries of tasks, and timers."""
 
 from __future__ import annotations
 

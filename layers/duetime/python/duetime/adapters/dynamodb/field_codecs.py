@@ -1,4 +1,4 @@
-"""Forms: how a task's small values are written as attribute values, and read again.
+"""Codecs of a task's small fields: how they are written as attribute values, and read again.
 
 A form that is `None` leaves the attribute out, which means the field's default.
 """

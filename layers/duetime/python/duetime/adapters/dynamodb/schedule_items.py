@@ -1,4 +1,4 @@
-"""The items of a schedule: what it is in one, which occurrence goes on in the other."""
+"""The items of a schedule: its definition in one, its running occurrence in another."""
 
 from __future__ import annotations
 

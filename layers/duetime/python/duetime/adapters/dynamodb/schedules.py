@@ -1,4 +1,4 @@
-"""Schedules, in DynamoDB: a partition for each, what it is in one item, which occurrence goes on in another.
+"""Schedules in DynamoDB: a partition each, with its definition in one item and its running occurrence in another.
 
 The two are apart because the trigger writes the one and workers write the other, and neither should reject the other.
 """

@@ -38,7 +38,7 @@ def confirmed_until(body: FilterActionBody, owner: str, now: Millis) -> Millis |
         return int(page_tokens.text_after(body.confirmation_token, _scope(body, owner)))
     except (ParametersInvalid, ValueError):
         # Its check is no secret: whoever makes one up may put anything into it.
-        reason = "was not handed out for this filter and action: make the dry run again"
+        reason = "does not belong to this filter and action: repeat the dry run"
         raise FieldsInvalid([Fault(CONFIRMATION, reason, FaultCode.CONFLICT)]) from None
 
 

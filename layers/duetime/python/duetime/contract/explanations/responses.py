@@ -1,4 +1,4 @@
-"""The answers: gates of tasks, and what became of an occurrence of a schedule."""
+"""The responses: gates of tasks, and the result of an occurrence of a schedule."""
 
 from __future__ import annotations
 

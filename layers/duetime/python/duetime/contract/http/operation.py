@@ -183,7 +183,7 @@ class Operation(Generic[Q]):
         return {
             **({"ETag": "A hash of the response."} if is_tagged else {}),
             "Request-Id": "Id of this request, as in the gateway's access log.",
-            **({"Retry-After": "Seconds to wait before asking again."} if success.status == ACCEPTED else {}),
+            **({"Retry-After": "Seconds to wait before the next request."} if success.status == ACCEPTED else {}),
             **({REPLAYED: "`true` if an earlier request with the same key did this."} if KEY in self.headers else {}),
         }
 

@@ -43,11 +43,11 @@ def text_after(token: str, scope: str) -> str:
     """The text that a token goes on behind.
 
     Raises:
-        ParametersInvalid: the token was not handed out for this list.
+        ParametersInvalid: the token does not belong to this list.
     """
     after = unchecked_text(token)
     if not after or text_token(after, scope) != token:
-        raise ParametersInvalid.of(PARAMETER, "was not handed out for this list")
+        raise ParametersInvalid.of(PARAMETER, "does not belong to this list")
     return after
 
 
@@ -60,12 +60,12 @@ def after_of(token: str, scope: str) -> TaskId:
     """The id that a token goes on behind.
 
     Raises:
-        ParametersInvalid: the token was not handed out for this list.
+        ParametersInvalid: the token does not belong to this list.
     """
     try:
         return TaskId.parse(text_after(token, scope))
     except InvalidTaskId:
-        raise ParametersInvalid.of(PARAMETER, "was not handed out for this list") from None
+        raise ParametersInvalid.of(PARAMETER, "does not belong to this list") from None
 
 
 def _decoded(token: str) -> str:

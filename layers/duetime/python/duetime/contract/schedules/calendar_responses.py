@@ -51,7 +51,7 @@ class CalendarPage(TypedDict):
     """A page of calendars."""
 
     calendars: Sequence[CalendarResponse]
-    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
 
 
 def calendar_response(calendar: Calendar) -> CalendarResponse:

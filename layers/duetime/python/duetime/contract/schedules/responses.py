@@ -148,7 +148,7 @@ class ScheduleSummary(TypedDict):
     ]
     expectation: Annotated[
         ExpectationResponse | None,
-        Field(description="Whether it achieves what is expected of it; null if nothing is, or nothing was due yet."),
+        Field(description="Status of its expectation; null if none is set, or no deadline has passed."),
     ]
     task: TaskTemplateResponse
     created_at: Instant
@@ -182,4 +182,4 @@ class SchedulePage(TypedDict):
     """A page of schedules."""
 
     schedules: Sequence[ScheduleSummary]
-    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]

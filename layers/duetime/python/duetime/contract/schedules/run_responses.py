@@ -58,7 +58,7 @@ class ScheduleRunPage(TypedDict):
     runs: Annotated[Sequence[ScheduleRunResponse], Field(description="The runs.")]
     applied: Annotated[AppliedRunsWindow, Field(description="What the list covers.")]
     next_token: Annotated[
-        str | None, Field(description="Asks for the next page; null on the last one. A page can be short or empty.")
+        str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
     ]
 
 

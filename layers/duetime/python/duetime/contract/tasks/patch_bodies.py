@@ -107,7 +107,7 @@ class TargetPatch(Body):
     ] = None
     url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
     phases: Annotated[TargetPhases | None, Field(description="What an HTTP endpoint offers besides `run`.")] = None
-    queries: Annotated[OfferedQueries | None, Field(description="What an HTTP endpoint answers when asked.")] = None
+    queries: Annotated[OfferedQueries | None, Field(description="Queries that an HTTP endpoint supports.")] = None
     arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
     detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None
@@ -121,7 +121,7 @@ class TaskPatch(Body):
     FIXED: ClassVar[frozenset[str]] = frozenset(TaskCreate.model_fields) - set(TaskFields.model_fields)
 
     priority: TaskPriority | None = None
-    callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told; null for nowhere.")] = (
+    callback_url: Annotated[CallbackUrl | None, Field(description="URL that receives the outcome; null for none.")] = (
         None
     )
     notify_on: Annotated[

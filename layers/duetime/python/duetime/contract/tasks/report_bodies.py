@@ -47,7 +47,7 @@ class TaskQueryBody(Body):
 
     action: Annotated[
         Literal["status", "progress", "summary"],
-        Field(description="What is asked; the target must list it in its `queries`."),
+        Field(description="Query to send; the target must list it in its `queries`."),
     ]
 
 

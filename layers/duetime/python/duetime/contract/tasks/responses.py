@@ -139,7 +139,7 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     ]
     requested_action: Annotated[
         RequestedAction | None,
-        Field(description="What the running attempt has been asked to do; null for nothing."),
+        Field(description="Action that is requested of the running attempt; null for none."),
     ]
     waiting_for: Annotated[
         WaitingForResponse | None,
@@ -218,7 +218,7 @@ class TaskPage(TypedDict):
     tasks: Sequence[ListedTask]
     applied: Annotated[AppliedList, Field(description="What the list was narrowed by.")]
     next_token: Annotated[
-        str | None, Field(description="Asks for the next page; null on the last one. A page can be short or empty.")
+        str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
     ]
 
 

@@ -84,7 +84,7 @@ class TopologyPage(TypedDict):
 
     topologies: Sequence[TopologySummary]
     applied: Annotated[AppliedList, Field(description="What the list was narrowed by.")]
-    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
 
 
 class TopologyResponse(TopologySummary):

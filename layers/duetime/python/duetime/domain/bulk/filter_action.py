@@ -1,4 +1,4 @@
-"""Sweeps: doing one thing with many of an owner's tasks, a piece at a time."""
+"""An action on all tasks of an owner that match a filter, in bounded pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The occurrence of a schedule that somebody means who names a time."""
+"""Finds the occurrence of a schedule at a given time."""
 
 from __future__ import annotations
 

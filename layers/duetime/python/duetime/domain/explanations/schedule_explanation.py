@@ -173,7 +173,7 @@ def _of_past(stored: StoredSchedule, occurrence: Occurrence, kept_since: Millis)
         outcome = OccurrenceOutcome.MISSED if "missed" in remark.note else OccurrenceOutcome.SKIPPED
         return outcome, f"It did not run: {remark.note} (found at {to_iso(remark.at)})."
     if occurrence.nominal < kept_since:
-        return OccurrenceOutcome.NOT_RECORDED, "Tasks of that time are not kept any more, nor is it known of a reason."
+        return OccurrenceOutcome.NOT_RECORDED, "The tasks of that time have expired, and no reason was recorded."
     if occurrence.nominal < stored.updated_at:
         return _of_before_the_change(stored, occurrence)
     return _of_present_revision(stored, occurrence)

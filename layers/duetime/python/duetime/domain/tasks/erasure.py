@@ -1,4 +1,4 @@
-"""What an erased task has left."""
+"""The fields that remain in the record of an erased task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a node stands, and what its end counts as."""
+"""A node's status, and the outcome that its children count."""
 
 from __future__ import annotations
 

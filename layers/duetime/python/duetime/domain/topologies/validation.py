@@ -69,7 +69,7 @@ def _reject_node(node: Node, known: Collection[str]) -> None:
         if times > 1:
             reject("inputs", f"names {name!r} {times} times", FaultCode.DUPLICATE)
     if node.spec.due_at is not None:
-        reason = "cannot be given: a node is due when its parents let it; use delay_seconds to have it wait longer"
+        reason = "cannot be given: a node is due when its trigger rule is met; use delay_seconds for an extra wait"
         reject("due_at", reason, FaultCode.NOT_ALLOWED)
     expected = node.expected_seconds
     if expected is not None and not 0 <= expected <= MAX_EXPECTED_SECONDS:

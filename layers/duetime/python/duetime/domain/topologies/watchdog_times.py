@@ -1,4 +1,4 @@
-"""When somebody watches a topology that runs, whatever happened to the execution of its run."""
+"""Times of the periodic checks of a running topology."""
 
 from __future__ import annotations
 

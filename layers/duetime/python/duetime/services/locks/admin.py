@@ -54,7 +54,7 @@ class LockAdmin:
 
         Raises:
             LockNotFound: no task has taken it lately.
-            Unavailable: others kept changing it.
+            Unavailable: too many concurrent writes.
         """
         for _ in range(_TRIES):
             lock, _line = self.get(owner, key)
@@ -64,7 +64,7 @@ class LockAdmin:
                     # It is free all the same, and the first of its line checks it by itself.
                     self.lock_manager.hand_over(lock.name)
                 return self._read(owner, key) or emptied
-        raise Unavailable("others kept changing the lock")
+        raise Unavailable("too many concurrent writes to the lock; try again")
 
     def _read(self, owner: str, key: str) -> Lock | None:
         """The lock after it was released: what its user asked is done, whether or not it can be shown."""

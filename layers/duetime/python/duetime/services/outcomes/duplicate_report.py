@@ -1,4 +1,4 @@
-"""Whether the end of an attempt that is told again is the one that was told before."""
+"""Whether a repeated report of an end equals the stored outcome."""
 
 from __future__ import annotations
 

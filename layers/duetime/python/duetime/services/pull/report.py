@@ -157,6 +157,6 @@ def _delivery(task: Task, key: LeaseKey) -> Delivery:
 def _check_asked(task: Task, ending: Ending) -> None:
     """A worker pauses or cancels only what its user wants paused or cancelled."""
     if isinstance(ending, Yielded) and task.requested_action is None:
-        raise StateConflict(task, "paused by its worker: nobody has asked for it")
+        raise StateConflict(task, "paused by its worker: no pause was requested")
     if isinstance(ending, Stopped) and task.requested_action is not RequestedAction.CANCEL:
-        raise StateConflict(task, "cancelled by its worker: nobody has asked for it")
+        raise StateConflict(task, "cancelled by its worker: no cancel was requested")

@@ -98,7 +98,7 @@ class CalendarManager:
             CalendarExists: there is one, and there must be none.
             CalendarVersionMismatch: it is at another version than it must be.
             FieldInvalid: it is too large.
-            Unavailable: others kept changing it.
+            Unavailable: too many concurrent writes.
         """
         for _ in range(_TRIES):
             before, incarnation = self.stores.calendars.read_edition(owner, calendar.name)
@@ -143,7 +143,7 @@ class CalendarManager:
             CalendarNotFound: there is none of that name.
             CalendarVersionMismatch: it is at another version than it must be.
             CalendarUsed: a schedule names it.
-            Unavailable: others kept changing it.
+            Unavailable: too many concurrent writes.
         """
         calendar, incarnation = self.stores.calendars.read_edition(owner, name)
         if calendar is None:

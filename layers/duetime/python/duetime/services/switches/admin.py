@@ -54,7 +54,7 @@ class SwitchAdmin:
         Raises:
             OperatorRequired: it concerns other owners too, or an operator has set it.
             SwitchesFull: there are too many.
-            Unavailable: others kept changing switches.
+            Unavailable: too many concurrent writes.
         """
         wanted = replace(switch, updated_at=self.runtime.now(), updated_by=caller)
 
@@ -74,7 +74,7 @@ class SwitchAdmin:
         Raises:
             OperatorRequired: it concerns other owners too, or an operator has set it.
             SwitchNotFound: there is none.
-            Unavailable: others kept changing switches.
+            Unavailable: too many concurrent writes.
         """
 
         def change(switches: Switches) -> Switches:
@@ -92,7 +92,7 @@ class SwitchAdmin:
             after = change(before)
             if after == before or self.stores.switches.save(after, self.runtime.nonce()):
                 return before
-        raise Unavailable("others kept changing the switches")
+        raise Unavailable("too many concurrent writes to the switches; try again")
 
     def _check(self, caller: str, key: SwitchKey, switches: Switches) -> None:
         if self.operators.include(caller):

@@ -1,4 +1,4 @@
-"""Heeding switches: what may not begin is postponed, what is capped needs a lock more."""
+"""Enforces switches: postpones stopped tasks, and adds a lock for those with a cap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows the end of a node: its children hear of it, the run keeps its course, and its execution goes on.
+"""Processes the end of a node: counts it at its children, advances the run, and completes its wait.
 
 And the end of a topology's task: nothing of it is left waiting.
 """

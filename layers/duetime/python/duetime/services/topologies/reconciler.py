@@ -1,4 +1,4 @@
-"""Keeping the run on its course: what its nodes' states and its user ask for is done, as often as it is checked."""
+"""Brings a topology's nodes to the state that its run requires, as often as it is checked."""
 
 from __future__ import annotations
 
