@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import MINUTE, SECOND
 from infra.environments import LOCAL, FunctionName
-from infra.figures import QUEUES, Expression, accepted, on_time
+from infra.metric_expressions import QUEUES, Expression, accepted, on_time
 from infra.metric_sources import function_metric, own, queue, table_operation
 from infra.panels import THROTTLED
 

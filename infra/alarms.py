@@ -13,7 +13,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from infra.alarm_list import AlarmSpec, BurnRate, alarms, runbook
-from infra.figures import Expression
+from infra.metric_expressions import Expression
 
 if TYPE_CHECKING:
     from infra.dashboard import MetricNames

@@ -8,7 +8,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from infra.figures import Expression
+from infra.metric_expressions import Expression
 from infra.metric_sources import namespace_of
 from infra.panels import Panel, Unit, sections
 

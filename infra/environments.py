@@ -220,7 +220,7 @@ class Environment:
     """Most intake invocations at once (2 to 1000)."""
 
     event_bus: str = ""
-    """Name of the event bus that receives events of ended and late tasks and of skipped occurrences, such as `default`; each
+    """Name of the event bus that receives events of tasks and skipped occurrences, such as `default`; each
     event costs. Empty: none are."""
     summary_spread: int = 1
     """Into how many parts each owner's counts of tasks are split, so that none is written too often: one for each 1 000
@@ -228,7 +228,7 @@ class Environment:
     broadcast_batch_size: int = 500
     """Most changes of the table that an invocation of `broadcast` is given (1 to 1000; 6 MB must hold them)."""
     broadcast_batch_seconds: int = 1
-    """Batching window of the table's stream, in seconds (0 to 300): a longer one means fewer invocations and later updates."""
+    """Batching window of the table's stream, in seconds (0 to 300): longer means fewer invocations, later updates."""
     broadcast_concurrency: int = 1
     """Most invocations of `broadcast` at once for each shard of the table's stream (1 to 10)."""
 

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from infra.environments import environment_named
-from infra.figures import Expression
+from infra.metric_expressions import Expression
 from infra.metric_sources import namespace_of
 from infra.panels import Panel, Unit, sections
 from layers.build import ROOT

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_results import SkipCode
 from duetime.domain.tasks.wait_reasons import WaitReason
-from infra.figures import QUEUES, Expression, accepted, dollars_per_million, on_time
+from infra.metric_expressions import QUEUES, Expression, accepted, dollars_per_million, on_time
 from infra.metric_sources import Source, api, everywhere, function_metric, own, queue, table, table_operation
 
 if TYPE_CHECKING:

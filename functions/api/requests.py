@@ -21,7 +21,7 @@ from duetime.contract.tasks.report_decoding import action_reason, reject_fields
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
-from duetime.domain.tasks.actions import Attribution
+from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
 
 from .identity import caller_of, owner_of

@@ -105,7 +105,7 @@ def control_response(result: ControlResult, *, is_done: bool | None = None) -> R
 
     Args:
         result: what came of it.
-        is_done: whether the change is already applied to the task; if it is left out, whether nothing is requested of it.
+        is_done: whether the change is applied to the task already; by default, whether nothing is requested of it.
     """
     task, operation = result.task, result.operation
     is_done = task.requested_action is None if is_done is None else is_done

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.composition.intake import IntakeServices
-from duetime.contract.tasks.events import task_of_event
+from duetime.contract.tasks.intake_events import task_of_event
 from duetime.domain.errors import RequestError
 from duetime.domain.tasks.creation import Origin
 from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent

@@ -11,7 +11,14 @@ from duetime.composition import composed
 from duetime.composition.live_updates import WatchServices
 from duetime.contract.http.problem_kinds import INTERNAL, kind_of
 from duetime.contract.http.request_errors import CallerUnknown
-from duetime.contract.live_updates.messages import Message, MessageRefused, Ping, Subscribe, Unsubscribe, read_message
+from duetime.contract.live_updates.client_messages import (
+    Message,
+    MessageRefused,
+    Ping,
+    Subscribe,
+    Unsubscribe,
+    read_message,
+)
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

@@ -15,14 +15,14 @@ from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
-from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
-from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.receivers import Receiver, SqsReceiver
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.ports.dispatch import CursorStore, ShardStore
+    from duetime.ports.live_updates import WatchStore
     from duetime.ports.locks import LockStore
     from duetime.ports.long_polls import LongPollStore
     from duetime.ports.schedules import CalendarStore, ScheduleStore
-    from duetime.ports.subscriptions import WatchStore
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.ids import MAX_SHARDS, TaskId
-from duetime.domain.tasks.actions import NO_ACTIONS, Action, ActionHistory, ActionRecord, ActorType, Attribution
+from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionHistory, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError, Wait
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.parents import Cause, ScheduleRef
+from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget

@@ -15,10 +15,11 @@ from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.task_items import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.queues import SqsQueues
-from duetime.domain.dispatch.enqueue_plan import Entry, Message
+from duetime.domain.dispatch.enqueue_plan import Message
+from duetime.domain.dispatch.minute_entries import Entry
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.payload_expiry import after_record
+from duetime.domain.tasks.content_expiry import after_record
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.clouds import CREW, SILENT, Cloud

@@ -12,7 +12,7 @@ from duetime.domain.errors import ContentExpired
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.payload_expiry import Expiry
+from duetime.domain.tasks.content_expiry import Expiry
 from tests.adapters.examples import HOME, numbered
 
 if TYPE_CHECKING:

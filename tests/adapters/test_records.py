@@ -12,7 +12,8 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.dispatch_items import timer_item_of
 from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
 from duetime.domain.conditional_writes import Guard, Write, applied
-from duetime.domain.dispatch.enqueue_plan import Entry, Timer
+from duetime.domain.dispatch.enqueue_plan import Timer
+from duetime.domain.dispatch.minute_entries import Entry
 from duetime.domain.limits import ATTEMPTS_INLINE, MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import TIMER_LIFE
 from duetime.domain.tasks.arns import AwsService

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.task_items import item_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.parents import NodeRef
+from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import Progress

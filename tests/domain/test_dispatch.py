@@ -6,17 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.dispatch.enqueue_plan import (
-    Entry,
-    Precision,
-    Timer,
-    at_first_reading,
-    delay_seconds,
-    enqueue_plan,
-    is_direct,
-    is_left_behind,
-    is_open_past_due,
-)
+from duetime.domain.dispatch.enqueue_plan import Precision, Timer, delay_seconds, enqueue_plan, is_direct
+from duetime.domain.dispatch.minute_entries import Entry, at_first_reading, is_left_behind, is_open_past_due
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State

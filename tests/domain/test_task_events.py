@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
-from duetime.domain.tasks.actions import NO_ACTIONS, Action, ActionHistory, ActionRecord, Attribution
+from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionHistory, ActionRecord, Attribution
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.states import State

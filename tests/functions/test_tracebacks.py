@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.payload_expiry import Expiry
+from duetime.domain.tasks.content_expiry import Expiry
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Task, TaskSpec

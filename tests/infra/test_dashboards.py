@@ -9,8 +9,8 @@ import pytest
 
 from duetime.metrics import METRICS
 from infra.environments import UnsafeEnvironment, environment_named
-from infra.figures import Expression
 from infra.grafana import PATH, dashboard, text
+from infra.metric_expressions import Expression
 from infra.metric_sources import own
 from infra.panels import sections
 from infra.prices import PRICES

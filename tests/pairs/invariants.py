@@ -11,7 +11,7 @@ from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.domain.locks import RESERVED, LockName
-from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED, STARTABLE
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.schedule_watching import OWNER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from tests.simulation.schedule_users import PATH

@@ -12,7 +12,7 @@ from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.parents import ScheduleRef
+    from duetime.domain.tasks.parent_references import ScheduleRef
     from duetime.domain.tasks.task import Task
     from tests.simulation.storms import Storm
 

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import Occurrence, count_between
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import TERMINAL
 from duetime.domain.times import MINUTE, Millis, to_iso
 from duetime_testing.simulation.machines import SKEW
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.parents import ScheduleRef
+    from duetime.domain.tasks.parent_references import ScheduleRef
     from duetime.domain.tasks.task import Task
     from tests.simulation.storms import Storm
 

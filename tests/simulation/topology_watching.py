@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget

@@ -5,13 +5,14 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from duetime.domain.changes.changes import Change, ChangeBatch, ScheduleSnapshot, TaskSnapshot
+from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.changes.events import DOCUMENTS, Event, EventKind, events_of
+from duetime.domain.changes.snapshots import ScheduleSnapshot, TaskSnapshot
 from duetime.domain.operating_parameters import LATE_EVENT_AFTER
 from duetime.domain.schedules.run_history import Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import TaskError
-from duetime.domain.tasks.parents import NodeRef, ScheduleRef
+from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.task_options import Priority
 from tests.domain.factories import ID, NOW

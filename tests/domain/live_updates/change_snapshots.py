@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
-from duetime.domain.changes.snapshots import task_snapshot
+from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.changes.snapshots import TaskSnapshot, task_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.live_updates.changes import WatchedChange, watched
 from duetime.domain.live_updates.subscriptions import Connection, Subscription, Topic, TopicKind

@@ -13,7 +13,7 @@ from duetime.domain.schedules.overlap import pauses_schedule, skipped, start_dec
 from duetime.domain.schedules.run_history import Activity
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import Postponed, Skipped
-from duetime.domain.tasks.parents import Cause, ScheduleRef
+from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
 from tests.clocks import NOW
 from tests.domain.factories import task

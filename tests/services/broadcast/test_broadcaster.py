@@ -11,7 +11,7 @@ from duetime.services.broadcast.broadcaster import BatchNotCounted, Broadcaster
 from duetime_testing.fakes.telemetry import FakeTelemetry
 
 if TYPE_CHECKING:
-    from duetime.domain.changes.changes import TaskSnapshot
+    from duetime.domain.changes.snapshots import TaskSnapshot
 
 ONE: Change[TaskSnapshot] = Change("1", 0, None, None)
 BATCH = ChangeBatch((ONE,))

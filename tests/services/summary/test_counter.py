@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb.summary import DynamoSummaryStore
-from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
+from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.changes.snapshots import TaskSnapshot
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import SUMMARY_TYPES_AT_ONCE

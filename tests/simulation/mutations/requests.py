@@ -144,7 +144,7 @@ MUTANTS = (
     ),
     Mutant(
         "what lies runtime an ended record expires before it",
-        "domain/tasks/payload_expiry.py",
+        "domain/tasks/content_expiry.py",
         "return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)",
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",
     ),

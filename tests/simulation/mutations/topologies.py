@@ -44,7 +44,7 @@ MUTANTS = (
     ),
     Mutant(
         "a node begins although its topology was stopped",
-        "services/topologies/node_actions.py",
+        "services/topologies/node_transitions.py",
         "                and topology_run.task.requested_action is None\n"
         "                and not topology_run.run_state.stopped\n",
         "",

@@ -120,9 +120,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     # The trigger.
     "dispatched": _count("trigger", "messages sent when a minute is first read"),
-    "cursor_lag": _time(
-        "trigger", "delay of the first read of a minute; zero while the trigger reads ahead in time"
-    ),
+    "cursor_lag": _time("trigger", "delay of the first read of a minute; zero while the trigger reads ahead in time"),
     "oldest_due": _time(
         "trigger", "how long the oldest task that a recovery scan found open has been due; zero if it found none"
     ),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
 
-    from duetime.adapters.web_socket import ConnectionsClient
+    from duetime.adapters.websocket import ConnectionsClient
 
 CONFIG = Config(
     connect_timeout=1,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.stream import changes_of
 from duetime.adapters.event_bus import EventBridgeBus
-from duetime.composition.push import PushServices
+from duetime.composition.live_update_push import PushServices
 from duetime.composition.root import Part
 from duetime.composition.summary import SummaryServices
 from duetime.services.broadcast.broadcaster import Broadcaster

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.stores import DynamoStores
-from duetime.composition.push import PushServices
+from duetime.composition.live_update_push import PushServices
 from duetime.composition.root import Part
 from duetime.services.live_updates.connections import WatchConnections
 from duetime.services.tasks.read import TaskReader
 
 if TYPE_CHECKING:
-    from duetime.ports.subscriptions import ConnectionSender, MessageEncoder
+    from duetime.ports.live_updates import ConnectionSender, MessageEncoder
 
 
 class WatchServices(Part):

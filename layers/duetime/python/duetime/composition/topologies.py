@@ -14,9 +14,9 @@ from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
 from duetime.domain.topologies.graph_outline import outline_of
 from duetime.services.topologies.inputs import NodeInputs
-from duetime.services.topologies.node_actions import NodeActions
 from duetime.services.topologies.node_finished import NodeFinished
 from duetime.services.topologies.node_tasks import NodeTasks
+from duetime.services.topologies.node_transitions import NodeActions
 from duetime.services.topologies.reconciler import TopologyReconciler
 from duetime.services.topologies.repository import TopologyRepository
 from duetime.services.topologies.retention import Retention

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from duetime.adapters.heartbeat import EgressHeartbeat
+from duetime.adapters.monitor_heartbeat import EgressHeartbeat
 from duetime.adapters.trigger_fan_out import LambdaFanOut
 from duetime.composition.bulk import BulkServices
 from duetime.composition.core import CoreServices

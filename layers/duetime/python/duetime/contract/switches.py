@@ -15,7 +15,7 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
-from duetime.domain import errors
+from duetime.domain import errors, switch_errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
 from duetime.domain.switches import ALL_TASKS, Switch, SwitchKey, SwitchScope
 from duetime.domain.times import to_iso
@@ -186,7 +186,7 @@ READ = Operation(
     "Get a switch",
     Returns(SwitchResponse, "The switch."),
     description="A switch that does not concern the caller is not found, except by operators.",
-    errors=(errors.SwitchNotFound,),
+    errors=(switch_errors.SwitchNotFound,),
     has_open_path=True,
 )
 PUT = Operation(
@@ -198,7 +198,7 @@ PUT = Operation(
     "`waiting`, and is dispatched within 90 seconds after the switch is deleted. A switch that neither stops nor "
     f"limits anything is deleted. {_WHO}",
     body=SwitchPut,
-    errors=(errors.OperatorRequired, errors.SwitchesFull),
+    errors=(errors.OperatorRequired, switch_errors.SwitchesFull),
     has_open_path=True,
 )
 DELETE = Operation(
@@ -207,6 +207,6 @@ DELETE = Operation(
     "Delete a switch",
     Returns(SwitchResponse, "The switch as it was."),
     description=_WHO,
-    errors=(errors.OperatorRequired, errors.SwitchNotFound),
+    errors=(errors.OperatorRequired, switch_errors.SwitchNotFound),
     has_open_path=True,
 )

@@ -9,7 +9,6 @@ from duetime.domain.times import DAY, to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.switches import SwitchKey
     from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -169,21 +168,6 @@ class OperatorRequired(RequestError):
 
     def __init__(self) -> None:
         super().__init__("only an operator of this deployment may do this: it concerns other owners too")
-
-
-class SwitchNotFound(RequestError):
-    """There is no such switch: nothing is stopped or capped by it."""
-
-    def __init__(self, key: SwitchKey) -> None:
-        super().__init__(f"there is no switch for {key}")
-        self.key = key
-
-
-class SwitchesFull(RequestError):
-    """There are as many switches as there may be."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(f"there are {most} switches already; remove one first")
 
 
 class SummaryOff(RequestError):

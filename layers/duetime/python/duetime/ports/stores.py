@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from duetime.ports.bulk import BulkStore
     from duetime.ports.dispatch import CursorStore, ShardStore
+    from duetime.ports.live_updates import WatchStore
     from duetime.ports.locks import LockStore
     from duetime.ports.long_polls import LongPollStore
     from duetime.ports.schedules import CalendarStore, ScheduleStore
-    from duetime.ports.subscriptions import WatchStore
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.content import ContentPlace
-from duetime.domain.tasks.payload_expiry import after_record
+from duetime.domain.tasks.content_expiry import after_record
 from duetime.domain.tasks.states import State
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.payload_expiry import Expiry
+    from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.tasks import ContentStore, TaskStore

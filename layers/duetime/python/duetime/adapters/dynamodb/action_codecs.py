@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.actions import Action, ActionHistory, ActionRecord, ActorType, Attribution
+from duetime.domain.tasks.action_history import Action, ActionHistory, ActionRecord, ActorType, Attribution
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Value

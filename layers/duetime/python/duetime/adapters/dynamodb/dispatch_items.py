@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
 from duetime.adapters.dynamodb.task_items import owner_of, unreadable_as_error
-from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, LateTimer, ScheduleTimer, Timer
+from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
+from duetime.domain.dispatch.minute_entries import Entry
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.operating_parameters import TIMER_LIFE
 from duetime.domain.tasks.targets import pull_queue_of

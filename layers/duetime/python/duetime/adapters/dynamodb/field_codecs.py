@@ -12,7 +12,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.attempt_records import Wait
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.parents import Cause, NodeRef, ScheduleRef
+from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget

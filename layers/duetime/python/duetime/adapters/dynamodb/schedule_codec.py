@@ -148,10 +148,10 @@ def former_ends_form(ends: Sequence[RevisionEnd], revision: int) -> list[int]:
     ]
 
 
-def read_former_ends(untils: list[int], revision: int) -> tuple[RevisionEnd, ...]:
+def read_former_ends(bounds: list[int], revision: int) -> tuple[RevisionEnd, ...]:
     """Read what an earlier version stored: when each of the revisions right before the present one ended."""
-    first = revision - len(untils)
-    return tuple(RevisionEnd(until, first + index, first + index) for index, until in enumerate(untils))
+    first = revision - len(bounds)
+    return tuple(RevisionEnd(until, first + index, first + index) for index, until in enumerate(bounds))
 
 
 def stopped_form(stopped: Sequence[StoppedOccurrence]) -> list[Any]:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
     from duetime.adapters.dynamodb.cursors import DynamoCursorStore
     from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+    from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
     from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
     from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
     from duetime.adapters.dynamodb.shards import DynamoShardStore
-    from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
-    from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+    from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
 
@@ -80,7 +80,7 @@ class DynamoStores:
     @cached_property
     def topologies(self) -> DynamoTopologyStore:
         """How far the runs of topologies have come."""
-        from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+        from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 
         return DynamoTopologyStore(self._client, self._table)
 
@@ -136,6 +136,6 @@ class DynamoStores:
     @cached_property
     def subscriptions(self) -> DynamoWatchStore:
         """Who watches what."""
-        from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
+        from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 
         return DynamoWatchStore(self._client, self._table)

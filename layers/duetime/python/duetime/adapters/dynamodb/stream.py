@@ -13,8 +13,8 @@ from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
 from duetime.adapters.dynamodb.stream_records import name_of, with_bytes
 from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import is_deleted
-from duetime.domain.changes.changes import Change, ChangeBatch, TaskSnapshot
-from duetime.domain.changes.snapshots import schedule_snapshot
+from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.changes.snapshots import TaskSnapshot, schedule_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task_options import Priority
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.dynamodb.attribute_values import StoredItem
-    from duetime.domain.changes.changes import ScheduleSnapshot
+    from duetime.domain.changes.snapshots import ScheduleSnapshot
     from duetime.ports.runtime import Telemetry
 
 _FIELDS = (

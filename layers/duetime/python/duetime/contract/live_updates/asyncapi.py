@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter
 
 from duetime.contract.http.version import CONTRACT_VERSION
-from duetime.contract.live_updates.frames import FRAMES
-from duetime.contract.live_updates.messages import MESSAGES
+from duetime.contract.live_updates.client_messages import MESSAGES
+from duetime.contract.live_updates.server_messages import FRAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.schedules.runs import RunStatus  # noqa: TC001 - same
-from duetime.domain.tasks.parents import Cause  # noqa: TC001 - same
+from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.times import to_iso
 

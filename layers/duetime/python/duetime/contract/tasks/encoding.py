@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.target_responses import TargetResponse
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.parents import NodeRef, ScheduleRef
+    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http.problems import Problem  # noqa: TC001 - same
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
-from duetime.domain.tasks.parents import Cause  # noqa: TC001 - same
+from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
 from duetime.domain.tasks.task_options import LockScope, Priority  # noqa: TC001 - pydantic reads the annotations

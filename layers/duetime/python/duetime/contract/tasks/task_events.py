@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.tasks.encoding import error_response, instant
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.tasks.actions import ActorType
+from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
@@ -19,7 +19,7 @@ from duetime.domain.tasks.task_events import EventType, events_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duetime.domain.tasks.actions import Attribution
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_events import AttemptPart, TaskEvent

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.operating_parameters import BULK_STEP
-from duetime.domain.tasks.actions import BY_SYSTEM
+from duetime.domain.tasks.action_history import BY_SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkKind
     from duetime.domain.errors import RequestError
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.actions import Attribution
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.task import Task

@@ -18,7 +18,8 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.domain.changes.changes import ChangeBatch, ScheduleChange, TaskChange, TaskSnapshot
+    from duetime.domain.changes.changes import ChangeBatch, ScheduleChange, TaskChange
+    from duetime.domain.changes.snapshots import TaskSnapshot
     from duetime.domain.times import Millis
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from duetime.domain.operating_parameters import (
     MAX_DELAY,
     RECOVERY_SCAN_DELAYS,
 )
-from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
@@ -48,7 +48,6 @@ SCHEDULES = "schedules"
 """What stands for a queue's name where schedules are expanded."""
 BULK_OPERATIONS = "bulk operations"
 """What stands for a queue's name where bulk operations are resumed."""
-_PULLED = "pulled:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,76 +183,3 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
 def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
     """The end of the minute of `at`, if the trigger will read it: so all the checks of one minute share one timer."""
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What the trigger reads of a record.
-
-    The fields are those of `Task`; `leased_until` is its `lease_expires_at`.
-    """
-
-    task_id: TaskId
-    owner: str
-    state: State
-    priority: Priority
-    generation: int
-    next_at: Millis
-    sent: bool
-    leased_until: Millis | None
-    finished: bool
-    pull_queue: str = ""
-    traceparent: str | None = None
-
-    @classmethod
-    def of(cls, task: Task) -> Entry:
-        """The entry of a whole record."""
-        return cls(
-            task_id=task.id,
-            owner=task.owner,
-            state=task.state,
-            priority=task.priority,
-            generation=task.generation,
-            next_at=task.next_at,
-            sent=task.sent,
-            leased_until=task.lease_expires_at,
-            finished=task.finished_at is not None,
-            pull_queue=task.pull_queue,
-            traceparent=task.traceparent,
-        )
-
-    def message(self, due: Millis) -> Message:
-        """The message that makes a worker check this task."""
-        message = Message(self.task_id, self.generation, due, self.priority, self.owner, self.pull_queue)
-        return replace(message, traceparent=self.traceparent)
-
-
-def queue_of(item: Entry | Message) -> str:
-    """The name of the queue that a task waits on: that of its priority, or of its pulled type."""
-    return f"{_PULLED}{item.pull_queue}" if item.pull_queue else item.priority.value
-
-
-def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
-    """The message to send for an item that the trigger meets when it reads a minute for the first time."""
-    if item.sent:
-        return None
-    if isinstance(item, Timer):
-        return Message(item.task_id, item.generation, item.at, item.priority, item.owner, item.pull_queue)
-    waits = item.state in STARTABLE or (item.state in LEASED and item.leased_until is None)
-    return item.message(item.next_at) if waits and minute_of(item.next_at) == minute else None
-
-
-def is_left_behind(entry: Entry, now: Millis) -> bool:
-    """Whether a recovery scan must send a task again: overdue, its lease over, or its outcome unfinished."""
-    if entry.state in STARTABLE:
-        return entry.next_at <= now
-    if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
-        return False
-    # What follows an outcome is done under the attempt's lease too.
-    return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now
-
-
-def is_open_past_due(entry: Entry, now: Millis) -> bool:
-    """Whether the last recovery scan must give a task a timer for another day: open, and with no check ahead of it."""
-    is_followed_up = entry.state in TERMINAL and not entry.finished
-    return entry.next_at <= now and (entry.state in LEASED or is_followed_up or is_left_behind(entry, now))

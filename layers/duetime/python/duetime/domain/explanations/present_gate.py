@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
+from duetime.domain.dispatch.minute_entries import Entry, queue_of
 from duetime.domain.explanations.durations import span
 from duetime.domain.explanations.gate import Gate, GateName, GateState, LeasedBy, NextAttempt, OnQueue, OtherTasks
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS

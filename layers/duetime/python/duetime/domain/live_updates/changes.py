@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from duetime.domain.changes.changes import ScheduleSnapshot, TaskSnapshot
+from duetime.domain.changes.snapshots import ScheduleSnapshot, TaskSnapshot
 from duetime.domain.limits import MAX_PUSHED_CHANGES
 from duetime.domain.live_updates.subscriptions import Topic, TopicKind
 

@@ -60,7 +60,9 @@ def requested(start: Millis, end: Millis, per_minute: int, asked_at: Millis) -> 
         raise FieldInvalid("scheduled_before", "should be after scheduled_after", FaultCode.CONFLICT)
     if end > asked_at:
         raise FieldInvalid(
-            "scheduled_before", "must not be in the future: the schedule itself runs future occurrences", FaultCode.CONFLICT
+            "scheduled_before",
+            "must not be in the future: the schedule itself runs future occurrences",
+            FaultCode.CONFLICT,
         )
     if not 1 <= per_minute <= MAX_BACKFILL_PER_MINUTE:
         raise FieldInvalid("per_minute", f"should be 1 to {MAX_BACKFILL_PER_MINUTE}", FaultCode.OUT_OF_RANGE)

@@ -12,7 +12,7 @@ from duetime.domain.schedules.revisions import is_of, revision_of
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.parents import Cause, ScheduleRef
+from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.task import TaskSpec
 
 if TYPE_CHECKING:

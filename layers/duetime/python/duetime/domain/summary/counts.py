@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from duetime.domain.changes.changes import TaskChange, TaskSnapshot
+    from duetime.domain.changes.changes import TaskChange
+    from duetime.domain.changes.snapshots import TaskSnapshot
     from duetime.domain.tasks.states import State
     from duetime.domain.tasks.task_options import Priority
     from duetime.domain.times import Millis

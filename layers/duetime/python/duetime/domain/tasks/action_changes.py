@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.actions import ActionRecord, ActorType, Attribution
+from duetime.domain.tasks.action_history import ActionRecord, ActorType, Attribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duetime.domain.tasks.actions import Action
+    from duetime.domain.tasks.action_history import Action
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis

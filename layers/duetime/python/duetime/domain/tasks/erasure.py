@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duetime.domain.tasks.actions import NO_ACTIONS
+from duetime.domain.tasks.action_history import NO_ACTIONS
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget

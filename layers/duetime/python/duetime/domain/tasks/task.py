@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import ATTEMPTS_INLINE
-from duetime.domain.tasks.actions import NO_ACTIONS
+from duetime.domain.tasks.action_history import NO_ACTIONS
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions
@@ -15,10 +15,10 @@ from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.actions import ActionHistory, ActionRecord
+    from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.parents import NodeRef, ScheduleRef
+    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.times import Millis
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.tasks.actions import ActionHistory, ActionRecord
+    from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.parents import NodeRef
+    from duetime.domain.tasks.parent_references import NodeRef
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.actions import ActorType, Attribution
+from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.states import LEASED, State
@@ -15,7 +15,7 @@ from duetime.domain.tasks.states import LEASED, State
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from duetime.domain.tasks.actions import ActionRecord
+    from duetime.domain.tasks.action_history import ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis

@@ -9,13 +9,13 @@ from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress,
 from duetime.domain.errors import KeyReused, Unavailable
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
+from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
-from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
-    from duetime.domain.tasks.actions import Attribution
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.times import Millis
     from duetime.ports.bulk import BulkRequestReader
     from duetime.ports.runtime import Runtime

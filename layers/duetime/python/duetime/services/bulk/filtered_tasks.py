@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.bulk.filter_action import FilterResult
 from duetime.domain.errors import FieldInvalid, RequestError, Unavailable, VersionMismatch
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
-from duetime.domain.tasks.actions import BY_SYSTEM
+from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.bulk.filter_action import FilterAction
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.actions import Attribution
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from duetime.domain.live_updates.changes import Watched
     from duetime.domain.live_updates.subscriptions import Topic
     from duetime.domain.tasks.filters import TaskFilter
+    from duetime.ports.live_updates import WatchStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.schedules import ScheduleStore
-    from duetime.ports.subscriptions import WatchStore
     from duetime.services.tasks.read import TaskReader
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.live_updates.changes import by_owner, pushes, watched
-from duetime.ports.subscriptions import Delivery
+from duetime.ports.live_updates import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from duetime.domain.changes.changes import ChangeBatch
     from duetime.domain.live_updates.changes import Push, WatchedChange
     from duetime.domain.live_updates.subscriptions import Connection
+    from duetime.ports.live_updates import ConnectionSender, MessageEncoder, WatchStore
     from duetime.ports.runtime import Runtime
-    from duetime.ports.subscriptions import ConnectionSender, MessageEncoder, WatchStore
 
 OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 

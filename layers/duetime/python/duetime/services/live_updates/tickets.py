@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.live_updates.subscriptions import TICKET_BITS, Ticket
 
 if TYPE_CHECKING:
+    from duetime.ports.live_updates import WatchStore
     from duetime.ports.runtime import Runtime
-    from duetime.ports.subscriptions import WatchStore
 
 
 @dataclass(frozen=True, slots=True)

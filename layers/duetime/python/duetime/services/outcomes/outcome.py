@@ -23,7 +23,7 @@ from duetime.domain.tasks.attempt_results import (
 )
 from duetime.domain.tasks.attempt_run import claim_undone, waits_with
 from duetime.domain.tasks.cancellation import is_cancelled
-from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
+from duetime.domain.tasks.content_expiry import after_record, unless_referenced
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.services.content_retention import let_expire

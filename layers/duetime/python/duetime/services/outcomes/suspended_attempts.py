@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.payload_expiry import unless_referenced
+from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.states import Move
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services.content_retention import replace_content

@@ -10,11 +10,11 @@ from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
 from duetime.domain.operating_parameters import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
-from duetime.domain.schedules.permanent_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import paused
+from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.parent_references import Cause
 from duetime.services.schedules.expansion_pass import ExpansionPass
 from duetime.services.schedules.expectations import check_time, checked
 from duetime.services.schedules.occurrence_tasks import Due

@@ -17,7 +17,7 @@ from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.tasks.idempotency_keys import Accepted
-from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.parent_references import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.schedules.occurrences import judged, next_nominal
 from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skipped, skipped_before, start_decision
-from duetime.domain.schedules.permanent_runs import continued, ended_at, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import paused, with_manual_run
+from duetime.domain.schedules.successive_runs import continued, ended_at, run_after, run_of
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
-from duetime.domain.tasks.parents import Cause
+from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import STARTABLE, Move, State
 from duetime.services.schedules.occurrence_tasks import Due
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.parents import ScheduleRef
+    from duetime.domain.tasks.parent_references import ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import between, following
-from duetime.domain.schedules.permanent_runs import run_of
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import coming
+from duetime.domain.schedules.successive_runs import run_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
 from duetime.domain.tasks.action_changes import is_repeated, recorded
-from duetime.domain.tasks.actions import BY_SYSTEM, Action
+from duetime.domain.tasks.action_history import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
+from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import DONE, goes_on_at, no_pause, pause_taken_back, require_legal, stronger
-from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.actions import Attribution
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis

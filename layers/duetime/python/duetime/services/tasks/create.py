@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import KeyReused, RequestError, TaskDeleted, Unavailable
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
+from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
-from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
 from duetime.services.spans import MESSAGE_ID, creation_span
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.creation import Origin
-    from duetime.domain.tasks.payload_expiry import Expiry
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph

@@ -17,10 +17,10 @@ from duetime.domain.errors import (
     VersionMismatch,
 )
 from duetime.domain.tasks.action_changes import recorded
-from duetime.domain.tasks.actions import BY_SYSTEM, Action, ActionRecord
+from duetime.domain.tasks.action_history import BY_SYSTEM, Action, ActionRecord
+from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import needs_new_check
 from duetime.domain.tasks.creation import due_of
-from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget
 from duetime.domain.tasks.task import TaskSpec
@@ -29,7 +29,7 @@ from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.actions import Attribution
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges

@@ -16,15 +16,15 @@ from duetime.domain.topologies.trigger_rules import verdict
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.parents import NodeRef
+    from duetime.domain.tasks.parent_references import NodeRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Edge
     from duetime.domain.topologies.node_status import NodeStatus
     from duetime.domain.topologies.trigger_rules import Outcome
     from duetime.ports.runtime import Executor
     from duetime.ports.topologies import StateMachine, TopologyStore
-    from duetime.services.topologies.node_actions import NodeActions
     from duetime.services.topologies.node_tasks import NodeTasks
+    from duetime.services.topologies.node_transitions import NodeActions
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.parents import NodeRef
+from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.topologies.planning import creation_order

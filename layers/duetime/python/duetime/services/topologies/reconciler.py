@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
-    from duetime.services.topologies.node_actions import NodeActions
+    from duetime.services.topologies.node_transitions import NodeActions
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
     from duetime.services.topologies.retention import Retention
 

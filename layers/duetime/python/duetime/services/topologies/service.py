@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import StateConflict, TaskNotFound
 from duetime.domain.operating_parameters import BULK_INLINE
-from duetime.domain.tasks.actions import BY_SYSTEM
+from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
@@ -20,7 +20,7 @@ from duetime.domain.topologies.view import View, shown_statuses
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.actions import Attribution
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock

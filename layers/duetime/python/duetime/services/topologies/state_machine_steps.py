@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import StateMachine
     from duetime.services.shards import Shards
     from duetime.services.tasks.attempt_reports import AttemptReports
-    from duetime.services.topologies.node_actions import NodeActions
     from duetime.services.topologies.node_tasks import NodeTasks
+    from duetime.services.topologies.node_transitions import NodeActions
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
-from duetime.domain.dispatch.enqueue_plan import Entry, Timer, at_first_reading, queue_of
+from duetime.domain.dispatch.enqueue_plan import Timer
+from duetime.domain.dispatch.minute_entries import Entry, at_first_reading, queue_of
 from duetime.domain.dispatch.shard_history import groups_of, shards_in
 from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
 from duetime.domain.operating_parameters import (

@@ -17,8 +17,8 @@ from duetime.domain.dispatch.enqueue_plan import (
     ScheduleTimer,
     delay_seconds,
     is_direct,
-    queue_of,
 )
+from duetime.domain.dispatch.minute_entries import queue_of
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for

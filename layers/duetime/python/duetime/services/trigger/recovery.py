@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.enqueue_plan import Entry, Timer, is_left_behind, is_open_past_due, queue_of
+from duetime.domain.dispatch.enqueue_plan import Timer
+from duetime.domain.dispatch.minute_entries import Entry, is_left_behind, is_open_past_due, queue_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import DAY

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.payload_expiry import after_record
+from duetime.domain.tasks.content_expiry import after_record
 from duetime.domain.tracebacks import AttemptTraceback
 
 if TYPE_CHECKING:

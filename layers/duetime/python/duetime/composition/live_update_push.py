@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from duetime.adapters.dynamodb.subscriptions import DynamoWatchStore
-from duetime.adapters.web_socket import ApiGatewaySender
+from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
+from duetime.adapters.websocket import ApiGatewaySender
 from duetime.composition.root import Part
 from duetime.contract.live_updates.encoding import JsonEncoder
 from duetime.services.live_updates.push import ChangePusher

@@ -31,7 +31,7 @@ _ANY_TIME = asdict(Range())
 
 
 class DynamoWatchStore:
-    """`duetime.ports.subscriptions.WatchStore` over the tasks table."""
+    """`duetime.ports.live_updates.WatchStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
