@@ -13,7 +13,7 @@ MUTANTS = (
     ),
     Mutant(
         "nothing is patrolled",
-        "domain/dispatch/enqueue_plan.py",
+        "domain/dispatch/minute_entries.py",
         "    if entry.state in STARTABLE:\n        return entry.next_at <= now\n",
         "    if entry.state in STARTABLE:\n        return False\n",
     ),
@@ -52,12 +52,12 @@ MUTANTS = (
         "services/enqueue.py",
         "        if plan.timer:\n"
         "            self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))\n"
-        "        return",
-        "        return",
+        "        self._watch_lateness",
+        "        self._watch_lateness",
     ),
     Mutant(
         "the trigger passes over timers",
-        "domain/dispatch/enqueue_plan.py",
+        "domain/dispatch/minute_entries.py",
         "if isinstance(item, Timer):\n        return Message",
         "if isinstance(item, Timer):\n        return None\n        return Message",
     ),
@@ -89,9 +89,11 @@ MUTANTS = (
         "the timer of a moved task is written after its record",
         "services/enqueue.py",
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
+        "        self.watch_change(task, move, sets)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
         "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))",
         "            pass\n"
+        "        self.watch_change(task, move, sets)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
         "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))\n"
         "        if plan.timer:\n"
@@ -117,7 +119,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lease that is over is not looked for",
-        "domain/dispatch/enqueue_plan.py",
+        "domain/dispatch/minute_entries.py",
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",
     ),

@@ -120,8 +120,8 @@ MUTANTS = (
     Mutant(
         "an outcome is not posted to its callback URL",
         "services/outcomes/completion_steps.py",
-        "        self.callback_sender.call_back(task)\n        self._finish",
-        "        self._finish",
+        "        self.callback_sender.call_back(task)\n        self.notice_sender.send",
+        "        self.notice_sender.send",
     ),
     Mutant(
         "what lies runtime an open record expires",

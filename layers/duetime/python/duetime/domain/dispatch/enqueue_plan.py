@@ -165,8 +165,8 @@ def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -
     """
     direct = is_direct(at, now, look_ahead)
     recovered_at = start_of(task_id.minute + 1) + RECOVERY_SCAN_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
-    is_patrolled = start_of(task_id.minute) <= at and max(at, now + LATEST_ARRIVAL) < recovered_at
-    in_own_minute = minute_of(at) == task_id.minute or (direct and is_patrolled)
+    is_scanned = start_of(task_id.minute) <= at and max(at, now + LATEST_ARRIVAL) < recovered_at
+    in_own_minute = minute_of(at) == task_id.minute or (direct and is_scanned)
     return EnqueuePlan(timer=not in_own_minute, direct=direct)
 
 
