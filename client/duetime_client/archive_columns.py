@@ -36,6 +36,7 @@ COLUMNS: Mapping[str, str] = {
     "rollback_on_failure": BOOLEAN,
     "lock": JSON,
     "callback_url": TEXT,
+    "notify_on": JSON,
     "schedule": JSON,
     "topology": JSON,
     "lease": JSON,

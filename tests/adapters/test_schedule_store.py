@@ -28,7 +28,7 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task import TaskSpec
-from duetime.domain.tasks.task_options import LockSpec, Priority
+from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered
@@ -66,6 +66,7 @@ FULL = StoredSchedule(
             rollback_on_failure=True,
             lock=LockSpec("db-17", 2),
             callback_url="https://example.org/y",
+            notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600),
             name="nice",
             tags={"team": "dba"},
         ),

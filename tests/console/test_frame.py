@@ -99,14 +99,15 @@ def test_every_time_is_printed_with_its_zone(console: Console, task_id: str) -> 
 
 def test_what_cannot_be_found_is_said(console: Console) -> None:
     """An unknown task is the API's own problem with its code."""
+    console.expected = ("status of 404",)
     page = console.open("/tasks")
     page.goto(page.url.replace("/tasks", "/tasks/01M7YJJ6RJ000VK12BGKK15FQ0"))
     expect(page.locator(".problem code").first).to_have_text("task_not_found")
-    console.complaints.clear()  # The browser itself notes each answer that is an error.
 
 
 def test_the_page_cannot_run_or_load_what_is_not_its_own(console: Console, world: World) -> None:
     """Neither a script of another origin, nor markup that is assigned, nor a request elsewhere gets through."""
+    console.expected = ("Content Security Policy", "TrustedHTML", "Failed to", "Refused to")
     page = console.open("/tasks")
     assert (
         page.evaluate("try { document.body.innerHTML = '<b>x</b>'; 'set' } catch (error) { error.name }") == "TypeError"

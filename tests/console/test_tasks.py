@@ -105,13 +105,13 @@ def test_an_action_carries_its_reason_into_the_events(console: Console, world: W
 
 def test_a_refused_action_is_told_in_the_words_of_the_api(console: Console, world: World) -> None:
     """What another has changed meanwhile is refused with the problem's code; nothing is lost or hidden."""
+    console.expected = ("status of 404", "status of 410")
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks/{task_id}")
     page.get_by_role("button", name="Cancel").click()
     world.do(lambda live: live.ask("DELETE", f"/v1/tasks/{task_id}"))
     page.locator("dialog").get_by_role("button", name="Cancel").click()
     expect(page.locator("dialog .problem code").first).to_have_text(re.compile("task_(deleted|not_found)"))
-    console.complaints.clear()  # The browser itself notes each answer that is an error.
 
 
 def test_the_search_is_in_the_address_and_the_back_button_restores_it(console: Console, world: World) -> None:
@@ -177,6 +177,7 @@ def test_new_tasks_wait_behind_a_button_and_known_ones_change_in_place(console: 
 
 def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Console, world: World) -> None:
     """While no push can come the page says so; with the next connection it reads again and agrees with REST."""
+    console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=20)
     page = console.open("/tasks")
     expect(page.locator(".live")).to_have_text("Live")
@@ -188,7 +189,6 @@ def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Cons
     world.down = False
     expect(page.locator(".live")).to_have_text("Live")
     expect(page.locator(f"{ROWS} .chip")).to_have_text(["succeeded"])
-    console.complaints.clear()  # The browser itself notes each request without an answer.
 
 
 def test_two_browsers_see_the_same(console: Console, world: World) -> None:

@@ -18,8 +18,8 @@ _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _TEST = re.compile(r"\btest_[a-z0-9_]+\b(?!\.py)")
 _PATH = re.compile(r"`((?:tests|testing|infra|functions|layers|local|examples|client|docs|bench)/[\w./-]+\.\w+)`")
 _MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
-NOT_PYTHON = {TYPE, *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
-"""Names of a type of tasks, of kinds of events and of parts of a fixture, which look like those of modules."""
+NOT_PYTHON = {TYPE, "duetime.task.attempt", *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
+"""Names of a type of tasks, of an attribute of spans, of kinds of events and of parts of a fixture."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
 
 

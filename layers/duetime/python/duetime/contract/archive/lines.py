@@ -59,6 +59,7 @@ COLUMNS: Mapping[str, Kind] = {
     "rollback_on_failure": Kind.BOOLEAN,
     "lock": Kind.JSON,
     "callback_url": Kind.TEXT,
+    "notify_on": Kind.JSON,
     "schedule": Kind.JSON,
     "topology": Kind.JSON,
     "lease": Kind.JSON,
