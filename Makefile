@@ -46,7 +46,7 @@ test-slow: setup openapi-tools ## run the tests that take long, and each propert
 	@$(PYTEST) $(SPREAD) -m 'slow and not hypothesis' --durations=10
 	@$(PYTEST) $(SPREAD) -m hypothesis --hypothesis-profile=thorough --durations=10
 
-check: setup ## format, lint, types, import rules, spelling, links
+check: setup ## format, lint, types (also of the console), import rules, spelling, links
 	$(SAY) 'Checking the code'
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
@@ -54,6 +54,9 @@ check: setup ## format, lint, types, import rules, spelling, links
 	@$(BIN)/lint-imports
 	@$(BIN)/codespell
 	@$(BIN)/python docs/links.py
+	@$(BIN)/python -m docs.openapi > build/openapi.json
+	@npm run --silent --prefix console types > /dev/null 2>&1
+	@npm run --silent --prefix console check
 
 format: setup ## format the code and apply fixes of ruff
 	@$(BIN)/ruff format .

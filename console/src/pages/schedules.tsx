@@ -67,7 +67,7 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
           <th scope="col">State</th>
           <th scope="col">Schedule</th>
           <th scope="col">Timing</th>
-          <th scope="col">Last run</th>
+          <th scope="col">Latest task</th>
           <th scope="col">Next run</th>
         </tr>
       </thead>
@@ -90,10 +90,10 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
             <td>
               {each.last_run ? (
                 <a href={href(["tasks", each.last_run.task_id])}>
-                  <Time at={each.last_run.scheduled_at} zone={each.timezone} />
+                  <Time at={each.last_run.scheduled_at} zone={each.timezone} /> <Relative at={each.last_run.scheduled_at} />
                 </a>
               ) : (
-                <span class="muted">never</span>
+                <span class="muted">none</span>
               )}
             </td>
             <td>

@@ -79,7 +79,7 @@ class SkippedRunResponse(TypedDict):
 
 
 class LastRunResponse(TypedDict):
-    """The latest occurrence that was started."""
+    """The latest occurrence that has a task."""
 
     task_id: str
     scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
@@ -155,7 +155,11 @@ class ScheduleSummary(TypedDict):
     updated_at: Annotated[Instant, Field(description="When it was last updated, paused or resumed.")]
     next_at: Annotated[Instant | None, Field(description="When it runs next; null if it does not.")]
     last_run: Annotated[
-        LastRunResponse | None, Field(description="The latest occurrence that was started; null before the first.")
+        LastRunResponse | None,
+        Field(
+            description="The latest occurrence that has a task, which is created a few minutes before it is due; null "
+            "before the first."
+        ),
     ]
     runs_started: Annotated[int, Field(description="Number of runs that were started.")]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
