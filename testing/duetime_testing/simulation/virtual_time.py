@@ -125,7 +125,9 @@ class VirtualTime:
 
     def current(self) -> Strand:
         """What is running just now."""
-        assert self._current is not None
+        if self._current is None:
+            # As what ends a process that was killed: nothing that it still wants to do may have an effect.
+            raise RuntimeError("nothing runs in virtual time just now")
         return self._current
 
     def process(self) -> Strand:
