@@ -32,7 +32,10 @@ _OF_ITS_END = {
     "Sunset": "When the operation will be removed.",
 }
 _RETRY_AFTER: Schema = {
-    "Retry-After": {"description": "Seconds to wait before the request is repeated.", "schema": {"type": "string"}}
+    "Retry-After": {
+        "description": "Seconds to wait before the request is repeated. The gateway's own responses do not have it.",
+        "schema": {"type": "string"},
+    }
 }
 _WITH_RETRY_AFTER = frozenset({"429", "503"})
 _SHARED = {"429": "TooManyRequests", "500": "InternalError", "default": "OtherRefusal"}
