@@ -123,7 +123,7 @@ class Display:
         created = f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'"
         for line in ("duetime tasks create echo --payload '\"hello\"' --in 3s --wait", created, f"curl -s {tasks}"):
             self._console.out(f"  {line}", highlight=False)
-        self._console.print("\nCtrl-C stops the stack: its processes end, and its tasks are gone.")
+        self._console.print("\nCtrl-C stops the stack: its processes end, and without --data-dir its tasks are gone.")
 
     def reloaded(self, seconds: float) -> None:
         """Show that new attempts run the handlers as they were saved."""
