@@ -97,7 +97,7 @@ class ArchiveBucket(Construct):
 class ArchiveStream(Construct):
     """What TTL removes from the table goes to the function, in large batches.
 
-    A batch that fails is delivered again until it is too old; then Lambda writes it to the bucket, whole.
+    A batch that fails is delivered again until it is too old; then Lambda writes all of it to the bucket.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import type { ApiProblem } from "../api/client";
+import { setQuery } from "../router";
 import { duration, relativeTime, shortTime, zonedTime } from "../time";
 
 /** A state in words, with a colour and a mark. */
@@ -64,7 +65,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
 
 /** JSON as text, folded if it is long. */
 export function JsonView({ value, label }: { value: unknown; label: string }) {
-  const whole = useSignal(false);
+  const isExpanded = useSignal(false);
   const text = JSON.stringify(value, null, 2) ?? "null";
   const isLong = text.length > MOST_SHOWN;
   return (
@@ -72,13 +73,13 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
       <div class="json-tools">
         <Copy text={text} />
         {isLong && (
-          <button type="button" class="quiet small" onClick={() => (whole.value = !whole.value)}>
-            {whole.value ? "Show less" : `Show all ${Math.ceil(text.length / 1024)} KB`}
+          <button type="button" class="quiet small" onClick={() => (isExpanded.value = !isExpanded.value)}>
+            {isExpanded.value ? "Show less" : `Show all ${Math.ceil(text.length / 1024)} KB`}
           </button>
         )}
       </div>
       <pre tabIndex={0} aria-label={label}>
-        {isLong && !whole.value ? `${text.slice(0, MOST_SHOWN)}\n…` : text}
+        {isLong && !isExpanded.value ? `${text.slice(0, MOST_SHOWN)}\n…` : text}
       </pre>
     </div>
   );
@@ -151,5 +152,17 @@ export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChi
         </div>
       ))}
     </dl>
+  );
+}
+
+/** The button that leads to the next page of a list; nothing on the last one. */
+export function Pager({ token }: { token: string | null | undefined }) {
+  if (!token) return null;
+  return (
+    <nav class="pager" aria-label="Pages of the list">
+      <button type="button" onClick={() => setQuery({ page: token })}>
+        Next page
+      </button>
+    </nav>
   );
 }

@@ -1,8 +1,8 @@
 /** The locks that were used lately: which tasks hold each, and until when. */
 import { useResource } from "../api/resource";
 import type { LockPage } from "../api/types";
-import { Empty, ProblemBox, Time } from "../components/basics";
-import { href, setQuery, usePlace } from "../router";
+import { Empty, Pager, ProblemBox, Time } from "../components/basics";
+import { href, usePlace } from "../router";
 
 export function Locks() {
   const token = usePlace("locks").query.get("page") ?? "";
@@ -52,13 +52,7 @@ export function Locks() {
           </tbody>
         </table>
       )}
-      {read?.next_token && (
-        <nav class="pager" aria-label="Pages of the list">
-          <button type="button" onClick={() => setQuery({ page: read.next_token ?? "" })}>
-            Next page
-          </button>
-        </nav>
-      )}
+      <Pager token={read?.next_token} />
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useResource } from "../api/resource";
 import type { SchedulePage, ScheduleSummary } from "../api/types";
-import { Command, Empty, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { ScheduleForm } from "../components/schedule_form";
 import { href, setQuery, usePlace } from "../router";
 
@@ -48,13 +48,7 @@ export function Schedules() {
           <Command text={`duetime schedules create nightly echo --cron "0 2 * * *" --timezone Europe/Berlin`} />
         </Empty>
       )}
-      {read?.next_token && (
-        <nav class="pager" aria-label="Pages of the list">
-          <button type="button" onClick={() => setQuery({ page: read.next_token ?? "" })}>
-            Next page
-          </button>
-        </nav>
-      )}
+      <Pager token={read?.next_token} />
     </>
   );
 }

@@ -155,8 +155,8 @@ LIST_RUNS = Operation(
     "GET /v1/schedules/{name}/runs",
     "List the runs of a schedule",
     Returns(run_responses.ScheduleRunPage, "A page of runs."),
-    description="What became of its occurrences, newest first, over its whole life and all its changes: runs by "
-    "its timing, by hand and of backfills, those that were skipped or missed and why, and the next that are planned. "
+    description="Its runs, newest first, since it was created and over all its changes: timed, manual and backfill "
+    "runs, skipped and missed ones with the reason, and the next planned ones. "
     f"A run is listed as long as its task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be "
     "empty and still have a next page; `applied` says what the list covers.",
     query=queries.RunListQuery,
