@@ -13,7 +13,7 @@ from constructs import Construct
 
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from infra.archive import ArchiveStream
-from infra.environments import FunctionName
+from infra.environments import LOCAL, FunctionName
 from infra.lambda_function import LambdaFunction
 from infra.table_stream import TableStream
 from infra.target_grants import grant_target_calls
@@ -93,6 +93,7 @@ class Functions(Construct):
         )
         self.archive = self._archive(stores.archive) if stores.archive else None
         self.machine.grant_task_success([self.topology, self.worker])
+        self._tell_where_logs_are()
 
     def _api(self) -> LambdaFunction:
         settings = self._environment
@@ -122,6 +123,12 @@ class Functions(Construct):
         self._stores.content.grant_access(function)
         self._stores.content.grant_deletion(function)
         return function
+
+    def _tell_where_logs_are(self) -> None:
+        """The API tells its callers; on the local stack there is no CloudWatch console to look at."""
+        self.api.function.add_environment(Variable.STACK, Stack.of(self).stack_name)
+        log_group = "" if self._environment.name == LOCAL else self.worker.log_group.log_group_name
+        self.api.function.add_environment(Variable.WORKER_LOGS, log_group)
 
     def _trigger(self) -> LambdaFunction:
         function = self._function(

@@ -31,6 +31,7 @@ from duetime_client.resources import (
 )
 from duetime_client.responses import batch_results, page_of, task_of
 from duetime_client.schedules import Schedules
+from duetime_client.settings import SettingsReader
 from duetime_client.summary import Summaries
 from duetime_client.switches import Switches
 from duetime_client.task_control import TASKS, TaskControl, path_of, reason_body
@@ -67,6 +68,7 @@ class Client(
     Leases,
     Topologies,
     Summaries,
+    SettingsReader,
     LiveUpdates,
 ):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
