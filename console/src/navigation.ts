@@ -14,12 +14,25 @@ export const PAGES: readonly Page[] = [
     title: "Tasks",
     load: async ([id]) => (id ? (await import("./pages/task")).TaskPage : (await import("./pages/tasks")).Tasks),
   },
+  { name: "dead-letters", title: "Dead letters", load: async () => (await import("./pages/dead_letters")).DeadLetters },
   {
     name: "schedules",
     title: "Schedules",
     load: async ([name]) =>
       name ? (await import("./pages/schedule")).SchedulePage : (await import("./pages/schedules")).Schedules,
   },
-  { name: "locks", title: "Locks", load: async () => (await import("./pages/locks")).Locks },
+  {
+    name: "calendars",
+    title: "Calendars",
+    load: async ([name]) =>
+      name ? (await import("./pages/calendar")).CalendarDetail : (await import("./pages/calendars")).Calendars,
+  },
+  {
+    name: "locks",
+    title: "Locks",
+    load: async ([key]) => (key ? (await import("./pages/lock")).LockDetail : (await import("./pages/locks")).Locks),
+  },
   { name: "switches", title: "Switches", load: async () => (await import("./pages/switches")).Switches },
+  { name: "workers", title: "Workers", load: async () => (await import("./pages/workers")).Workers },
+  { name: "settings", title: "Settings", load: async () => (await import("./pages/settings")).Settings },
 ];
