@@ -289,7 +289,17 @@ class Functions(Construct):
 
     def _console(self) -> LambdaFunction:
         """What serves the files of the console: it may call nothing."""
-        variables = {Variable.WATCH_URL: self._live.url}
+        settings = self._environment
+        sign_in = {
+            "issuer": settings.jwt_issuer,
+            "client_id": settings.sign_in_client_id,
+            "audience": settings.jwt_audience,
+            "origins": settings.sign_in_origins,
+        }
+        variables = {
+            Variable.WATCH_URL: self._live.url,
+            Variable.SIGN_IN: json.dumps(sign_in) if settings.sign_in_client_id else "",
+        }
         return LambdaFunction(
             self, FunctionName.CONSOLE, environment=self._environment, layers=self._layers, variables=variables
         )

@@ -1,4 +1,5 @@
 import { render } from "preact";
+import { prepareSignIn } from "./api/sign_in";
 import { App } from "./app";
 import "./styles/tokens.css";
 import "./styles/frame.css";
@@ -6,4 +7,5 @@ import "./styles/parts.css";
 import "./styles/pages.css";
 
 const root = document.getElementById("app");
-if (root) render(<App />, root);
+// Whoever comes back from the identity provider has a token before the first request.
+void prepareSignIn().finally(() => root && render(<App />, root));

@@ -81,16 +81,23 @@ def fill(world: World) -> dict[str, str]:
 
 
 def _calendars(world: World) -> None:
-    holidays = {"2026-12-25": "Christmas Day", "2026-12-28": "Boxing Day (substitute)", "2027-01-01": "New Year's Day"}
-    more = {"2027-03-26": "Good Friday", "2027-03-29": "Easter Monday", "2027-05-03": "Early May bank holiday"}
-    world.ask("PUT", "/v1/calendars/uk-holidays", {
-        "timezone": "Europe/London", "dates": {**holidays, **more}, "weekdays": ["sat", "sun"],
-        "spans": [{"start": "2027-02-08T18:00:00Z", "end": "2027-02-12T06:00:00Z", "reason": "data centre move"}],
-    })  # fmt: skip
-    world.ask("PUT", "/v1/calendars/trading-hours", {
-        "mode": "includes", "timezone": "America/New_York",
-        "windows": [{"start": "09:30", "end": "16:00", "weekdays": ["mon", "tue", "wed", "thu", "fri"], "label": "open"}],
-    })  # fmt: skip
+    dates = {
+        "2026-12-25": "Christmas Day",
+        "2026-12-28": "Boxing Day (substitute)",
+        "2027-01-01": "New Year's Day",
+        "2027-03-26": "Good Friday",
+        "2027-03-29": "Easter Monday",
+        "2027-05-03": "Early May bank holiday",
+    }
+    move = {"start": "2027-02-08T18:00:00Z", "end": "2027-02-12T06:00:00Z", "reason": "data centre move"}
+    holidays = {"timezone": "Europe/London", "dates": dates, "weekdays": ["sat", "sun"], "spans": [move]}
+    world.ask("PUT", "/v1/calendars/uk-holidays", holidays)
+    trading = {"start": "09:30", "end": "16:00", "weekdays": ["mon", "tue", "wed", "thu", "fri"], "label": "open"}
+    world.ask(
+        "PUT",
+        "/v1/calendars/trading-hours",
+        {"mode": "includes", "timezone": "America/New_York", "windows": [trading]},
+    )
 
 
 def _schedules(world: World) -> None:

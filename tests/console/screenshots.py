@@ -72,8 +72,12 @@ def main(folder: Path, wanted: set[str]) -> int:
 def _take(browser: Browser, world: World, file: Path, page: tuple[str, str, Any]) -> None:
     address, scheme, size = page
     context = browser.new_context(
-        viewport=size, color_scheme=scheme, locale="en-GB", timezone_id="Europe/London", reduced_motion="reduce"
-    )  # type: ignore[arg-type] # one of its three
+        viewport=size,
+        color_scheme=scheme,  # type: ignore[arg-type] # one of its three
+        locale="en-GB",
+        timezone_id="Europe/London",
+        reduced_motion="reduce",
+    )
     shown = context.new_page()
     shown.goto(f"{world.url}#{address}")
     shown.wait_for_selector("main .card, main table, main .empty")

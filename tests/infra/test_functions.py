@@ -80,7 +80,7 @@ USED = {
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.EVENT_BUS},
     "watch": LIVE,
-    "console": LIVE - {Variable.TABLE},
+    "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN},
     "archive": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,

@@ -82,6 +82,8 @@ class Variable(StrEnum):
     """Types of tasks, separated by spaces, whose lateness and duration have metrics of their own."""
     WATCH_URL = "DUETIME_WATCH_URL"
     """URL of the WebSocket API, which clients connect to."""
+    SIGN_IN = "DUETIME_SIGN_IN"
+    """JSON object: how people sign in to the console (`issuer`, `client_id`, `audience`, `origins`); empty for none."""
     STACK = "DUETIME_STACK"
     """Name of the CloudFormation stack, which the command `duetime logs` needs."""
     WORKER_LOGS = "DUETIME_WORKER_LOGS"
