@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duetime_client.authentication import BearerToken
     from duetime_client.bulk_operations import BulkOperation
-    from duetime_client.client import Client
+    from duetime_client.client import AsyncClient, Client
     from duetime_client.errors import (
         AddressInvalid,
         ApiError,
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
         Throttled,
         UnexpectedResponse,
         Unreachable,
+        WaitTimeout,
     )
     from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.leases import LeasedTask, LeaseState
-    from duetime_client.lock_admin import Lock, LockHolder, LockWaiter
+    from duetime_client.locks import Lock, LockHolder, LockWaiter
     from duetime_client.retries import Retries
     from duetime_client.schedule_models import (
         Calendar,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AddressInvalid",
     "ApiError",
+    "AsyncClient",
     "Attempt",
     "AwsTarget",
     "BearerToken",
@@ -129,6 +131,7 @@ __all__ = [
     "TypeSummary",
     "UnexpectedResponse",
     "Unreachable",
+    "WaitTimeout",
     "read_topology",
     "validate_topology",
 ]
@@ -136,6 +139,7 @@ __all__ = [
 _MODULES = {
     "AddressInvalid": "errors",
     "ApiError": "errors",
+    "AsyncClient": "client",
     "Attempt": "task",
     "AwsTarget": "task_fields",
     "BearerToken": "authentication",
@@ -162,10 +166,10 @@ _MODULES = {
     "Lease": "task",
     "LeaseState": "leases",
     "LeasedTask": "leases",
-    "Lock": "lock_admin",
-    "LockHolder": "lock_admin",
+    "Lock": "locks",
+    "LockHolder": "locks",
     "LockSpec": "task_fields",
-    "LockWaiter": "lock_admin",
+    "LockWaiter": "locks",
     "NewTask": "task_fields",
     "NotifyOn": "task_fields",
     "Occurrence": "schedule_models",
@@ -195,6 +199,7 @@ _MODULES = {
     "TypeSummary": "summary",
     "UnexpectedResponse": "errors",
     "Unreachable": "errors",
+    "WaitTimeout": "errors",
     "read_topology": "topology_files",
     "validate_topology": "topology_files",
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from duetime_client.errors import CredentialsMissing
-from duetime_client.transport import sendable
+from duetime_client.session import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -112,3 +112,12 @@ class Throttled(ApiError):
 
 class UnexpectedResponse(ApiError):
     """The response is not one of a duetime API."""
+
+
+class WaitTimeout(ClientError, TimeoutError):
+    """The outcome of a task is not known in time. The task goes on."""
+
+    def __init__(self, task_id: str, state: str, seconds: float) -> None:
+        super().__init__(f"task {task_id} is {state} after {seconds:g} s")
+        self.task_id = task_id
+        self.state = state

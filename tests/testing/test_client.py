@@ -53,7 +53,7 @@ def test_changes_are_watched_without_a_connection(duetime: Duetime) -> None:
     """The client polls, in virtual time, until the task has ended."""
     duetime.register("report", lambda _context, _payload: duetime.sleep(5))
     task = duetime.client.tasks.create("report", delay_seconds=30)
-    states = [change.item["state"] for change in duetime.client.watch(f"task:{task.id}") if change.item]
+    states = [change.item["state"] for change in duetime.client.tasks.watch(task.id) if change.item]
     assert (states[0], states[-1]) == ("scheduled", "succeeded")
 
 
