@@ -13,9 +13,6 @@ from duetime_client.session import sendable
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-OWNER_HEADER = "X-Duetime-Owner"
-"""Names the owner to a deployment without authentication (the local stack); all others ignore it."""
-
 
 class Authentication(StrEnum):
     """The methods of authentication."""

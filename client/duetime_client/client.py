@@ -1,42 +1,43 @@
-"""The clients: `Client`, whose methods wait, and `AsyncClient`, whose methods are awaited."""
+"""The clients: `Client`, whose methods wait, and `AsyncClient`, whose methods are awaited.
+
+Each resource is imported when it is first used: what it reads responses with takes longer to import than all the rest.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
 
-import httpx
-
-from duetime_client.authentication import OWNER_HEADER
-from duetime_client.bulk_operations import AsyncBulkOperations, BulkOperations
-from duetime_client.calendars import AsyncCalendars, Calendars
-from duetime_client.dead_letters import AsyncDeadLetters, DeadLetters
-from duetime_client.leases import AsyncLeases, Leases
 from duetime_client.live_connection import AsyncWebSocketConnection, WebSocketConnection
-from duetime_client.locks import AsyncLocks, Locks
 from duetime_client.polling import utc_now
 from duetime_client.retries import Retries
-from duetime_client.runners import AsyncRunner, Runner
-from duetime_client.schedules import AsyncSchedules, Schedules
-from duetime_client.session import Session, checked, sendable
-from duetime_client.summary import AsyncSummaryResource, SummaryResource
-from duetime_client.switches import AsyncSwitches, Switches
-from duetime_client.tasks import AsyncTasks, Tasks
-from duetime_client.topologies import AsyncTopologies, Topologies
-from duetime_client.watch_tickets import AsyncWatchTickets, WatchTickets
+from duetime_client.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from duetime_client.live_connection import AsyncConnect, Connect
+    import httpx
 
-# The API's gateway times out after 30 seconds, so waiting much longer is useless.
-TIMEOUT = httpx.Timeout(35.0, connect=5.0)
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+    from duetime_client.bulk_operations import AsyncBulkOperations, BulkOperations
+    from duetime_client.calendars import AsyncCalendars, Calendars
+    from duetime_client.dead_letters import AsyncDeadLetters, DeadLetters
+    from duetime_client.leases import AsyncLeases, Leases
+    from duetime_client.live_connection import AsyncConnect, Connect
+    from duetime_client.locks import AsyncLocks, Locks
+    from duetime_client.schedules import AsyncSchedules, Schedules
+    from duetime_client.summary import AsyncSummaryResource, SummaryResource
+    from duetime_client.switches import AsyncSwitches, Switches
+    from duetime_client.tasks import AsyncTasks, Tasks
+    from duetime_client.topologies import AsyncTopologies, Topologies
+    from duetime_client.watch_tickets import AsyncWatchTickets, WatchTickets
+
+OWNER_HEADER = "X-Duetime-Owner"
+"""Names the owner to a deployment without authentication (the local stack); all others ignore it."""
+TIMEOUT_SECONDS = 35.0
+"""The API's gateway times out after 30 seconds, so waiting much longer is useless."""
 
 
 class Client:
@@ -46,7 +47,7 @@ class Client:
         url: The address of the API.
         auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
         owner: Owner of the tasks, for a deployment without authentication.
-        timeout: How long one request may take, in seconds; 35 by default, of which 5 to connect.
+        timeout: How long one request may take, in seconds, of which at most 5 to connect.
         retries: How often requests are retried, where that is safe; three times by default.
         sleep: Waits for so many seconds.
         random_source: A number from 0, less than 1.
@@ -61,7 +62,7 @@ class Client:
         *,
         auth: httpx.Auth | None = None,
         owner: str | None = None,
-        timeout: float | httpx.Timeout = TIMEOUT,
+        timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
         retries: Retries | None = None,
         sleep: Callable[[float], object] = time.sleep,
         random_source: Callable[[], float] = random.random,
@@ -69,20 +70,15 @@ class Client:
         connect: Connect = WebSocketConnection,
         http_transport: httpx.BaseTransport | None = None,
     ) -> None:
+        import httpx
+
+        from duetime_client.http import checked, http_options
+        from duetime_client.runners import Runner
+
         session = Session(checked(url), retries or Retries(), random_source, now)
-        http = httpx.Client(transport=http_transport, **_http_options(session.url, auth, owner, timeout))
-        self._runner = runner = Runner(session, http, sleep, connect)
-        self.tasks = Tasks(runner)
-        self.schedules = Schedules(runner)
-        self.topologies = Topologies(runner)
-        self.calendars = Calendars(runner)
-        self.locks = Locks(runner)
-        self.leases = Leases(runner)
-        self.switches = Switches(runner)
-        self.bulk_operations = BulkOperations(runner)
-        self.dead_letters = DeadLetters(runner)
-        self.summary = SummaryResource(runner)
-        self.watch_tickets = WatchTickets(runner)
+        options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
+        http = httpx.Client(auth=auth, transport=http_transport, **options)
+        self._runner = Runner(session, http, sleep, connect)
 
     def __enter__(self) -> Self:
         return self
@@ -93,6 +89,83 @@ class Client:
     def close(self) -> None:
         """Close the open connections."""
         self._runner.http.close()
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Tasks."""
+        from duetime_client.tasks import Tasks
+
+        return Tasks(self._runner)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """Schedules, their runs and their backfills."""
+        from duetime_client.schedules import Schedules
+
+        return Schedules(self._runner)
+
+    @cached_property
+    def topologies(self) -> Topologies:
+        """Topologies: graphs of tasks."""
+        from duetime_client.topologies import Topologies
+
+        return Topologies(self._runner)
+
+    @cached_property
+    def calendars(self) -> Calendars:
+        """Calendars: when scheduled tasks may not run, or may."""
+        from duetime_client.calendars import Calendars
+
+        return Calendars(self._runner)
+
+    @cached_property
+    def locks(self) -> Locks:
+        """Locks: who holds them, and who waits."""
+        from duetime_client.locks import Locks
+
+        return Locks(self._runner)
+
+    @cached_property
+    def leases(self) -> Leases:
+        """Leases of tasks that a pull worker runs."""
+        from duetime_client.leases import Leases
+
+        return Leases(self._runner)
+
+    @cached_property
+    def switches(self) -> Switches:
+        """Switches that stop or limit dispatch."""
+        from duetime_client.switches import Switches
+
+        return Switches(self._runner)
+
+    @cached_property
+    def bulk_operations(self) -> BulkOperations:
+        """Bulk operations: changes of many tasks that are on their way."""
+        from duetime_client.bulk_operations import BulkOperations
+
+        return BulkOperations(self._runner)
+
+    @cached_property
+    def dead_letters(self) -> DeadLetters:
+        """Tasks that failed after all their attempts."""
+        from duetime_client.dead_letters import DeadLetters
+
+        return DeadLetters(self._runner)
+
+    @cached_property
+    def summary(self) -> SummaryResource:
+        """How many tasks there are."""
+        from duetime_client.summary import SummaryResource
+
+        return SummaryResource(self._runner)
+
+    @cached_property
+    def watch_tickets(self) -> WatchTickets:
+        """Tickets for connections to the WebSocket API."""
+        from duetime_client.watch_tickets import WatchTickets
+
+        return WatchTickets(self._runner)
 
 
 class AsyncClient:
@@ -105,7 +178,7 @@ class AsyncClient:
         url: The address of the API.
         auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
         owner: Owner of the tasks, for a deployment without authentication.
-        timeout: How long one request may take, in seconds; 35 by default, of which 5 to connect.
+        timeout: How long one request may take, in seconds, of which at most 5 to connect.
         retries: How often requests are retried, where that is safe; three times by default.
         sleep: Waits for so many seconds.
         random_source: A number from 0, less than 1.
@@ -120,28 +193,25 @@ class AsyncClient:
         *,
         auth: httpx.Auth | None = None,
         owner: str | None = None,
-        timeout: float | httpx.Timeout = TIMEOUT,
+        timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
         retries: Retries | None = None,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[object]] | None = None,
         random_source: Callable[[], float] = random.random,
         now: Callable[[], datetime] = utc_now,
         connect: AsyncConnect = AsyncWebSocketConnection.open,
         http_transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        import asyncio
+
+        import httpx
+
+        from duetime_client.http import checked, http_options
+        from duetime_client.runners import AsyncRunner
+
         session = Session(checked(url), retries or Retries(), random_source, now)
-        http = httpx.AsyncClient(transport=http_transport, **_http_options(session.url, auth, owner, timeout))
-        self._runner = runner = AsyncRunner(session, http, sleep, connect)
-        self.tasks = AsyncTasks(runner)
-        self.schedules = AsyncSchedules(runner)
-        self.topologies = AsyncTopologies(runner)
-        self.calendars = AsyncCalendars(runner)
-        self.locks = AsyncLocks(runner)
-        self.leases = AsyncLeases(runner)
-        self.switches = AsyncSwitches(runner)
-        self.bulk_operations = AsyncBulkOperations(runner)
-        self.dead_letters = AsyncDeadLetters(runner)
-        self.summary = AsyncSummaryResource(runner)
-        self.watch_tickets = AsyncWatchTickets(runner)
+        options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
+        http = httpx.AsyncClient(auth=auth, transport=http_transport, **options)
+        self._runner = AsyncRunner(session, http, sleep or asyncio.sleep, connect)
 
     async def __aenter__(self) -> Self:
         return self
@@ -153,16 +223,79 @@ class AsyncClient:
         """Close the open connections."""
         await self._runner.http.aclose()
 
+    @cached_property
+    def tasks(self) -> AsyncTasks:
+        """Tasks."""
+        from duetime_client.tasks import AsyncTasks
 
-def _http_options(
-    url: str, auth: httpx.Auth | None, owner: str | None, timeout: float | httpx.Timeout
-) -> dict[str, Any]:
-    """What both clients say to httpx."""
-    headers = {"User-Agent": f"duetime-client/{version('duetime-client')}"}
-    return {
-        "auth": auth,
-        "headers": {**headers, **sendable({OWNER_HEADER: owner} if owner else {})},
-        "timeout": timeout,
-        # A proxy named by the environment cannot reach this machine's own loopback.
-        "trust_env": httpx.URL(url).host not in _LOOPBACK,
-    }
+        return AsyncTasks(self._runner)
+
+    @cached_property
+    def schedules(self) -> AsyncSchedules:
+        """Schedules, their runs and their backfills."""
+        from duetime_client.schedules import AsyncSchedules
+
+        return AsyncSchedules(self._runner)
+
+    @cached_property
+    def topologies(self) -> AsyncTopologies:
+        """Topologies: graphs of tasks."""
+        from duetime_client.topologies import AsyncTopologies
+
+        return AsyncTopologies(self._runner)
+
+    @cached_property
+    def calendars(self) -> AsyncCalendars:
+        """Calendars: when scheduled tasks may not run, or may."""
+        from duetime_client.calendars import AsyncCalendars
+
+        return AsyncCalendars(self._runner)
+
+    @cached_property
+    def locks(self) -> AsyncLocks:
+        """Locks: who holds them, and who waits."""
+        from duetime_client.locks import AsyncLocks
+
+        return AsyncLocks(self._runner)
+
+    @cached_property
+    def leases(self) -> AsyncLeases:
+        """Leases of tasks that a pull worker runs."""
+        from duetime_client.leases import AsyncLeases
+
+        return AsyncLeases(self._runner)
+
+    @cached_property
+    def switches(self) -> AsyncSwitches:
+        """Switches that stop or limit dispatch."""
+        from duetime_client.switches import AsyncSwitches
+
+        return AsyncSwitches(self._runner)
+
+    @cached_property
+    def bulk_operations(self) -> AsyncBulkOperations:
+        """Bulk operations: changes of many tasks that are on their way."""
+        from duetime_client.bulk_operations import AsyncBulkOperations
+
+        return AsyncBulkOperations(self._runner)
+
+    @cached_property
+    def dead_letters(self) -> AsyncDeadLetters:
+        """Tasks that failed after all their attempts."""
+        from duetime_client.dead_letters import AsyncDeadLetters
+
+        return AsyncDeadLetters(self._runner)
+
+    @cached_property
+    def summary(self) -> AsyncSummaryResource:
+        """How many tasks there are."""
+        from duetime_client.summary import AsyncSummaryResource
+
+        return AsyncSummaryResource(self._runner)
+
+    @cached_property
+    def watch_tickets(self) -> AsyncWatchTickets:
+        """Tickets for connections to the WebSocket API."""
+        from duetime_client.watch_tickets import AsyncWatchTickets
+
+        return AsyncWatchTickets(self._runner)

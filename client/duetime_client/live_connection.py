@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack
@@ -161,6 +160,9 @@ class AsyncWebSocketConnection:
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
         """The next message; None if there is none for so many seconds."""
+        # Imported here, because a client that waits does not need it.
+        import asyncio  # noqa: PLC0415 - see the line above
+
         try:
             async with asyncio.timeout(timeout):
                 return _parsed(await self._socket.recv())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from duetime_client.errors import ApiError, ClientError, Conflict, TaskNotFound, Throttled, Unreachable
+from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
 from duetime_client.retries import PASSING
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Attempt:
         requested_at = time.monotonic()
         try:
             state = self._client.leases.renew(self.leased.id, *(progress or ()))
-        except (Conflict, TaskNotFound):
+        except (Conflict, NotFound):
             # The attempt is over or another worker's; if the handler has ended meanwhile, its outcome says more.
             if not self._ended.is_set():
                 context._until = requested_at  # noqa: SLF001 - its maker
@@ -206,7 +206,7 @@ class Attempt:
         while not self.context.lost:
             try:
                 return send().state
-            except (Conflict, TaskNotFound):
+            except (Conflict, NotFound):
                 return "lost"
             except ClientError as error:
                 if not may_pass(error):
@@ -218,4 +218,4 @@ class Attempt:
 
 def may_pass(error: ClientError) -> bool:
     """Whether the request may succeed later."""
-    return isinstance(error, Unreachable | Throttled) or (isinstance(error, ApiError) and error.status in PASSING)
+    return isinstance(error, Unreachable | RateLimited) or (isinstance(error, ApiError) and error.status in PASSING)

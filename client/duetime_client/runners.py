@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import httpx
+
+from duetime_client.http import unreachable
 from duetime_client.steps import CloseConnection, HttpCall, Item, OpenConnection, Pause, ReceiveMessage, SendMessage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-
-    import httpx
 
     from duetime_client.live_connection import AsyncConnect, AsyncLiveConnection, Connect, LiveConnection
     from duetime_client.session import Session
@@ -66,7 +67,7 @@ class _Devices:
         """Carry out a step."""
         match step:
             case HttpCall():
-                return self._runner.http.request(step.method, step.url, content=step.content, headers=step.headers)
+                return self._call(step)
             case Pause():
                 return self._runner.sleep(step.seconds)
             case OpenConnection():
@@ -79,6 +80,12 @@ class _Devices:
             case CloseConnection():
                 self.close()
         return None
+
+    def _call(self, call: HttpCall) -> httpx.Response:
+        try:
+            return self._runner.http.request(call.method, call.url, content=call.content, headers=call.headers)
+        except httpx.RequestError as error:
+            raise unreachable(self._runner.session.url, error) from error
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -139,8 +146,7 @@ class _AsyncDevices:
         """Carry out a step."""
         match step:
             case HttpCall():
-                http = self._runner.http
-                return await http.request(step.method, step.url, content=step.content, headers=step.headers)
+                return await self._call(step)
             case Pause():
                 return await self._runner.sleep(step.seconds)
             case OpenConnection():
@@ -153,6 +159,12 @@ class _AsyncDevices:
             case CloseConnection():
                 await self.aclose()
         return None
+
+    async def _call(self, call: HttpCall) -> httpx.Response:
+        try:
+            return await self._runner.http.request(call.method, call.url, content=call.content, headers=call.headers)
+        except httpx.RequestError as error:
+            raise unreachable(self._runner.session.url, error) from error
 
     async def aclose(self) -> None:
         """Close the connection, if there is one."""

@@ -8,9 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
-import httpx
-
-from duetime_client.errors import AddressInvalid, ClientError, HeaderInvalid, Unreachable
+from duetime_client.errors import ClientError, HeaderInvalid
 from duetime_client.problems import error_of_response
 from duetime_client.steps import HttpCall, Pause
 
@@ -18,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
+    import httpx
+
     from duetime_client.retries import Retries
     from duetime_client.steps import Request, Steps
 
 T = TypeVar("T")
 IDEMPOTENCY_KEY = "Idempotency-Key"
-NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +69,7 @@ class Session:
         return request.decode(response)
 
     def _response(self, call: HttpCall) -> Steps[httpx.Response]:
-        try:
-            response: httpx.Response = yield call
-        except httpx.RequestError as error:
-            reason = str(error) or type(error).__name__
-            raise Unreachable(self.url, reason, sent=not isinstance(error, NEVER_SENT)) from error
+        response: httpx.Response = yield call
         if not response.is_success:
             raise error_of_response(response)
         return response
@@ -95,17 +90,6 @@ def sendable(headers: Mapping[str, str]) -> dict[str, str]:
         if not (value.isascii() and value.isprintable()):
             raise HeaderInvalid(name)
     return dict(headers)
-
-
-def checked(url: str) -> str:
-    """The address without its trailing slash, if it is a valid http or https URL."""
-    try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
-        raise AddressInvalid(url) from error
-    if parsed.scheme not in {"http", "https"} or not parsed.host or parsed.query or parsed.fragment:
-        raise AddressInvalid(url)
-    return url.rstrip("/")
 
 
 def guard(if_match: str | None) -> dict[str, str]:

@@ -132,8 +132,7 @@ def _names_of(method: str) -> set[str]:
 _SINGULAR = {"switches": "switch", "topologies": "topology"}
 METHODS = {
     f"{resource}.{name}"
-    for resource, operations in vars(Client("http://localhost")).items()
-    if isinstance(operations, Resource)
+    for resource, operations in getmembers(Client("http://localhost"), lambda value: isinstance(value, Resource))
     for name, value in getmembers(type(operations))
     if isinstance(value, Operation | Stream)
 }

@@ -13,8 +13,11 @@ from duetime_client import (
     HeaderInvalid,
     InvalidField,
     InvalidRequest,
+    NotFound,
     PreconditionFailed,
-    TaskNotFound,
+    RateLimited,
+    ServerError,
+    Unauthenticated,
     UnexpectedResponse,
 )
 from duetime_client.problems import seconds_of
@@ -25,22 +28,24 @@ from tests.client.deployment import NOW, Answer, Deployment, problem
     ("status", "expected"),
     [
         (400, InvalidRequest),
-        (401, Forbidden),
+        (401, Unauthenticated),
         (403, Forbidden),
-        (404, TaskNotFound),
+        (404, NotFound),
         (409, Conflict),
         (412, PreconditionFailed),
         (413, InvalidRequest),
         (422, InvalidRequest),
         (418, ApiError),
-        (599, ApiError),
+        (429, RateLimited),
+        (500, ServerError),
+        (599, ServerError),
     ],
 )
 def test_a_problem_becomes_the_error_of_its_status(
     client: Client, deployment: Deployment, status: int, expected: type[ApiError]
 ) -> None:
     """The error's class follows the status, and its message carries the API's own words and code."""
-    deployment.scripted.append(problem(status, "the_code", "what happened"))
+    deployment.scripted.extend([problem(status, "the_code", "what happened")] * 4)
     with pytest.raises(ApiError) as caught:
         client.tasks.get("x")
     assert type(caught.value) is expected

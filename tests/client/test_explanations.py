@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, TaskNotFound, UnexpectedResponse
+from duetime_client import Client, NotFound, UnexpectedResponse
 from tests.client.deployment import Answer, Deployment, problem
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def test_what_is_no_explanation_is_an_unexpected_answer(client: Client, deployme
     deployment.scripted += [Answer(200, {"gates": 1}), problem(404, "task_not_found", "there is no such task")]
     with pytest.raises(UnexpectedResponse):
         client.tasks.explain("a")
-    with pytest.raises(TaskNotFound):
+    with pytest.raises(NotFound):
         client.tasks.explain("a")
 
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from inspect import signature
+from inspect import getmembers, signature
 from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime_client import AsyncClient, Client
-from duetime_client.resource import AsyncResource, SyncResource
+from duetime_client.resource import AsyncResource, Resource, SyncResource
 from tests.client.test_contract import METHODS
 
 if TYPE_CHECKING:
     from tests.client.deployment import Deployment
 
 
+def _resources(client: Client | AsyncClient) -> dict[str, Resource]:
+    return {name: value for name, value in getmembers(client) if isinstance(value, Resource)}
+
+
 def test_both_clients_have_the_same_resources() -> None:
     """What is found in one client is found in the other, by the same name."""
-    of_client = {name: value for name, value in vars(Client("http://localhost")).items() if name[0] != "_"}
-    of_async_client = {name: value for name, value in vars(AsyncClient("http://localhost")).items() if name[0] != "_"}
-    assert of_client.keys() == of_async_client.keys()
-    for name, resource in of_client.items():
+    client, async_client = (_resources(made("http://localhost")) for made in (Client, AsyncClient))
+    assert client.keys() == async_client.keys()
+    for name, resource in client.items():
         assert isinstance(resource, SyncResource)
-        assert isinstance(of_async_client[name], AsyncResource)
-        assert type(resource).__mro__[1] is type(of_async_client[name]).__mro__[1], "one source"
+        assert isinstance(async_client[name], AsyncResource)
+        assert type(resource).__mro__[1] is type(async_client[name]).__mro__[1], "one source"
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))

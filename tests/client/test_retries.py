@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import ApiError, Client, Conflict, Retries, Throttled, Unreachable
+from duetime_client import ApiError, Client, Conflict, RateLimited, Retries, Unreachable
 from tests.client.deployment import Answer, Deployment, problem
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_a_throttle_that_does_not_end_is_told_with_its_time(
 ) -> None:
     """After the last attempt the error says when to come back."""
     deployment.scripted.extend([refusal("2")] * 9)
-    with pytest.raises(Throttled) as caught:
+    with pytest.raises(RateLimited) as caught:
         client.tasks.get("x")
     assert caught.value.retry_after == 2
     assert (len(deployment.received), len(waits)) == (4, 3)
@@ -100,7 +100,7 @@ def test_a_wait_beyond_patience_is_left_to_the_caller(
 ) -> None:
     """An API that asks for an hour is not waited for in silence."""
     deployment.scripted.append(refusal("3600"))
-    with pytest.raises(Throttled):
+    with pytest.raises(RateLimited):
         client.tasks.get("x")
     assert waits == []
 

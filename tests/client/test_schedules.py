@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, Conflict, Schedule, TaskNotFound, TimeWithoutZone, UnexpectedResponse
+from duetime_client import Client, Conflict, NotFound, Schedule, TimeWithoutZone, UnexpectedResponse
 from tests.client.deployment import Answer, problem, served
 from tests.client.scheduled import ScheduledDeployment
 
@@ -49,7 +49,7 @@ def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployme
     assert (deployment.received[1].document, changed.timing) == ({"cron": "0 2 * * *", "end_at": None}, "0 2 * * *")
     assert client.schedules.get("nightly").upcoming[1].note == "uk: 2026-11-23 (Holiday): skipped"
     assert client.schedules.delete("nightly").name == "nightly"
-    with pytest.raises(TaskNotFound) as missing:
+    with pytest.raises(NotFound) as missing:
         client.schedules.get("nightly")
     assert missing.value.code == "schedule_not_found"
 

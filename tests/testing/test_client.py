@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Conflict, InvalidRequest, TaskNotFound
+from duetime_client import Conflict, InvalidRequest, NotFound
 from duetime_testing import Duetime
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_the_contract_is_the_deployed_one(duetime: Duetime) -> None:
     """Requests are refused as the API refuses them, and idempotency keys are kept."""
     with pytest.raises(InvalidRequest, match="due_at"):
         duetime.client.tasks.create("report", due_at="tomorrow")
-    with pytest.raises(TaskNotFound):
+    with pytest.raises(NotFound):
         duetime.client.tasks.get("01KE6P53G80000HJ4NJW9RY2YV")
     first, again = (duetime.client.tasks.create("report", idempotency_key="k") for _ in range(2))
     assert first.id == again.id

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
-from duetime_client.errors import ClientError, Conflict, TaskNotFound, Unreachable
+from duetime_client.errors import ClientError, Conflict, NotFound, Unreachable
 from duetime_client.manifests.differences import TIMINGS, Action, step_of
 from duetime_client.manifests.reader import Entry
 
@@ -81,7 +81,7 @@ def present_schedules(client: Client, entries: Iterable[Entry]) -> dict[str, Sch
     def complete(name: str) -> Schedule | None:
         try:
             return client.schedules.get(name)
-        except TaskNotFound:
+        except NotFound:
             return None
 
     found = dict(zip(unsure, _several(complete, unsure, lambda _: None), strict=True))
@@ -122,7 +122,7 @@ def _create(client: Client, step: Step) -> None:
 def _delete(client: Client, name: str) -> None:
     try:
         client.schedules.delete(name)
-    except TaskNotFound:
+    except NotFound:
         # Another client was faster, or the response to the first request was lost: it does not exist any more.
         return
 
