@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import edited, paused, retimed, with_new_timing
+from duetime.domain.schedules.schedule_changes import edited, paused, rescheduled, retimed, with_new_timing
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.content import Content
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.schedules.schedule_writer import ScheduleWriter
@@ -49,7 +51,7 @@ class ScheduleManager:
     def update(self, owner: str, name: str, update: ScheduleUpdate, version: int | None = None) -> StoredSchedule:
         """Update a schedule; what was placed and is to come is placed again.
 
-        What was due by now and has not begun is dropped by a change of the timing, and by no other.
+        What was due by now and has not begun is dropped if the new timing does not mean its time, and else runs.
 
         Raises:
             FieldInvalid: a field cannot be accepted, or its time never comes.
@@ -94,13 +96,11 @@ class ScheduleManager:
 
     def _updated(self, stored: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
         """In its next revision, with another specification; active again if it had ended."""
-        keeps_due = stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec)
         planner = self.writer.expander.planner
-        moved = edited if keeps_due else retimed
-        after = moved(stored, self.runtime.now(), planner.known_calendars_of(stored))
+        after = _in_next_revision(stored, spec)(stored, self.runtime.now(), planner.known_calendars_of(stored))
         after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
-        if not keeps_due:
-            after = with_new_timing(after, planner.known_calendars_of(after))
+        if not spec.has_timing_of(stored.spec):
+            after = with_new_timing(after)
         return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
@@ -170,6 +170,16 @@ class ScheduleManager:
         if stored.state is ScheduleState.ACTIVE:
             return self.writer.with_payload(stored)
         return self.writer.expand(self.writer.write(stored, version, resumed, with_timer=True))
+
+
+def _in_next_revision(
+    stored: StoredSchedule, spec: ScheduleSpec
+) -> Callable[[StoredSchedule, Millis, Sequence[Calendar]], StoredSchedule]:
+    """How an update brings a schedule to its next revision: what becomes of the occurrences that were due by now."""
+    is_permanent = stored.is_permanent or spec.written.permanent is not None
+    if stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec):
+        return edited
+    return retimed if is_permanent or stored.state is ScheduleState.PAUSED else rescheduled
 
 
 def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:

@@ -100,7 +100,8 @@ class OccurrenceTasks:
         expiry = unless_referenced(occurrence.due_at)
         content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
-        task = replace(task, schedule_ref=stored.schedule_ref(occurrence.nominal, due.cause))
+        # A calendar moves an occurrence, and not its id.
+        task = replace(task, next_at=occurrence.due_at, schedule_ref=stored.schedule_ref(occurrence.nominal, due.cause))
         is_new = self.enqueuer.produce(task)
         if content.is_outside:
             # Also when another has written the record: it may not have come so far.
