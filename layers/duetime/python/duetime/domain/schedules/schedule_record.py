@@ -55,6 +55,7 @@ class StoredSchedule:
         log: the latest remarks, oldest first.
         runs_started: how many occurrences were placed, over its whole life, but for those that a change took back.
         runs_skipped: how many were not.
+        former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
     """
 
@@ -83,6 +84,7 @@ class StoredSchedule:
     revision_ends: tuple[RevisionEnd, ...] = ()
     expectation: ExpectationState | None = None
     stopped: tuple[StoppedOccurrence, ...] = ()
+    former_payload: Content | None = None
 
     @property
     def name(self) -> str:
@@ -182,7 +184,8 @@ class StoredSchedule:
         return replace(
             self,
             spec=replace(self.spec, task=TaskSpec(self.spec.task.type), end_at=self.done),
-            payload=Content(ContentPlace.RECORD, self.payload.name, b""),
+            # What lies outside is named, for whoever removes the schedule may not come to let it expire.
+            payload=self.payload if self.payload.is_outside else Content(ContentPlace.RECORD, self.payload.name, b""),
             state=ScheduleState.ENDED,
             paused_reason="",
             revision=self.revision + 1,

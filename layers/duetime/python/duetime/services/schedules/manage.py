@@ -66,8 +66,9 @@ class ScheduleManager:
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
-                # Another revision would have what is to come placed again, for nothing.
-                replaced_payload = None
+                # Another revision would have what is to come placed again, for nothing. A repeat of what was cut off
+                # comes here, too.
+                replaced_payload = stored.former_payload
                 return stored
             if update.task is not None:
                 self.writer.expander.planner.occurrence_tasks.accept(spec.task)
@@ -81,7 +82,9 @@ class ScheduleManager:
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
             # Of this try: another change may have replaced that of the one before.
             replaced_payload = stored.payload
-            return replace(after, payload=stored_payload)
+            return replace(
+                after, payload=stored_payload, former_payload=stored.payload if stored.payload.is_outside else None
+            )
 
         after = self.writer.write(before, version, updated, with_timer=True)
         if replaced_payload is not None:
@@ -109,7 +112,7 @@ class ScheduleManager:
         for _ in range(TRIES):
             expires_at = self.runtime.now() + DELETION_MARKER_LIFE
             if self.stores.schedules.remove(stored, self.runtime.nonce(), expires_at):
-                self.writer.expire_payload(stored.uid, stored.payload)
+                self._expire_payloads(stored)
                 return
             try:
                 stored = self.writer.read_again(stored, version)
@@ -117,6 +120,21 @@ class ScheduleManager:
                 # Somebody else has removed it; what has its name now is another one.
                 return
         raise busy(name)
+
+    def get_for_deletion(self, owner: str, name: str) -> StoredSchedule:
+        """Read a schedule, as `get` does; should it be gone, whoever removed it may not have come to its payloads."""
+        try:
+            return self.get(owner, name)
+        except ScheduleNotFound:
+            removed = self.stores.schedules.read_removed(owner, name)
+            if removed is not None:
+                self._expire_payloads(removed)
+            raise
+
+    def _expire_payloads(self, stored: StoredSchedule) -> None:
+        for payload in (stored.payload, stored.former_payload):
+            if payload is not None:
+                self.writer.expire_payload(stored.uid, payload)
 
     def pause(self, owner: str, name: str, reason: str = "", version: int | None = None) -> StoredSchedule:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.

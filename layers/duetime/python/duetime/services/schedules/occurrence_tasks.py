@@ -80,6 +80,8 @@ class OccurrenceTasks:
         if stored.payload.is_outside and is_new:
             # Here, where the trigger comes too: whoever wrote the schedule may have vanished.
             self.contents.retain(stored.uid, stored.payload)
+        if stored.former_payload is not None and is_new:
+            self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
         return self.payload_of(stored) if dues else b""
 
     def produce(self, stored: StoredSchedule, due: Due, payload: bytes) -> Task:
