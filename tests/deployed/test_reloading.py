@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from layers.build import Layer
+from duetime_cdk.layers.build import Layer
 from local.deployment import HANDLERS
 from local.handlers import HandlerVersions, built, package
 from local.signing_secret import signing_secret
