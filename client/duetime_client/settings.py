@@ -1,17 +1,13 @@
-"""The settings of the deployment: what it allows its callers."""
+"""`client.settings`: what the deployment allows its callers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from duetime_client.lock_admin import read
-from duetime_client.problems import document_of
+from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
+from duetime_client.responses import one
+from duetime_client.steps import Request
 from duetime_client.task import ResponseModel
-
-if TYPE_CHECKING:
-    from duetime_client.transport import Transport
 
 SETTINGS = "/v1/settings"
 
@@ -57,12 +53,18 @@ class DeploymentSettings(ResponseModel):
     logs: LogLocation | None = None
 
 
-class SettingsReader:
-    """The client's method for the settings."""
+class SettingsOperations(Resource):
+    """The settings of the deployment."""
 
-    _transport: Transport
-
-    def get_settings(self) -> DeploymentSettings:
+    @Operation
+    def get(self) -> Request[DeploymentSettings]:
         """What the deployment allows, how long it keeps tasks, and who the caller is to it."""
-        response = self._transport.request("GET", SETTINGS)
-        return read(DeploymentSettings, response, document_of(response))
+        return Request("GET", SETTINGS, one(DeploymentSettings))
+
+
+class SettingsResource(SettingsOperations, SyncResource):
+    """`client.settings` of `Client`."""
+
+
+class AsyncSettingsResource(SettingsOperations, AsyncResource):
+    """`client.settings` of `AsyncClient`."""

@@ -189,7 +189,7 @@ class Task(ResponseModel):
 
     @property
     def etag(self) -> str:
-        """The version for `update_task(if_match=…)`."""
+        """The version for `tasks.update(if_match=…)`."""
         return self._etag or f'"{self.version}"'
 
     @property

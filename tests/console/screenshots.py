@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import sync_playwright
 
-from layers.build import ROOT
+from infra import ROOT
 from tests.console.conftest import NARROW, WIDE, chromium
 from tests.console.sample_account import fill
 from tests.console.world import World
