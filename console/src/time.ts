@@ -67,7 +67,7 @@ export function relativeTime(iso: string): string {
 }
 
 /** `1 run`, `12 runs`. */
-export const counted = (count: number, unit: string): string => `${count.toLocaleString("en")} ${unit}${count === 1 ? "" : "s"}`;
+export const counted = (count: number, unit: string, plural = `${unit}s`): string => `${count.toLocaleString("en")} ${count === 1 ? unit : plural}`;
 
 const UNITS: [number, string][] = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1000, "s"]];
 

@@ -52,7 +52,7 @@ function valuesOf(calendar?: Calendar): Values {
     dates: Object.entries(calendar?.dates ?? {}).map(([day, label]) => `${day} ${label}`.trim()).join("\n"),
     except_dates: (calendar?.except_dates ?? []).join("\n"),
     windows: (calendar?.windows ?? []).map((each) => `${each.start}-${each.end} ${each.weekdays.join(",")} ${each.label}`.trim()).join("\n"),
-    spans: (calendar?.spans ?? []).map((each) => `${each.start} ${each.end} ${each.reason}`.trim()).join("\n"),
+    spans: (calendar?.spans ?? []).map((each) => `${each.start} ${each.end} ${each.reason}`.replaceAll(".000Z", "Z").trim()).join("\n"),
   };
 }
 
@@ -91,7 +91,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
             </label>
           ))}
         </fieldset>
-        <div class="fields">
+        <div class="fields lines">
           <Lines label="Dates" value={values.value.dates} set={(dates) => set({ dates })} hint="One a line, with a label: 2026-12-25 Christmas Day" />
           <Lines label="Except" value={values.value.except_dates} set={(except_dates) => set({ except_dates })} hint="Dates to which only the periods below apply." />
           <Lines label="Hours" value={values.value.windows} set={(windows) => set({ windows })} hint="22:00-06:00 mon,tue Night; without weekdays, every day." />
