@@ -14,6 +14,9 @@ import typer
 from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.logs import LogFilter
 from layers.handler_import import HandlersUnimportable
 from local import demo_workflow, stack
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from local.demo_report import Figures
     from local.ready_file import Ready
 
-app = typer.Typer(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
+app = CommandGroup(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
 
 INTERRUPTED = 128 + signal.SIGINT
 """The shell's own code for a command that was interrupted."""
@@ -59,7 +62,8 @@ ReadyFile = Annotated[
 ]
 
 
-@app.command(epilog="Example: duetime local up --no-demo --verbose")
+@app.command()
+@examples("duetime local up --no-demo", "duetime local up --data-dir .duetime/data")
 def up(
     *,
     port: Port = None,
@@ -81,6 +85,7 @@ def up(
 
 
 @app.command("logs")
+@examples("duetime local logs --follow")
 def logs(
     context: typer.Context,
     task_id: attempt_logs.TaskId = "",
@@ -89,7 +94,7 @@ def logs(
     schedule: attempt_logs.Schedule = "",
     since: attempt_logs.Since = "1h",
     follow: attempt_logs.Follow = False,
-    as_json: attempt_logs.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print what handlers have logged and printed on the running stack of this machine."""
     running = ready.find()
@@ -100,7 +105,8 @@ def logs(
     attempt_logs.print_logs(reader, context.ensure_object(Clock), since, follow=follow, as_json=as_json)
 
 
-@app.command("secret", epilog="Example: export WEBHOOK_SECRET=$(duetime local secret)")
+@app.command("secret")
+@examples("duetime local secret")
 def secret() -> None:
     """Print the secret that signs HTTP calls of the running stack of this machine."""
     running = ready.find()
@@ -111,6 +117,7 @@ def secret() -> None:
 
 
 @app.command("demo")
+@examples("duetime local demo --count 50 --exit")
 def run_demo(
     *,
     url: Annotated[

@@ -6,11 +6,11 @@ import threading
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
 from duetime_client.logs import LogFilter
 from local import ready_file as ready
 from local import stack
@@ -22,16 +22,17 @@ from local.terminal import Display
 if TYPE_CHECKING:
     from local.stack import Stack
 
-app = typer.Typer(help="Run the stack on this machine, and reload handlers when they are saved.")
 
-
-@app.callback(invoke_without_command=True, epilog="Example: duetime dev")
+@examples("duetime dev", "duetime dev --ready-file .duetime/other.json")
 def dev(
     *,
     port: Port = None,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
-    """Run the stack on this machine, reload handlers when they are saved, and show what they log. Ctrl-C stops it."""
+    """Run the stack on this machine: handlers are reloaded when they are saved.
+
+    What they log and print is shown. Ctrl-C stops the stack.
+    """
     display = Display()
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)

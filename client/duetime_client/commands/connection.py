@@ -58,7 +58,6 @@ Owner = Annotated[
         metavar="NAME",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON, one document, instead of a table.")]
 
 
 @dataclass(frozen=True, slots=True)

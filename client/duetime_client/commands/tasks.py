@@ -8,8 +8,10 @@ import typer
 from duetime_client.client import Client
 from duetime_client.commands import task_control
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action, open_tasks
 from duetime_client.commands.messages import show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
@@ -44,6 +46,10 @@ MAX_PAGE = 100
 
 
 @app.command()
+@examples(
+    'duetime tasks create report --payload \'{"month": "2026-11"}\' --due-at 2026-12-01T09:00',
+    "duetime tasks create echo --payload '\"hello\"' --in 5m --wait",
+)
 def create(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     task_type: TaskType,
@@ -74,6 +80,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
 
 
 @app.command()
+@examples("duetime tasks get ID", "duetime tasks get ID --query result")
 def get(
     context: typer.Context,
     task_id: TaskId,
@@ -88,6 +95,11 @@ def get(
 
 
 @app.command("list")
+@examples(
+    "duetime tasks list --state failed --type report",
+    "duetime tasks list --tag team=dba --all -o jsonl",
+    "duetime tasks list --query '[].[id, state, due_at]' -o text",
+)
 def list_(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     *,
@@ -124,6 +136,9 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
+@examples(
+    "duetime tasks update ID --due-at 2026-12-01T09:00", "duetime tasks update --type report --priority low --dry-run"
+)
 def update(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     task_id: AnyTaskId = None,
@@ -165,6 +180,9 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
 
 
 @app.command()
+@examples(
+    "duetime tasks cancel ID --reason 'no longer needed'", "duetime tasks cancel --of-tag team=dba --state scheduled"
+)
 def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     task_id: AnyTaskId = None,
