@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import httpx
 import typer
 
-from duetime_client.authentication import Authentication, authenticated
+from duetime_client.authentication import OWNER_HEADER, Authentication, authenticated
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.contexts import (
@@ -25,6 +26,7 @@ from duetime_client.commands.contexts import (
 )
 from duetime_client.commands.messages import show_error
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
+from duetime_client.transport import Transport
 
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 PANEL = "Deployment"
@@ -85,11 +87,32 @@ def resolved() -> Choice:
 def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client]:
     """A client of a deployment; one of its errors ends the command with a message and an exit code."""
     clock = context.ensure_object(Clock)
-    try:
+    with _errors():
         used = deployment.resolved()
-        signed = authenticated(used.auth or Authentication.NONE, os.environ.get(TOKEN_VARIABLE, ""))
+        signed = _authentication(used)
         with Client(used.url or "", auth=signed, owner=used.owner, sleep=clock.sleep, now=clock.now) as client:
             yield client
+
+
+@contextmanager
+def connected_transport(context: typer.Context, deployment: Deployment) -> Iterator[Transport]:
+    """The same without the methods of a client, for requests that are known at run time only."""
+    with _errors():
+        used = deployment.resolved()
+        headers = {OWNER_HEADER: used.owner} if used.owner else {}
+        sleep = context.ensure_object(Clock).sleep
+        with closing(Transport(used.url or "", auth=_authentication(used), headers=headers, sleep=sleep)) as transport:
+            yield transport
+
+
+def _authentication(used: Deployment) -> httpx.Auth | None:
+    return authenticated(used.auth or Authentication.NONE, os.environ.get(TOKEN_VARIABLE, ""))
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
     except ClientError as error:
         show_error(error)
         raise typer.Exit(exit_code_of(error)) from error

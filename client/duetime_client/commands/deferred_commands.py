@@ -68,11 +68,19 @@ _SUMMARIES = {
     " not run then.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
     "summary": "Show how many tasks there are: by type and state, some seconds old.",
+    "mcp": "Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.",
     "verify": "Run real tasks on a deployment, and check each guarantee.",
     "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",
 }
 _NAMED_OTHERWISE = {"bulk": "bulk_operations", "context": "context_commands", "dead-letters": "dead_letters"}
-_FUNCTIONS = {"why": "why", "logs": "show_logs", "summary": "summary", "verify": "verify", "watch": "watch"}
+_FUNCTIONS = {
+    "why": "why",
+    "logs": "show_logs",
+    "summary": "summary",
+    "mcp": "mcp",
+    "verify": "verify",
+    "watch": "watch",
+}
 """Commands that are no groups, by their functions."""
 
 BUILTIN = {
