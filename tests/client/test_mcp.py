@@ -132,7 +132,7 @@ def test_a_task_is_created_found_and_cancelled(server: ApiServer) -> None:
         ("get_task", {"task_id": {"id": ID}}, "task_id: should be text or a number"),
         ("get_task", {"task_id": "../../v1/locks"}, "parameters_invalid|task_not_found|path_not_found"),
         ("get_task", {"id": ID}, "id: is not an argument of get_task; it takes: task_id"),
-        ("list_tasks", {"state": "runnin"}, "running"),
+        ("list_tasks", {"state": "go"}, "state"),
         ("list_tasks", {"limit": 1e30}, "limit"),
         ("list_tasks", {"limit": [[1]]}, "limit: should be text or a number"),
         ("create_task", {}, "body"),

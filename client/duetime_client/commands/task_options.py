@@ -40,6 +40,9 @@ AnyTaskId = Annotated[
     str | None, typer.Argument(metavar="[ID]", help="Id of the task; without it, a filter selects tasks.")
 ]
 TaskType = Annotated[str, typer.Argument(metavar="TYPE", help="Type of the task, which selects its handler.")]
+AnyTaskType = Annotated[
+    str | None, typer.Argument(metavar="TYPE", help="Type of the task, which selects its handler; default of --file.")
+]
 AllowUnknownType = Annotated[
     bool,
     typer.Option(
