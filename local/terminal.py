@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from duetime_client.topology_runs import Topology
+    from duetime_client.topologies import Topology
     from local.demo import Progress as DemoProgress
     from local.demo_report import Figures, GraphFigures, RecurringFigures
     from local.ready_file import Ready

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +18,8 @@ from duetime.contract.openapi.document import document
 from duetime_client.assistant.calls import bounded, call
 from duetime_client.assistant.server import server_of
 from duetime_client.assistant.tools import tools_of
-from duetime_client.transport import Transport
+from duetime_client.commands.clock import Clock
+from duetime_client.commands.connection import runner_of
 from tests.client.test_worker import server as server_of_the_api
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def _with(url: str, act: Callable[[Client], Awaitable[R]], *, allow_writes: bool
     """What is done with a client of a server of tools, in this process."""
 
     async def run() -> R:
-        with closing(Transport(url, sleep=lambda _: None)) as transport:
+        with runner_of(url, None, None, Clock(sleep=lambda _: None)) as runner:
             tools = _tools(allow_writes=allow_writes)
-            async with Client(server_of(transport, tools, allow_writes=allow_writes)) as client:
+            async with Client(server_of(runner, tools, allow_writes=allow_writes)) as client:
                 return await act(client)
 
     return anyio.run(run)
@@ -154,8 +154,8 @@ def test_a_wrong_call_gets_a_problem(server: ApiServer, name: str, arguments: di
 
 def test_a_body_that_json_cannot_have_is_told() -> None:
     """Before anything is sent: there is no such address."""
-    with closing(Transport("http://127.0.0.1:1")) as transport:
-        made = call(transport, _tools(allow_writes=True)["create_task"], {"body": {"payload": float("nan")}})
+    with runner_of("http://127.0.0.1:1", None, None, Clock()) as runner:
+        made = call(runner, _tools(allow_writes=True)["create_task"], {"body": {"payload": float("nan")}})
     assert made.is_error
     assert json.loads(made.text)["code"] == "arguments_invalid"
 

@@ -6,19 +6,19 @@ import json
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from uuid import uuid4
 
 from duetime_client.assistant.tools import BODY
 from duetime_client.errors import ApiError, ClientError
 from duetime_client.problems import document_of
-from duetime_client.transport import IDEMPOTENCY_KEY
+from duetime_client.session import IDEMPOTENCY_KEY, segment
+from duetime_client.steps import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime_client.assistant.tools import OperationTool, Parameter
-    from duetime_client.transport import Transport
+    from duetime_client.runners import Runner
 
 MAX_CHARACTERS = 40_000
 """Length of a result: some ten thousand tokens of an assistant's memory."""
@@ -43,17 +43,18 @@ class Outcome:
     is_error: bool = False
 
 
-def call(transport: Transport, tool: OperationTool, arguments: Mapping[str, Any]) -> Outcome:
+def call(runner: Runner, tool: OperationTool, arguments: Mapping[str, Any]) -> Outcome:
     """The outcome of an operation; an error is one, too."""
     try:
         path, query, headers = _request_of(tool, arguments)
-        response = transport.request(tool.method, path, query=query, body=arguments.get(BODY), headers=headers)
+        request = Request(tool.method, path, document_of, query=query, body=arguments.get(BODY), headers=headers)
+        document = runner.run(runner.session.send(request))
     except ClientError as error:
         return Outcome(json.dumps(problem_of(error), ensure_ascii=False), is_error=True)
     except (ValueError, TypeError, RecursionError) as error:
         # A number or a depth that JSON cannot have.
         return Outcome(json.dumps(_problem("arguments_invalid", f"{BODY}: {error}")), is_error=True)
-    return Outcome(bounded(document_of(response)))
+    return Outcome(bounded(document))
 
 
 def problem_of(error: ClientError) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def _segment(parameter: Parameter, value: object) -> str:
     text = _text(parameter, value)
     if text in _NOT_SEGMENTS:
         raise ArgumentsInvalid(parameter.name, f"{text!r} is not a name")
-    return quote(text, safe="", errors="replace")
+    return segment(text)
 
 
 def _text(parameter: Parameter, value: object) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime_client.assistant.tools import OperationTool
-    from duetime_client.transport import Transport
+    from duetime_client.runners import Runner
 
 INSTRUCTIONS = (
     "duetime runs tasks at their time: single tasks, schedules (recurring tasks) and topologies (graphs of tasks)."
@@ -27,8 +27,8 @@ INSTRUCTIONS = (
 )
 
 
-def server_of(transport: Transport, tools: Mapping[str, OperationTool], *, allow_writes: bool) -> Server[Any]:
-    """A server of these tools, which calls the API through the transport."""
+def server_of(runner: Runner, tools: Mapping[str, OperationTool], *, allow_writes: bool) -> Server[Any]:
+    """A server of these tools, which calls the API through the runner."""
 
     async def list_tools(_context: object, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in tools.values()])
@@ -37,7 +37,7 @@ def server_of(transport: Transport, tools: Mapping[str, OperationTool], *, allow
         tool = tools.get(params.name)
         if tool is None:
             return _result(tool_unknown(params.name, tools, allow_writes=allow_writes))
-        return _result(await run_sync(call, transport, tool, params.arguments or {}))
+        return _result(await run_sync(call, runner, tool, params.arguments or {}))
 
     return Server(
         "duetime",

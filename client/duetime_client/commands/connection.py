@@ -1,17 +1,17 @@
 """The deployment that a command uses, and the exit codes of its errors."""
 
 import os
+import random
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import httpx
 import typer
 
-from duetime_client.authentication import OWNER_HEADER, Authentication, authenticated
-from duetime_client.client import Client
+from duetime_client.authentication import Authentication, authenticated
+from duetime_client.client import OWNER_HEADER, TIMEOUT_SECONDS, Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.contexts import (
     CONTEXT_VARIABLE,
@@ -26,7 +26,14 @@ from duetime_client.commands.contexts import (
 )
 from duetime_client.commands.messages import show_error
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
-from duetime_client.transport import Transport
+from duetime_client.live_connection import WebSocketConnection
+from duetime_client.retries import Retries
+from duetime_client.session import Session
+
+if TYPE_CHECKING:
+    import httpx
+
+    from duetime_client.runners import Runner
 
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 PANEL = "Deployment"
@@ -95,17 +102,29 @@ def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client
 
 
 @contextmanager
-def connected_transport(context: typer.Context, deployment: Deployment) -> Iterator[Transport]:
+def connected_runner(context: typer.Context, deployment: Deployment) -> Iterator["Runner"]:
     """The same without the methods of a client, for requests that are known at run time only."""
     with _errors():
         used = deployment.resolved()
-        headers = {OWNER_HEADER: used.owner} if used.owner else {}
-        sleep = context.ensure_object(Clock).sleep
-        with closing(Transport(used.url or "", auth=_authentication(used), headers=headers, sleep=sleep)) as transport:
-            yield transport
+        with runner_of(used.url or "", _authentication(used), used.owner, context.ensure_object(Clock)) as runner:
+            yield runner
 
 
-def _authentication(used: Deployment) -> httpx.Auth | None:
+@contextmanager
+def runner_of(url: str, auth: "httpx.Auth | None", owner: str | None, clock: Clock) -> Iterator["Runner"]:
+    """What sends requests to an API, with the retries of a client."""
+    import httpx  # noqa: PLC0415 - its import takes a while
+
+    from duetime_client.http import checked, http_options  # noqa: PLC0415 - as above
+    from duetime_client.runners import Runner  # noqa: PLC0415 - as above
+
+    session = Session(checked(url), Retries(), random.random, clock.now)
+    options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, TIMEOUT_SECONDS)
+    with closing(httpx.Client(auth=auth, **options)) as http:
+        yield Runner(session, http, clock.sleep, WebSocketConnection)
+
+
+def _authentication(used: Deployment) -> "httpx.Auth | None":
     return authenticated(used.auth or Authentication.NONE, os.environ.get(TOKEN_VARIABLE, ""))
 
 

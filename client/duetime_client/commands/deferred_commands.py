@@ -64,6 +64,7 @@ _SUMMARIES = {
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
     "context": "Name deployments, and choose the one that commands use.",
+    "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "why": "Explain why a task waits or where its time went; with --schedule and --at, why a schedule did"
     " not run then.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
@@ -74,6 +75,7 @@ _SUMMARIES = {
 }
 _NAMED_OTHERWISE = {"bulk": "bulk_operations", "context": "context_commands", "dead-letters": "dead_letters"}
 _FUNCTIONS = {
+    "init": "init",
     "why": "why",
     "logs": "show_logs",
     "summary": "summary",

@@ -1,14 +1,18 @@
 """`duetime mcp`: the operations of the API as tools of an AI assistant."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from duetime_client.assistant.tools import tools_of
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected_transport
+from duetime_client.commands.connection import Deployment, connected_runner
 from duetime_client.errors import ClientError
 from duetime_client.problems import document_of, unexpected_response
+from duetime_client.steps import Request
+
+if TYPE_CHECKING:
+    import httpx
 
 NEEDS_EXTRA = 'serving the Model Context Protocol needs the package mcp: pip install "duetime-client[mcp]"'
 OPENAPI = "/v1/openapi.json"
@@ -34,13 +38,22 @@ def mcp(
 
     The tools are those that the deployment's OpenAPI document describes; without --allow-writes, those that only read.
     """
-    with connected_transport(context, deployment) as transport:
+    with connected_runner(context, deployment) as runner:
         try:
             from duetime_client.assistant.server import serve, server_of  # noqa: PLC0415 - an extra
         except ModuleNotFoundError as error:
             raise ExtraMissing from error
-        response = transport.request("GET", OPENAPI)
-        document = document_of(response)
-        if not isinstance(document, dict) or "paths" not in document:
-            raise unexpected_response(response, "no OpenAPI document in the response")
-        serve(server_of(transport, tools_of(document, allow_writes=allow_writes), allow_writes=allow_writes))
+        document = runner.run(runner.session.send(Request("GET", OPENAPI, _described)))
+        serve(server_of(runner, tools_of(document, allow_writes=allow_writes), allow_writes=allow_writes))
+
+
+def _described(response: "httpx.Response") -> dict[str, Any]:
+    """The OpenAPI document of a response.
+
+    Raises:
+        UnexpectedResponse: It is none.
+    """
+    document = document_of(response)
+    if not isinstance(document, dict) or "paths" not in document:
+        raise unexpected_response(response, "no OpenAPI document in the response")
+    return document

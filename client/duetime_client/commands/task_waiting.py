@@ -15,7 +15,7 @@ from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import seconds
 from duetime_client.commands.task_table import show_tasks
-from duetime_client.errors import Problem, TaskNotFound
+from duetime_client.errors import NotFound, Problem
 from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def waited_for(
     """The tasks once all have ended, or as they are when the time is over.
 
     Raises:
-        TaskNotFound: There is no task of one of the ids.
+        NotFound: There is no task of one of the ids.
     """
     found: dict[str, Task] = {}
     began, pause = clock.now(), FIRST_PAUSE
@@ -95,7 +95,7 @@ def _reject_missing(wanted: Sequence[str], found: "dict[str, Task]") -> None:
     missing = [each for each in wanted if each not in found]
     if missing:
         detail = f"there is no task {missing[0]}" + (f", nor {len(missing) - 1} others" if missing[1:] else "")
-        raise TaskNotFound(Problem(404, "task_not_found", "There is no such task", detail))
+        raise NotFound(Problem(404, "task_not_found", "There is no such task", detail))
 
 
 def _words(task_ids: Sequence[str]) -> list[str]:
