@@ -1,19 +1,16 @@
-"""The summary: how many tasks there are."""
+"""`client.summary`: how many tasks there are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
 from datetime import datetime  # noqa: TC003 - same
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from duetime_client.lock_admin import read
-from duetime_client.problems import document_of
+from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
+from duetime_client.responses import one
+from duetime_client.steps import Request
 from duetime_client.task import ResponseModel
-
-if TYPE_CHECKING:
-    from duetime_client.transport import Transport
 
 SUMMARY = "/v1/summary"
 
@@ -38,12 +35,18 @@ class Summary(ResponseModel):
     as_of: datetime | None = None
 
 
-class Summaries:
-    """The client's method for the summary."""
+class SummaryOperations(Resource):
+    """The summary."""
 
-    _transport: Transport
-
-    def get_summary(self) -> Summary:
+    @Operation
+    def get(self) -> Request[Summary]:
         """The numbers of the caller's tasks by state, type and priority; changes are counted within seconds."""
-        response = self._transport.request("GET", SUMMARY)
-        return read(Summary, response, document_of(response))
+        return Request("GET", SUMMARY, one(Summary))
+
+
+class SummaryResource(SummaryOperations, SyncResource):
+    """`client.summary` of `Client`."""
+
+
+class AsyncSummaryResource(SummaryOperations, AsyncResource):
+    """`client.summary` of `AsyncClient`."""

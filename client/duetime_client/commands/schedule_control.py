@@ -23,7 +23,7 @@ def pause(
 ) -> None:
     """Pause a schedule; its queued tasks will not run."""
     with connected(context, deployment) as client:
-        schedule = client.pause_schedule(name, reason, if_match=if_match)
+        schedule = client.schedules.pause(name, reason, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -37,7 +37,7 @@ def resume(
 ) -> None:
     """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
     with connected(context, deployment) as client:
-        schedule = client.resume_schedule(name, if_match=if_match)
+        schedule = client.schedules.resume(name, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -52,7 +52,7 @@ def run(
 ) -> None:
     """Run a schedule's task once, now, and show the task."""
     with connected(context, deployment) as client:
-        task = client.run_schedule(name, idempotency_key=idempotency_key, if_match=if_match)
+        task = client.schedules.run(name, idempotency_key=idempotency_key, if_match=if_match)
     show_task(task, context.ensure_object(Clock), as_json=as_json)
 
 

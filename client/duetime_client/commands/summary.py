@@ -15,7 +15,7 @@ from duetime_client.summary import Summary
 def summary(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
     """Show how many tasks there are: by type and state, some seconds old."""
     with connected(context, deployment) as client:
-        found = client.get_summary()
+        found = client.summary.get()
     if as_json:
         show_json(found.document)
         return

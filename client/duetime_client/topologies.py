@@ -1,33 +1,33 @@
-"""Topologies: graphs of tasks that run as one."""
+"""`client.topologies`: graphs of tasks that run as one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
-from urllib.parse import quote
 from uuid import uuid4
 
 from pydantic import Field
 
-from duetime_client.lock_admin import read
 from duetime_client.pages import pages
-from duetime_client.problems import document_of
-from duetime_client.responses import task_of
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import nothing, one, read, task_of
+from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
+from duetime_client.steps import Item, Pause, Request
 from duetime_client.task import TERMINAL, Failure, ResponseModel
-from duetime_client.task_control import reason_body
+from duetime_client.task_actions import reason_body
 from duetime_client.task_fields import query_of
-from duetime_client.transport import IDEMPOTENCY_KEY, guard
+from duetime_client.watching import watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
+    from duetime_client.steps import Items
     from duetime_client.task import Task
-    from duetime_client.transport import Transport
+    from duetime_client.watching import Change
 
 TOPOLOGIES = "/v1/topologies"
-_LOOK_SECONDS = 0.5
-_LONGEST_LOOK_SECONDS = 5.0
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 5.0
 
 
 class TopologyNode(ResponseModel):
@@ -94,71 +94,86 @@ class Topology(TopologySummary):
     nodes: Mapping[str, TopologyNode]
 
 
-class Topologies:
-    """The client's methods for topologies."""
+class TopologyOperations(Resource):
+    """Topologies."""
 
-    _transport: Transport
-    _sleep: Callable[[float], object]
-
-    def create_topology(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> Task:
+    @Operation
+    def create(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> Request[Task]:
         """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file."""
         headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
-        return task_of(self._transport.request("POST", TOPOLOGIES, body=dict(body), headers=headers))
+        return Request("POST", TOPOLOGIES, task_of, body=dict(body), headers=headers)
 
-    def get_topology(self, task_id: str) -> Topology:
+    @Operation
+    def get(self, task_id: str) -> Request[Topology]:
         """A topology with the states of its nodes."""
-        response = self._transport.request("GET", _path_of(task_id))
-        return read(Topology, response, document_of(response))
+        return Request("GET", _path_of(task_id), one(Topology))
 
-    def list_topologies(
-        self, *, page_size: int | None = None, **filters: Unpack[TopologyFilter]
-    ) -> Iterator[TopologySummary]:
+    @Stream
+    def list(self, *, page_size: int | None = None, **filters: Unpack[TopologyFilter]) -> Items[TopologySummary]:
         """All topologies that match the filters, fetched page by page as they are needed."""
         query = list(query_of(filters, page_size))
-        for response, entry in pages(self._transport, TOPOLOGIES, "topologies", query):
-            yield read(TopologySummary, response, entry)
+        return pages(self._session, TOPOLOGIES, "topologies", partial(read, TopologySummary), query)
 
-    def follow_topology(self, task_id: str) -> Iterator[Topology]:
+    @Stream
+    def follow(self, task_id: str) -> Items[Topology]:
         """The topology as it is now, and again each time it is polled, until its outcome is known."""
-        pause = _LOOK_SECONDS
+        pause = _FIRST_PAUSE
         while True:
-            topology = self.get_topology(task_id)
-            yield topology
+            topology = yield from TopologyOperations.get.steps(self, task_id)
+            yield Item(topology)
             if topology.is_terminal:
                 return
-            self._sleep(pause)
-            pause = min(pause * 1.1, _LONGEST_LOOK_SECONDS)
+            yield Pause(pause)
+            pause = min(pause * 1.1, _LONGEST_PAUSE)
 
-    def retry_topology(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
+    @Stream
+    def watch(self, task_id: str) -> Items[Change]:
+        """Changes of a topology and its nodes as they happen, to its end; see `tasks.watch`."""
+        return watch(self._session, f"topology:{task_id}", {})
+
+    @Operation
+    def retry(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
         """Run a failed topology again; nodes that succeeded are not repeated."""
-        return self._act_on(task_id, "retry", reason, if_match)
+        return _action(task_id, "retry", reason, if_match)
 
-    def cancel_topology(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
+    @Operation
+    def cancel(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
         """Cancel the nodes that have not started, and request the running ones to stop."""
-        return self._act_on(task_id, "cancel", reason, if_match)
+        return _action(task_id, "cancel", reason, if_match)
 
-    def pause_topology(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
+    @Operation
+    def pause(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
         """Start no more nodes; running ones continue."""
-        return self._act_on(task_id, "pause", reason, if_match)
+        return _action(task_id, "pause", reason, if_match)
 
-    def resume_topology(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Task:
+    @Operation
+    def resume(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
         """Resume a paused topology."""
-        return self._act_on(task_id, "resume", reason, if_match)
+        return _action(task_id, "resume", reason, if_match)
 
-    def delete_topology(self, task_id: str, *, if_match: str | None = None) -> None:
+    @Operation
+    def delete(self, task_id: str, *, if_match: str | None = None) -> Request[None]:
         """Delete a topology with all of its nodes; one that has not started is cancelled first.
 
         Raises:
             Conflict: It runs, or one of its nodes does: cancel it, and wait for its end.
         """
-        self._transport.request("DELETE", _path_of(task_id), headers=guard(if_match))
+        return Request("DELETE", _path_of(task_id), nothing, headers=guard(if_match))
 
-    def _act_on(self, task_id: str, action: str, reason: str, if_match: str | None) -> Task:
-        # What was asked for already stays as it is, so it may be asked again; not under a version, which has changed.
-        path, body = f"{_path_of(task_id)}/{action}", reason_body(reason)
-        request, is_repeatable = self._transport.request, if_match is None
-        return task_of(request("POST", path, body=body, headers=guard(if_match), repeatable=is_repeatable))
+
+class Topologies(TopologyOperations, SyncResource):
+    """`client.topologies` of `Client`."""
+
+
+class AsyncTopologies(TopologyOperations, AsyncResource):
+    """`client.topologies` of `AsyncClient`."""
+
+
+def _action(task_id: str, action: str, reason: str, if_match: str | None) -> Request[Task]:
+    # What was asked for already stays as it is, so it may be asked again; not under a version, which has changed.
+    path, body = f"{_path_of(task_id)}/{action}", reason_body(reason)
+    return Request("POST", path, task_of, body=body, headers=guard(if_match), repeatable=if_match is None)
 
 
 def _path_of(task_id: str) -> str:
-    return f"{TOPOLOGIES}/{quote(task_id, safe='', errors='replace')}"
+    return f"{TOPOLOGIES}/{segment(task_id)}"
