@@ -27,7 +27,7 @@ export function TopologyPage({ subject: id }: { subject: string }) {
   }
   const view = Object.keys(VIEWS).find((each) => each === query.get("view")) ?? "graph";
   const selected = query.get("node") ?? "";
-  const found = foundIn(nodes.value, query.get("q") ?? "", query.get("status") ?? "");
+  const found = matching(nodes.value, query.get("q") ?? "", query.get("status") ?? "");
   const shared = { nodes, critical: query.get("path") === "0" ? [] : read.critical_path.nodes, found, query };
   return (
     <>
@@ -49,7 +49,7 @@ export function TopologyPage({ subject: id }: { subject: string }) {
 }
 
 /** The nodes that a search and chosen states leave; null if there is neither. */
-function foundIn(nodes: Nodes, text: string, chosen: string): Set<string> | null {
+function matching(nodes: Nodes, text: string, chosen: string): Set<string> | null {
   if (!text && !chosen) return null;
   const wanted = new Set(chosen.split(",").filter(Boolean));
   const lower = text.toLowerCase();

@@ -168,7 +168,7 @@ function layersOf({ column, left }: Vertices): number[][] {
   return layers;
 }
 
-/** Order each column by the mean of its neighbours, to and fro, and keep the order with the fewest crossings. */
+/** Order each column by the mean of its neighbours, forwards and backwards, and keep the order with the fewest crossings. */
 function* reduceCrossings(vertices: Vertices, layers: number[][]): Generator<void, void> {
   const place = new Float64Array(vertices.column.length);
   const number = (layer: readonly number[]) => layer.forEach((vertex, at) => (place[vertex] = at));
