@@ -11,8 +11,6 @@ from playwright.sync_api import expect
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
     from tests.console.conftest import Console
     from tests.console.world import World
 
@@ -58,20 +56,15 @@ def create(world: World, nodes: dict[str, dict[str, Any]], **fields: Any) -> str
     return str(world.ask("POST", "/v1/topologies", {"nodes": nodes, **fields})["id"])
 
 
-def counts(page: Page) -> list[str]:
-    """How many nodes are in which state."""
-    return page.locator(".topology-tools .chip").all_inner_texts()
-
-
 def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledger: Ledger) -> None:
     """The page follows a run to its failure and says why a node did not run; a retry of the failed nodes ends well."""
     topology = create(world, NODES, name=HOSTILE, on_failure="continue", delay_seconds=5)
     page = console.open(f"/topologies/{topology}")
     expect(page.locator(".live")).to_have_text("Live")
-    expect(page.locator(".topology-tools .chip")).to_have_text(["blocked 6"])
+    expect(page.locator(".topology-progress .chip")).to_have_text(["blocked 6"])
     world.run(60 * SECOND)
     expect(page.locator("h1 .chip")).to_have_text("failed")
-    expect(page.locator(".topology-tools .chip")).to_have_text(
+    expect(page.locator(".topology-progress .chip")).to_have_text(
         ["succeeded 3", "failed 1", "upstream failed 1", "skipped 1"]
     )
     page.get_by_role("button", name="Nodes", exact=True).click()
@@ -95,7 +88,7 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
     expect(page.locator(".last-call")).to_contain_text("curl -X POST")
     world.run(60 * SECOND)
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
-    expect(page.locator(".topology-tools .chip")).to_have_text(["succeeded 5", "skipped 1"])
+    expect(page.locator(".topology-progress .chip")).to_have_text(["succeeded 5", "skipped 1"])
     assert "hit" not in page.title()
 
 
@@ -164,6 +157,31 @@ def test_a_refused_graph_is_shown_at_its_line(console: Console, world: World) ->
     expect(page.locator("h1")).to_contain_text("example")
     world.run(60 * SECOND)
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
+
+
+@pytest.mark.slow
+def test_pausing_a_large_topology_shows_its_operation(console: Console, world: World) -> None:
+    """A pause of many nodes continues in the background: the page says what is asked, and leads to the operation."""
+    gate: dict[str, dict[str, Any]] = {"gate": {"type": PLAIN, "delay_seconds": LATER}}
+    nodes = gate | {f"n{at}": {"type": PLAIN, "depends_on": ["gate"]} for at in range(501)}
+    topology = create(world, nodes)
+    world.run(30 * SECOND)
+    page = console.open(f"/topologies/{topology}")
+    page.get_by_role("button", name="Pause").click()
+    page.locator("dialog").get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    expect(page.locator("h1")).to_contain_text("asked to pause")
+    world.run(60 * SECOND)
+    expect(page.locator(".topology-progress .chip").filter(has_text="paused")).to_have_text("paused 1")
+    operations = console.open("/bulk-operations")
+    operations.get_by_role("link", name="pause nodes").click()
+    expect(operations.locator("h1 .chip")).to_have_text("succeeded")
+    operations.get_by_role("link", name=topology).click()
+    operations.get_by_role("button", name="Resume").click()
+    operations.locator("dialog").get_by_role("button", name="Resume").click()
+    world.run(60 * SECOND)
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.locator("h1")).not_to_contain_text("asked to pause")
 
 
 def check_views(console: Console, topology: str, *, narrow: bool, scheme: str) -> None:

@@ -33,8 +33,8 @@ export function TopologyPage({ subject: id }: { subject: string }) {
     <>
       <Head topology={read} done={() => void reload()} />
       {resource.problem.value && <ProblemBox problem={resource.problem.value} retry={() => void reload()} />}
-      <Progress topology={read} nodes={nodes.value} />
-      <Tools view={view} query={query} nodes={nodes.value} />
+      <Progress topology={read} nodes={nodes.value} chosen={query.get("status") ?? ""} />
+      <Tools view={view} query={query} />
       <div class={selected ? "with-panel" : ""}>
         <section class="card topology-view" aria-label={VIEWS[view as keyof typeof VIEWS]}>
           {view === "graph" && <GraphView {...shared} selected={selected} />}
@@ -92,7 +92,7 @@ const counted = (nodes: Nodes): Map<string, number> => {
   return new Map([...counts].filter(([, count]) => count));
 };
 
-function Progress({ topology, nodes }: { topology: Topology; nodes: Nodes }) {
+function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Nodes; chosen: string }) {
   const { percent, critical_path: path, started_at, finished_at, error, operation } = topology;
   const took = started_at ? (finished_at ? Date.parse(finished_at) : now.value) - Date.parse(started_at) : null;
   const text = `${percent}% done`;
@@ -103,11 +103,13 @@ function Progress({ topology, nodes }: { topology: Topology; nodes: Nodes }) {
           <i key={status} class={`state-${status}`} title={`${count} ${status.replaceAll("_", " ")}`} style={{ flexGrow: count }} />
         ))}
       </div>
+      <States counts={counted(nodes)} chosen={chosen.split(",").filter(Boolean)} />
       <p>
         <strong>{text}</strong>
         <span class="muted">
           {took !== null && <> · {finished_at ? "took" : "running for"} {duration(Math.max(0, took))}</>} · critical path {duration(path.seconds * 1000)},{" "}
-          {path.nodes.length} nodes{took !== null && finished_at && path.seconds > 0 && <> (the run took {(took / path.seconds / 1000).toFixed(2)} times as long)</>}
+          {path.nodes.length} {path.nodes.length === 1 ? "node" : "nodes"}
+          {took !== null && finished_at && path.seconds > 0 && <> (the run took {(took / path.seconds / 1000).toFixed(2)} times as long)</>}
         </span>
       </p>
       {error && (
@@ -120,12 +122,25 @@ function Progress({ topology, nodes }: { topology: Topology; nodes: Nodes }) {
   );
 }
 
-function Tools({ view, query, nodes }: { view: string; query: URLSearchParams; nodes: Nodes }) {
-  const chosen = (query.get("status") ?? "").split(",").filter(Boolean);
+/** How many nodes are where; those that are pressed narrow all views. */
+function States({ counts, chosen }: { counts: ReadonlyMap<string, number>; chosen: readonly string[] }) {
   const toggle = (status: string) => {
     const next = chosen.includes(status) ? chosen.filter((each) => each !== status) : [...chosen, status];
     setQuery({ status: next.join(","), page: "" });
   };
+  return (
+    <div class="states" role="group" aria-label="Nodes by state">
+      {[...counts].map(([status, count]) => (
+        <button key={status} type="button" class={`chip state-${status}`} aria-pressed={chosen.includes(status)} onClick={() => toggle(status)}>
+          <i aria-hidden="true" />
+          {status.replaceAll("_", " ")} {count.toLocaleString("en")}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Tools({ view, query }: { view: string; query: URLSearchParams }) {
   const isMarked = query.get("path") !== "0";
   return (
     <div class="topology-tools">
@@ -137,16 +152,8 @@ function Tools({ view, query, nodes }: { view: string; query: URLSearchParams; n
         ))}
       </div>
       <NodeSearch text={query.get("q") ?? ""} />
-      <div class="states" role="group" aria-label="Nodes by state">
-        {[...counted(nodes)].map(([status, count]) => (
-          <button key={status} type="button" class={`chip state-${status}`} aria-pressed={chosen.includes(status)} onClick={() => toggle(status)}>
-            <i aria-hidden="true" />
-            {status.replaceAll("_", " ")} {count.toLocaleString("en")}
-          </button>
-        ))}
-      </div>
-      <button type="button" class="quiet small" aria-pressed={isMarked} onClick={() => setQuery({ path: isMarked ? "0" : "" }, true)}>
-        {isMarked ? "Hide critical path" : "Show critical path"}
+      <button type="button" aria-pressed={isMarked} onClick={() => setQuery({ path: isMarked ? "0" : "" }, true)}>
+        Critical path
       </button>
     </div>
   );

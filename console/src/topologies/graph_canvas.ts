@@ -12,7 +12,7 @@ export interface GraphEvents {
 
 const REST_MS = 180;
 const CLICK_PIXELS = 4;
-const ROOM_FOR_TOOLS = 110;
+const ROOM_FOR_TOOLS = 78;
 /** A graph of more nodes takes all the room there is. */
 const LARGE = 60;
 /** What has not run, or will not, stands back. */

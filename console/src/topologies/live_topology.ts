@@ -37,21 +37,24 @@ export function useTopology(id: string): LiveTopology {
     pushed.value = new Map([...pushed.peek()].filter(([, { order }]) => order > before));
   }, [resource.reload]);
 
+  // Progress, the critical path and why a node was skipped are not pushed. A reading that is under way is not broken off
+  // by further changes: many changes would let none come to its end.
+  const readLater = () => {
+    const pause = Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_A_NODE * Object.keys(resource.data.peek()?.nodes ?? {}).length);
+    timer.current ||= window.setTimeout(async () => {
+      const before = counter.current;
+      await reload();
+      timer.current = 0;
+      if (counter.current > before) readLater();
+    }, pause);
+  };
   useLive(`topology:${id}`, ({ item }) => {
-    if (item) {
-      const known = pushed.peek().get(item.id);
-      if (!known || known.item.version <= item.version) {
-        pushed.value = new Map(pushed.peek()).set(item.id, { item, order: ++counter.current });
-      }
+    counter.current += 1;
+    const known = item && pushed.peek().get(item.id);
+    if (item && (!known || known.item.version <= item.version)) {
+      pushed.value = new Map(pushed.peek()).set(item.id, { item, order: counter.current });
     }
-    // Progress, the critical path and why a node was skipped are not pushed.
-    timer.current ||= window.setTimeout(
-      () => {
-        timer.current = 0;
-        void reload();
-      },
-      Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_A_NODE * Object.keys(resource.data.peek()?.nodes ?? {}).length),
-    );
+    readLater();
   });
   useEffect(() => {
     pushed.value = new Map();

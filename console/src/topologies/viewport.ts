@@ -13,11 +13,15 @@ export interface Size {
 const LARGEST = 2;
 const SMALLEST = 0.01;
 const MARGIN = 16;
+/** Above the picture there are buttons. */
+const TOP = 46;
 
 /** All of a picture, in the middle; small ones are not enlarged. */
 export function fitted(picture: Size, screen: Size): Viewport {
-  const scale = bounded(Math.min(1, (screen.width - 2 * MARGIN) / picture.width, (screen.height - 2 * MARGIN) / picture.height));
-  return { x: (picture.width - screen.width / scale) / 2, y: (picture.height - screen.height / scale) / 2, scale };
+  const [width, height] = [screen.width - 2 * MARGIN, screen.height - TOP - MARGIN];
+  const scale = bounded(Math.min(1, width / picture.width, height / picture.height));
+  const top = TOP + Math.max(0, height - picture.height * scale) / 2;
+  return { x: (picture.width - screen.width / scale) / 2, y: -top / scale, scale };
 }
 
 const bounded = (scale: number): number => Math.min(LARGEST, Math.max(SMALLEST, scale));
