@@ -62,7 +62,7 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
     page = console.open(f"/topologies/{topology}")
     expect(page.locator(".live")).to_have_text("Live")
     expect(page.locator(".topology-progress .chip")).to_have_text(["blocked 6"])
-    world.run(60 * SECOND)
+    world.run(30 * SECOND)
     expect(page.locator("h1 .chip")).to_have_text("failed")
     expect(page.locator(".topology-progress .chip")).to_have_text(
         ["succeeded 3", "failed 1", "upstream failed 1", "skipped 1"]
@@ -90,6 +90,28 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
     expect(page.locator(".topology-progress .chip")).to_have_text(["succeeded 5", "skipped 1"])
     assert "hit" not in page.title()
+
+
+@pytest.mark.slow
+def test_a_graph_that_ran_while_the_connection_was_lost_is_shown_as_it_is(console: Console, world: World) -> None:
+    """What was missed is read again with the next connection, and the list of topologies knows it, too."""
+    console.expected = ("Failed to load resource", "WebSocket connection to")
+    topology = create(world, {name: NODES[name] for name in ("fetch", "left")}, delay_seconds=5)
+    page, listed = (
+        console.open(f"/topologies/{topology}"),
+        console.open("/topologies?q=state:scheduled state:succeeded"),
+    )
+    expect(page.locator(".live")).to_have_text("Live")
+    expect(listed.locator("tr[data-row] .chip")).to_have_text(["scheduled"])
+    world.down = True
+    world.cut_off()
+    expect(page.locator(".live")).to_have_text("Every 30 s")
+    world.run(30 * SECOND)
+    expect(page.locator(".topology-progress .chip")).to_have_text(["blocked 2"])
+    world.down = False
+    expect(page.locator(".topology-progress .chip")).to_have_text(["succeeded 2"])
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
+    expect(listed.locator("tr[data-row] .chip")).to_have_text(["succeeded"])
 
 
 @pytest.mark.usefixtures("ledger")

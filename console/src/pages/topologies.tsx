@@ -7,7 +7,7 @@ import type { TopologyPage, TopologySummary } from "../api/types";
 import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
 import { SearchBox } from "../components/search_box";
 import { href, setQuery, usePlace } from "../router";
-import { matches, parameters, parseSearch, toggled } from "../search";
+import { matches, parameters, parseSearch, toggled, TOPOLOGY_QUALIFIERS } from "../search";
 import { now, zoneLabel } from "../time";
 import { CreateTopology } from "../topologies/create_topology";
 
@@ -17,7 +17,7 @@ export function Topologies() {
   const { query: shown } = usePlace("topologies");
   const text = shown.get("q") ?? "";
   const token = shown.get("page") ?? "";
-  const search = parseSearch(text);
+  const search = parseSearch(text, TOPOLOGY_QUALIFIERS);
   const query = parameters(search);
   query.set("limit", "100");
   if (token) query.set("next_token", token);
@@ -33,7 +33,7 @@ export function Topologies() {
   useLive("mine", ({ id, item }) => {
     if (read.peek()?.topologies.some((each) => each.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
     // Other types may be topologies, too: they are found when the list is read again.
-    else if (item?.type === "topology" && item.version === 1 && matches(parseSearch(text), item)) unknown.value = new Set(unknown.peek()).add(id);
+    else if (item?.type === "topology" && item.version === 1 && matches(parseSearch(text, TOPOLOGY_QUALIFIERS), item)) unknown.value = new Set(unknown.peek()).add(id);
   });
   const topologies = useComputed(() => (read.value?.topologies ?? []).flatMap((each) => newest(each, pushed.value.get(each.id))));
   const go = (q: string) => setQuery({ q, page: "" });
@@ -44,7 +44,7 @@ export function Topologies() {
         <h1>Topologies</h1>
         <CreateTopology />
       </div>
-      <SearchBox text={text} seen={[]} search={go} />
+      <SearchBox text={text} seen={[]} search={go} label="Search topologies" qualifiers={TOPOLOGY_QUALIFIERS} />
       <div class="states" role="group" aria-label="States">
         {SHOWN_STATES.map((state) => (
           <button key={state} type="button" class={`chip state-${state}`} aria-pressed={words.includes(`state:${state}`)} onClick={() => go(toggled(text, `state:${state}`))}>

@@ -32,7 +32,7 @@ export function useTopology(id: string): LiveTopology {
 
   const reload = useCallback(async () => {
     const before = counter.current;
-    await resource.reload();
+    if (!(await resource.reload())) return;
     // What was pushed while it was read may be newer than what was read.
     pushed.value = new Map([...pushed.peek()].filter(([, { order }]) => order > before));
   }, [resource.reload]);
