@@ -7,19 +7,18 @@ import { OperationProgress } from "../components/operation_progress";
 import { href, setQuery, usePlace } from "../router";
 import { duration, now } from "../time";
 import { Gantt } from "../topologies/gantt";
-import { graphOf } from "../topologies/graph";
 import { STATUSES } from "../topologies/graph_canvas";
 import { GraphView } from "../topologies/graph_view";
 import { statusOf, useTopology, type Nodes } from "../topologies/live_topology";
 import { NodePanel } from "../topologies/node_panel";
 import { NodeTable } from "../topologies/node_table";
-import { rollbackOrder } from "../topologies/rollback_order";
+import { Rollback } from "../topologies/rollback";
 import { TopologyActions } from "../topologies/topology_actions";
 
 const VIEWS = { graph: "Graph", times: "Times", nodes: "Nodes" } as const;
 
 export function TopologyPage({ subject: id }: { subject: string }) {
-  const { resource, topology, nodes, reload } = useTopology(id);
+  const { resource, topology, nodes, graph, reload } = useTopology(id);
   const { query } = usePlace("topologies", id);
   const read = topology.value;
   if (!read) {
@@ -28,7 +27,7 @@ export function TopologyPage({ subject: id }: { subject: string }) {
   const view = Object.keys(VIEWS).find((each) => each === query.get("view")) ?? "graph";
   const selected = query.get("node") ?? "";
   const found = matching(nodes.value, query.get("q") ?? "", query.get("status") ?? "");
-  const shared = { nodes, critical: query.get("path") === "0" ? [] : read.critical_path.nodes, found, query };
+  const shared = { graph, nodes, critical: query.get("path") === "0" ? [] : read.critical_path.nodes, found, query };
   return (
     <>
       <Head topology={read} done={() => void reload()} />
@@ -43,7 +42,7 @@ export function TopologyPage({ subject: id }: { subject: string }) {
         </section>
         {selected && <NodePanel key={selected} name={selected} nodes={nodes} done={() => void reload()} />}
       </div>
-      <Rollback topology={read} nodes={nodes.value} />
+      <Rollback topology={read} graph={graph.value} nodes={nodes.value} />
     </>
   );
 }
@@ -178,43 +177,5 @@ function NodeSearch({ text }: { text: string }) {
       value={typed.value}
       onInput={(event) => (typed.value = event.currentTarget.value)}
     />
-  );
-}
-
-const MOST_STEPS = 30;
-const MOST_IN_A_STEP = 12;
-
-/** What a rollback does, or would do now, in its order. */
-function Rollback({ topology, nodes }: { topology: Topology; nodes: Nodes }) {
-  const isUnderWay = [...nodes.values()].some((node) => ["rolling_back", "rolled_back"].includes(node.state));
-  if (topology.on_failure !== "rollback" && !isUnderWay) return null;
-  const steps = rollbackOrder(graphOf(nodes), nodes);
-  return (
-    <details class="card rollback" open={isUnderWay}>
-      <summary>Order of the rollback</summary>
-      <p class="muted">
-        {isUnderWay ? "Before a node is rolled back, all that depend on it are." : "If a node fails, what has run until now is rolled back in this order."}
-        {steps.length === 0 && " Nothing has run yet."}
-      </p>
-      <ol>
-        {steps.slice(0, MOST_STEPS).map((keys, index) => (
-          <li key={index}>
-            {keys.slice(0, MOST_IN_A_STEP).map((key) => {
-              const node = nodes.get(key);
-              return (
-                <span key={key} class="rollback-node">
-                  <button type="button" class="link" onClick={() => setQuery({ node: key })}>
-                    {key}
-                  </button>{" "}
-                  {node && <StateChip state={statusOf(node)} />}
-                </span>
-              );
-            })}
-            {keys.length > MOST_IN_A_STEP && <span class="muted">and {keys.length - MOST_IN_A_STEP} more</span>}
-          </li>
-        ))}
-      </ol>
-      {steps.length > MOST_STEPS && <p class="muted">and {steps.length - MOST_STEPS} more steps</p>}
-    </details>
   );
 }

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TopologyNode } from "../api/types";
 import { setQuery } from "../router";
 import { duration, now, shortTime, zoneLabel } from "../time";
-import { commonPrefix } from "./graph";
+import type { Graph } from "./graph";
 import { statusOf, type Nodes } from "./live_topology";
 import { marks, timeAxis, type TimeAxis } from "./time_axis";
 
@@ -21,6 +21,7 @@ interface Row {
 }
 
 interface GanttProps {
+  graph: ReadonlySignal<Graph>;
   nodes: ReadonlySignal<Nodes>;
   critical: readonly string[];
   found: ReadonlySet<string> | null;
@@ -28,14 +29,13 @@ interface GanttProps {
   query: URLSearchParams;
 }
 
-export function Gantt({ nodes, critical, found, selected, query }: GanttProps) {
+export function Gantt({ graph, nodes, critical, found, selected, query }: GanttProps) {
   const isOpen = (node: TopologyNode) => !node.finished_at && ["running", "preparing", "rolling_back"].includes(node.state);
   const rows = rowsOf(nodes.value, found, [...nodes.value.values()].some(isOpen) ? now.value : 0);
   const isFolding = query.get("fold") !== "0";
   const zoom = Math.min(MOST_ZOOM, Math.max(1, Number(query.get("zoom")) || 1));
   const axis = timeAxis(rows, isFolding);
   const onPath = new Set(critical);
-  const prefix = commonPrefix(nodes.value.keys()).length;
   if (!rows.length) return <p class="muted graph-note">No node has started yet.</p>;
   const rescale = (to: number) => setQuery({ zoom: to <= 1 ? "" : String(to) }, true);
   return (
@@ -57,7 +57,7 @@ export function Gantt({ nodes, critical, found, selected, query }: GanttProps) {
           {rows.length.toLocaleString("en")} of {nodes.value.size.toLocaleString("en")} nodes have started
         </span>
       </div>
-      <Rows rows={rows} axis={axis} zoom={zoom} onPath={onPath} selected={selected} prefix={prefix} />
+      <Rows rows={rows} axis={axis} zoom={zoom} onPath={onPath} selected={selected} prefix={graph.value.prefix} />
     </div>
   );
 }

@@ -8,6 +8,8 @@ export interface Graph {
   children: readonly (readonly number[])[];
   /** All nodes, parents before children. */
   order: readonly number[];
+  /** The length of what all names begin with; where there is little room it is left out. */
+  prefix: number;
 }
 
 export function graphOf(nodes: ReadonlyMap<string, Pick<TopologyNode, "depends_on">>): Graph {
@@ -16,7 +18,7 @@ export function graphOf(nodes: ReadonlyMap<string, Pick<TopologyNode, "depends_o
   const parents = keys.map((key) => (nodes.get(key)?.depends_on ?? []).flatMap((parent) => index.get(parent) ?? []));
   const children: number[][] = keys.map(() => []);
   parents.forEach((of, child) => of.forEach((parent) => children[parent]?.push(child)));
-  return { keys, index, parents, children, order: ordered(parents, children) };
+  return { keys, index, parents, children, order: ordered(parents, children), prefix: commonPrefix(keys).length };
 }
 
 function ordered(parents: readonly (readonly number[])[], children: readonly (readonly number[])[]): number[] {
@@ -37,8 +39,8 @@ export const signatureOf = (nodes: ReadonlyMap<string, Pick<TopologyNode, "depen
 
 const SHORTEST_PREFIX = 12;
 
-/** What all names begin with, up to a separator; nothing, if that is short. Where there is little room it is left out. */
-export function commonPrefix(keys: Iterable<string>): string {
+/** What all names begin with, up to a separator; nothing, if that is short. */
+function commonPrefix(keys: Iterable<string>): string {
   let prefix: string | null = null;
   for (const key of keys) {
     prefix ??= key;

@@ -1,9 +1,9 @@
 /** The graph of a topology: pan, zoom, select a node, follow what runs. The table of nodes says the same in text. */
-import { useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useSignal, type ReadonlySignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { setQuery } from "../router";
 import { theme } from "../settings";
-import { graphOf, signatureOf, type Graph } from "./graph";
+import type { Graph } from "./graph";
 import { GraphCanvas } from "./graph_canvas";
 import { layoutOf, type Layout } from "./layout";
 import { statusOf, type Nodes } from "./live_topology";
@@ -11,6 +11,7 @@ import type { Scene } from "./painter";
 import { parsedViewport, written } from "./viewport";
 
 export interface GraphProps {
+  graph: ReadonlySignal<Graph>;
   nodes: ReadonlySignal<Nodes>;
   critical: readonly string[];
   found: ReadonlySet<string> | null;
@@ -19,8 +20,7 @@ export interface GraphProps {
 }
 
 export function GraphView(props: GraphProps) {
-  const signature = useComputed(() => signatureOf(props.nodes.value));
-  const graph = useMemo(() => graphOf(props.nodes.peek()), [signature.value]);
+  const graph = props.graph.value;
   const layout = useLayout(graph);
   const element = useRef<HTMLCanvasElement>(null);
   const canvas = useRef<GraphCanvas | null>(null);

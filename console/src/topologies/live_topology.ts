@@ -4,6 +4,7 @@ import { useCallback, useEffect, useRef } from "preact/hooks";
 import { useLive, type WatchedTask } from "../api/live";
 import { useResource, type Resource } from "../api/resource";
 import type { Topology, TopologyNode } from "../api/types";
+import { graphOf, signatureOf, type Graph } from "./graph";
 
 export type Nodes = ReadonlyMap<string, TopologyNode>;
 
@@ -12,6 +13,8 @@ export interface LiveTopology {
   /** The topology itself, its state as new as its nodes'. */
   topology: ReadonlySignal<Topology | null>;
   nodes: ReadonlySignal<Nodes>;
+  /** The same object as long as no node and no edge has changed. */
+  graph: ReadonlySignal<Graph>;
   reload: () => Promise<void>;
 }
 
@@ -71,7 +74,9 @@ export function useTopology(id: string): LiveTopology {
   });
   const read = useComputed<Nodes>(() => new Map(Object.entries(resource.data.value?.nodes ?? {})));
   const nodes = useComputed<Nodes>(() => merged(read.value, pushed.value));
-  return { resource, topology, nodes, reload };
+  const signature = useComputed(() => signatureOf(read.value));
+  const graph = useComputed(() => (signature.value ? graphOf(read.peek()) : graphOf(new Map())));
+  return { resource, topology, nodes, graph, reload };
 }
 
 function merged(read: Nodes, pushed: ReadonlyMap<string, Pushed>): Nodes {

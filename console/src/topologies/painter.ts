@@ -1,5 +1,5 @@
 /** Draws a graph on a canvas: only what is seen, with less detail the smaller it is, and never for longer than a frame. */
-import { commonPrefix, type Graph } from "./graph";
+import type { Graph } from "./graph";
 import { NODE_HEIGHT, NODE_WIDTH, type Layout } from "./layout";
 import type { Size, Viewport } from "./viewport";
 
@@ -43,7 +43,6 @@ export class Painter {
   readonly #critical: ReadonlySet<number>;
   /** Of each node of the critical path, the one after it. */
   readonly #after: ReadonlyMap<number, number>;
-  readonly #prefix: number;
   #next = 0;
 
   constructor(
@@ -53,7 +52,6 @@ export class Painter {
   ) {
     this.#critical = new Set(scene.critical);
     this.#after = new Map(scene.critical.slice(1).map((node, at) => [scene.critical[at] ?? node, node]));
-    this.#prefix = commonPrefix(scene.graph.keys).length;
   }
 
   /** Draw anew. Nodes come first; edges are then drawn beneath them, as many as a frame has time for. */
@@ -225,7 +223,7 @@ export class Painter {
     if (size !== this.#textSize) [this.#labels, this.#textSize] = [[], size];
     let label = this.#labels[node];
     if (label === undefined) {
-      label = (this.scene.graph.keys[node] ?? "").slice(this.#prefix);
+      label = (this.scene.graph.keys[node] ?? "").slice(this.scene.graph.prefix);
       if (this.context.measureText(label).width > most) {
         let length = label.length;
         while (length > 4 && this.context.measureText(shortened(label, length)).width > most) length -= 1;
