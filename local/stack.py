@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from layers.handler_import import HandlersUnimportable
+from duetime_cdk.layers.handler_import import HandlersUnimportable
 from local import assembly, deployment, emulator, handlers
 from local.emulator import lambda_processes
 from local.ready_file import Ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from layers.build import Layer
+    from duetime_cdk.layers.build import Layer
     from local.deployment import Deployment
     from local.emulator import Emulator
     from local.terminal import Display
@@ -31,6 +31,8 @@ class Stack:
 
     emulator: Emulator
     deployment: Deployment
+    handlers: Mapping[str, Layer]
+    """The layers of the user's package that it was deployed with; none of one that could not be imported."""
 
     @property
     def ready(self) -> Ready:
@@ -74,7 +76,7 @@ def running(
             report(f"{deployed.resources} resources")
         with display.step("Starting the workers") as report:
             report(f"{_start_workers(started, deployed, few=few_workers)} processes")
-        yield Stack(started, deployed)
+        yield Stack(started, deployed, newest)
 
 
 def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
