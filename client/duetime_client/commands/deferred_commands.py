@@ -65,6 +65,7 @@ _SUMMARIES = {
     "archive": "Query the tasks that TTL has removed from the table.",
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
+    "deploy": "Deploy the project of this folder with the AWS CDK: show what changes, and ask.",
     "why": "Explain why a task waits or where its time went; with --schedule and --at, why a schedule did"
     " not run then.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
@@ -75,6 +76,7 @@ _SUMMARIES = {
 }
 _NAMED_OTHERWISE = {"bulk": "bulk_operations", "context": "context_commands", "dead-letters": "dead_letters"}
 _FUNCTIONS = {
+    "deploy": "deploy",
     "init": "init",
     "why": "why",
     "logs": "show_logs",
