@@ -16,7 +16,7 @@ from local.emulator import lambda_processes
 from local.ready_file import Ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from duetime_cdk.layers.build import Layer
@@ -31,6 +31,8 @@ class Stack:
 
     emulator: Emulator
     deployment: Deployment
+    handlers: Mapping[str, Layer]
+    """The layers of the user's package that it was deployed with; none of one that could not be imported."""
 
     @property
     def ready(self) -> Ready:
@@ -74,7 +76,7 @@ def running(
             report(f"{deployed.resources} resources")
         with display.step("Starting the workers") as report:
             report(f"{_start_workers(started, deployed, few=few_workers)} processes")
-        yield Stack(started, deployed)
+        yield Stack(started, deployed, newest)
 
 
 def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:

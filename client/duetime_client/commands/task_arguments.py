@@ -110,12 +110,12 @@ def moment(text: str, clock: Clock, option: str) -> datetime:
         raise typer.BadParameter(str(error), param_hint=option) from error
 
 
-def seconds(text: str) -> float:
-    """The seconds of `--in`."""
+def seconds(text: str, option: str = "--in") -> float:
+    """The seconds of a duration that an option gives."""
     try:
         return seconds_of_span(text)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--in") from error
+        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 def tags_of(words: Sequence[str]) -> dict[str, str]:
