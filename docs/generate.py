@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docs.sections import api, events, limits, metrics, settings, states
+from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
 
 FILES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "asyncapi.json": lambda: f"{json.dumps(asyncapi.document(), indent=1, ensure_ascii=False)}\n",
+    llms.FILE: llms.text,
 }
 """Whole files that are generated."""
 

@@ -5,6 +5,7 @@ import "./styles/tokens.css";
 import "./styles/frame.css";
 import "./styles/parts.css";
 import "./styles/pages.css";
+import "./styles/topologies.css";
 
 const root = document.getElementById("app");
 // Whoever comes back from the identity provider has a token before the first request.
