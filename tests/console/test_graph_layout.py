@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from layers.build import ROOT
 
 if TYPE_CHECKING:
