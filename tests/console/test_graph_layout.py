@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from layers.build import ROOT
+
+from infra import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -101,6 +102,19 @@ class TaskOptions:
         typer.Option(
             metavar="TEXT",
             help="Detail type of the event; default: the task type. Needs --arn.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    pull: Annotated[
+        bool, typer.Option("--pull", help="Have your own workers lease it: duetime worker.", rich_help_panel=TARGET)
+    ] = False
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Run the graph of this file (JSON), as duetime topologies run.",
             rich_help_panel=TARGET,
         ),
     ] = None
