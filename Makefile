@@ -146,25 +146,25 @@ $(VENV)/.uv: constraints.txt
 
 $(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyproject.toml infra/cdk/pyproject.toml local/pyproject.toml constraints.txt
 	$(SAY) 'Installing the Python packages'
-	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing -e infra/cdk -e local
+	@$(BIN)/uv pip install --quiet -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing -e infra/cdk -e local
 	@touch $@
 
 $(EMULATOR)/.installed: $(VENV)/.uv local/emulator/requirements.txt
 	$(SAY) 'Installing the embedded AWS'
 	@test -x $(EMULATOR)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(EMULATOR)
-	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --no-deps -r local/emulator/requirements.txt
+	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --quiet --no-deps -r local/emulator/requirements.txt
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' 2> /dev/null \
 		|| { echo "duetime needs Node.js 20 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
 	$(SAY) 'Installing the Node packages'
-	@npm ci
+	@npm ci --loglevel=error --no-fund --no-audit
 	@touch $@
 
 console/node_modules/.installed: console/package.json console/package-lock.json
 	$(SAY) 'Installing what the console is built with'
-	@npm ci --ignore-scripts --prefix console
+	@npm ci --loglevel=error --no-fund --no-audit --ignore-scripts --prefix console
 	@touch $@
 
 functions/console/static/index.html: console/node_modules/.installed console/build.mjs console/package.json $(CONSOLE)
@@ -181,7 +181,7 @@ build/.browser:
 
 tests/openapi/node_modules/.installed: tests/openapi/package.json tests/openapi/package-lock.json
 	$(SAY) 'Installing linters and generators of the OpenAPI document'
-	@npm ci --prefix tests/openapi
+	@npm ci --loglevel=error --no-fund --no-audit --prefix tests/openapi
 	@touch $@
 
 $(OPENAPI)/.installed: $(VENV)/.uv tests/openapi/requirements.txt

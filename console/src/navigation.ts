@@ -20,6 +20,20 @@ export const PAGES: readonly Page[] = [
     load: async ([name]) =>
       name ? (await import("./pages/schedule")).SchedulePage : (await import("./pages/schedules")).Schedules,
   },
+  {
+    name: "topologies",
+    title: "Topologies",
+    load: async ([id]) =>
+      id ? (await import("./pages/topology")).TopologyPage : (await import("./pages/topologies")).Topologies,
+  },
   { name: "locks", title: "Locks", load: async () => (await import("./pages/locks")).Locks },
   { name: "switches", title: "Switches", load: async () => (await import("./pages/switches")).Switches },
+  {
+    name: "bulk-operations",
+    title: "Bulk operations",
+    load: async ([id]) =>
+      id
+        ? (await import("./pages/bulk_operations")).BulkOperationPage
+        : (await import("./pages/bulk_operations")).BulkOperations,
+  },
 ];

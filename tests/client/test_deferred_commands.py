@@ -31,7 +31,12 @@ def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
 def test_every_group_of_commands_is_listed() -> None:
     """A module that defines a group is a command, or adds its commands to those of another one."""
     modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = CommandGroup(" in path.read_text()}
-    assert modules - {command.module.rpartition(".")[2] for command in COMMANDS} == {"app", "backfills", "task_control"}
+    assert modules - {command.module.rpartition(".")[2] for command in COMMANDS} == {
+        "app",
+        "backfills",
+        "task_control",
+        "task_waiting",
+    }
 
 
 def test_the_list_of_commands_imports_no_command() -> None:

@@ -27,13 +27,13 @@ import httpx
 from typer.testing import CliRunner
 
 from duetime.handlers import REGISTRY, Context, Unretriable
+from duetime_cdk.environments import Environment
 from duetime_client.commands import connection
 from duetime_client.commands.app import app
 from duetime_client.commands.clock import Clock
 from duetime_client.manifests import apply
 from duetime_testing import Duetime
 from duetime_testing.in_process import InProcessTransport
-from infra.environments import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,10 +51,12 @@ NOT_RUN: Mapping[str, str] = {
     "git": "changes the reader's checkout",
     "make": "is checked by test_named",
     "mkdir": "makes a folder of the reader",
+    "npm": "needs a network",
     "npx": "needs an account of AWS",
     "pip": "needs a network",
     "pytest": "is run by test_testing_guide",
     "touch": "makes a file of the reader",
+    "uv": "needs the packages, which are not published",
 }
 """Programs of the pages that no test runs, and why."""
 NEEDS_A_STACK: Mapping[str, str] = {
@@ -272,7 +274,7 @@ class PageRunner:
     def _latest(self) -> str:
         if self.latest:
             return self.latest
-        found: Any = max(self.duetime.client.list_tasks(), key=lambda task: task.created_at)
+        found: Any = max(self.duetime.client.tasks.list(), key=lambda task: task.created_at)
         return str(found.id)
 
     def _json(self, block: Block) -> None:

@@ -1,8 +1,8 @@
 /** An action on all tasks that match the search: counted first, never without a filter, typed above 100. */
 import { useSignal } from "@preact/signals";
 import { ApiProblem, ask } from "../api/client";
-import type { FilterActionResult } from "../api/types";
-import { href } from "../router";
+import type { BulkOperation, FilterActionResult } from "../api/types";
+import { href, navigate } from "../router";
 import { bulkFilter, type Search } from "../search";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
@@ -58,9 +58,11 @@ function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; s
     const found = counted.value;
     if (!found) return count();
     const body = { filter, reason: reason.value.trim() || undefined, confirmation_token: found.token };
-    await send({ method: "POST", path: `/v1/tasks/${kind}`, body });
+    const answer = await send<FilterActionResult | BulkOperation>({ method: "POST", path: `/v1/tasks/${kind}`, body });
     if (problem.value) return undefined;
     close();
+    // What takes longer continues in the background.
+    if (answer && "id" in answer) return navigate(href(["bulk-operations", answer.id]));
     return done();
   };
   const found = counted.value;
