@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.leases import LeasedTask, LeaseState
+    from duetime_client.literals import ScheduleState, TaskState
     from duetime_client.locks import Lock, LockHolder, LockWaiter
     from duetime_client.retries import Retries
     from duetime_client.schedule_models import (
@@ -118,6 +119,7 @@ __all__ = [
     "Schedule",
     "ScheduleExplanation",
     "ScheduleFields",
+    "ScheduleState",
     "ServerError",
     "SkippedRun",
     "StopSwitches",
@@ -128,6 +130,7 @@ __all__ = [
     "TaskExplanation",
     "TaskFields",
     "TaskFilter",
+    "TaskState",
     "TimeWithoutZone",
     "TimingFields",
     "TopologyInvalid",
@@ -188,6 +191,7 @@ _MODULES = {
     "Unauthenticated": "errors",
     "ScheduleExplanation": "explanations",
     "ScheduleFields": "schedule_models",
+    "ScheduleState": "literals",
     "SkippedRun": "schedule_models",
     "StopSwitches": "switches",
     "Summary": "summary",
@@ -197,6 +201,7 @@ _MODULES = {
     "TaskExplanation": "explanations",
     "TaskFields": "task_fields",
     "TaskFilter": "task_fields",
+    "TaskState": "literals",
     "NotFound": "errors",
     "RateLimited": "errors",
     "TimeWithoutZone": "task_fields",

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from duetime_client.literals import TaskPriority, TaskState
+
 
 class Priority(StrEnum):
     """Which of the tasks that are due at the same time goes first."""
@@ -89,7 +91,7 @@ class TaskFields(TypedDict, total=False):
     payload: object
     due_at: datetime | str
     delay_seconds: float
-    priority: Priority | str
+    priority: Priority | TaskPriority
     retry: RetryPolicy
     timeout_seconds: int
     notify_within_seconds: int
@@ -115,7 +117,7 @@ class TaskFilter(TypedDict, total=False):
     With `expand`, they have their `payload` or `result`, which are None otherwise.
     """
 
-    state: str | Sequence[str]
+    state: TaskState | Sequence[TaskState]
     parent: str
     schedule: str
     type: str
@@ -136,7 +138,7 @@ class TaskFilter(TypedDict, total=False):
 class BulkFilter(TypedDict, total=False):
     """Which tasks to cancel or to update: those that match all fields. `state` may name several."""
 
-    state: str | Sequence[str]
+    state: TaskState | Sequence[TaskState]
     type: str
     name: str
     tags: Mapping[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions
+    from duetime_client.literals import TaskState
     from duetime_client.task_fields import NotifyOn, TaskFields, TaskFilter
 
 
@@ -84,7 +85,7 @@ def task_filter(options: FilterOptions, clock: Clock, state: str | None = None) 
     """The filter that the options give."""
     filters: TaskFilter = {}
     if state is not None:
-        filters["state"] = state
+        filters["state"] = cast("TaskState", state)
     if options.task_type is not None:
         filters["type"] = options.task_type
     if options.of_name is not None:
