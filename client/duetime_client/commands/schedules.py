@@ -25,6 +25,7 @@ from duetime_client.commands.task_arguments import moment, task_fields
 from duetime_client.commands.task_options import AllowUnknownType, IdempotencyKey, IfMatch, TaskOptions, TaskType
 
 if TYPE_CHECKING:
+    from duetime_client import literals
     from duetime_client.schedule_models import ScheduleFields
 
 app = CommandGroup(help="Create and control schedules: recurring tasks.", no_args_is_help=True)
@@ -43,7 +44,7 @@ def list_schedules(
     as_json: AsJson = False,
 ) -> None:
     """List schedules by name, with their next run in local time; with --json, as one array."""
-    chosen = None if state is None else state.value
+    chosen: literals.ScheduleState | None = None if state is None else state.value
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
         wanted = None if everything else limit + 1
