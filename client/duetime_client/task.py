@@ -151,6 +151,7 @@ class Task(ResponseModel):
     state: TaskState
     type: str
     due_at: datetime
+    next_at: datetime | None = None
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -162,8 +163,8 @@ class Task(ResponseModel):
     notify_on: Mapping[str, object] | None = None
     payload: object = None
     retry: Mapping[str, object] | None = None
-    timeout_seconds: float | None = None
-    notify_within_seconds: float | None = None
+    timeout_seconds: int | None = None
+    notify_within_seconds: int | None = None
     rollback_on_failure: bool = False
     attempt: int = 0
     fence: int = 0
@@ -179,7 +180,7 @@ class Task(ResponseModel):
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None
-    lateness_ms: float | None = None
+    lateness_ms: int | None = None
     content_expired: tuple[str, ...] = ()
     """Large contents that have expired before the task: `payload`, `result`; they are `None` here."""
 
