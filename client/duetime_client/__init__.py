@@ -67,8 +67,10 @@ if TYPE_CHECKING:
         RetryPolicy,
         TaskFields,
         TaskFilter,
+        TaskOptions,
         TimeWithoutZone,
     )
+    from duetime_client.task_types import PayloadInvalid, TaskType
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
 
 __all__ = [
@@ -109,6 +111,7 @@ __all__ = [
     "NotFound",
     "NotifyOn",
     "Occurrence",
+    "PayloadInvalid",
     "PreconditionFailed",
     "Priority",
     "Progress",
@@ -130,7 +133,9 @@ __all__ = [
     "TaskExplanation",
     "TaskFields",
     "TaskFilter",
+    "TaskOptions",
     "TaskState",
+    "TaskType",
     "TimeWithoutZone",
     "TimingFields",
     "TopologyInvalid",
@@ -201,6 +206,9 @@ _MODULES = {
     "TaskExplanation": "explanations",
     "TaskFields": "task_fields",
     "TaskFilter": "task_fields",
+    "TaskOptions": "task_fields",
+    "TaskType": "task_types",
+    "PayloadInvalid": "task_types",
     "TaskState": "literals",
     "NotFound": "errors",
     "RateLimited": "errors",

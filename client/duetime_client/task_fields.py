@@ -82,15 +82,12 @@ class NotifyOn(TypedDict, total=False):
     late_seconds: int | None
 
 
-class TaskFields(TypedDict, total=False):
-    """The fields of a task, except its type.
+class TaskOptions(TypedDict, total=False):
+    """The fields of a task, except its type, its payload and its due time.
 
     `allow_unknown_type` is for creations only: it accepts a type whose handler is not deployed yet.
     """
 
-    payload: object
-    due_at: datetime | str
-    delay_seconds: float
     priority: Priority | TaskPriority
     retry: RetryPolicy
     timeout_seconds: int
@@ -103,6 +100,14 @@ class TaskFields(TypedDict, total=False):
     tags: Mapping[str, str | None]
     name: str | None
     allow_unknown_type: bool
+
+
+class TaskFields(TaskOptions, total=False):
+    """The fields of a task, except its type."""
+
+    payload: object
+    due_at: datetime | str
+    delay_seconds: float
 
 
 class NewTask(TaskFields, total=False):
