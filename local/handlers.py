@@ -6,9 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.environments import LOCAL, environment_named
-from layers import build
-from layers.handler_import import HandlersUnimportable
+from duetime_cdk.environments import LOCAL
+from duetime_cdk.handlers_folder import handlers_of
+from duetime_cdk.layers import build
+from duetime_cdk.layers.handler_import import HandlersUnimportable
+from infra.environments import environment_named
 from local.assembly import packed
 from local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
 from local.emulator.lambda_processes import start_one
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from layers.build import Layer
+    from duetime_cdk.layers.build import Layer
     from local.deployment import Deployment
     from local.emulator import Emulator
 
@@ -30,8 +32,7 @@ Signature = frozenset[tuple[str, int, int]]
 
 def package() -> Path:
     """The folder of the package that the settings of this machine name."""
-    environment = environment_named(LOCAL)
-    return build.ROOT / environment.handlers_folder / environment.handlers_package
+    return handlers_of(environment_named(LOCAL)).package
 
 
 def built() -> dict[str, Layer]:
@@ -66,6 +67,7 @@ class HandlerVersions:
 
     emulator: Emulator
     deployed: Deployment
+    used: Mapping[str, Layer]
 
     def publish(self, layers: Mapping[str, Layer]) -> None:
         """Have the functions use these layers: attempts that run are not disturbed, those that start are new."""
@@ -73,10 +75,12 @@ class HandlerVersions:
         replacements: dict[str, str] = {}
         for part, layer in layers.items():
             name = layer_resource(self.deployed.template, part)
-            if name is None:
+            content = packed(layer.folder)
+            # The list of types is seldom another one: without it, the API's processes go on as they are.
+            if name is None or (part in self.used and content == packed(self.used[part].folder)):
                 continue
             key = f"{layer.fingerprint}.zip"
-            self.emulator.client("s3").put_object(Bucket=BUCKET, Key=key, Body=packed(layer.folder))
+            self.emulator.client("s3").put_object(Bucket=BUCKET, Key=key, Body=content)
             # Layer versions of one name differ by their number only.
             layer_name = self.deployed.ids[name].rsplit(":", 1)[0]
             version = functions.publish_layer_version(
@@ -88,6 +92,7 @@ class HandlerVersions:
             wanted = [replacements.get(arn.rsplit(":", 1)[0], arn) for arn in used]
             if wanted != used:
                 functions.update_function_configuration(FunctionName=function["FunctionName"], Layers=wanted)
+        self.used = layers
         start_one(self.emulator, self.deployed.outputs["WorkerFunctionName"])
 
 
@@ -102,6 +107,7 @@ class Reloader:
         *,
         build_layers: Callable[[], Mapping[str, Layer]] = built,
         folder: Path | None = None,
+        seen: Signature | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._publish = publish
@@ -110,7 +116,7 @@ class Reloader:
         self._build = build_layers
         self._folder = folder or package()
         self._sleep = sleep
-        self._seen = signature(self._folder)
+        self._seen = signature(self._folder) if seen is None else seen
 
     def check(self) -> None:
         """Publish the package if it has changed since it was last looked at."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from layers.build import Layer
+from duetime_cdk.layers.build import Layer
 from local.deployment import HANDLERS
 from local.handlers import HandlerVersions, built, package
 from local.signing_secret import signing_secret
@@ -27,7 +27,7 @@ def fresh(context, payload):
 
 def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: Client, tmp_path: Path) -> None:
     """A new layer of handlers is used by the next attempt; so is the former one when it is published again."""
-    versions = HandlerVersions(deployed.emulator, deployed.deployment)
+    versions = HandlerVersions(deployed.emulator, deployed.deployment, deployed.handlers)
     former = {HANDLERS: built()[HANDLERS]}
     folder = tmp_path / "python" / package().name
     folder.mkdir(parents=True)

@@ -6,7 +6,7 @@ import sys
 import grimp
 import pytest
 
-from infra.environments import FunctionName
+from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (173, 254),

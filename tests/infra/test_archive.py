@@ -9,8 +9,9 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.contract.archive.columns import COLUMNS
 from duetime.contract.tasks.responses import TaskResponse
-from infra.archive import BATCH_SECONDS, BATCH_SIZE
-from infra.environments import UnsafeEnvironment, environment_named
+from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
+from duetime_cdk.environments import UnsafeEnvironment
+from infra.environments import environment_named
 from tests import grants
 from tests.infra.policies import policies
 from tests.infra.synthesis import Synthesis, referred

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.times import MINUTE
+from duetime_cdk.topology_state_machine import definition
 from duetime_testing.simulation.faults import Fault
 from duetime_testing.simulation.state_machine import DEFINITION
-from infra.topology_state_machine import definition
 from tests.simulation.mutants import CORE
 from tests.simulation.mutations import MUTANTS
 from tests.simulation.outcomes import blown, outcome_of, run_functions, spread

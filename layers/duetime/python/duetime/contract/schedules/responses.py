@@ -20,6 +20,8 @@ from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
 from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 
+_DESCRIPTION = "The timing in plain words, such as `at 01:30 on Monday to Friday`; times are local times of `timezone`."
+
 
 class TaskTemplateResponse(TaskOptionsResponse):
     """The task that each occurrence of a schedule runs."""
@@ -52,6 +54,7 @@ class PreviewOccurrence(TypedDict):
 class PreviewResponse(TypedDict):
     """The next occurrences, in order of time."""
 
+    description: Annotated[str, Field(description=_DESCRIPTION)]
     occurrences: Sequence[PreviewOccurrence]
 
 
@@ -127,6 +130,7 @@ class ScheduleSummary(TypedDict):
     interval: str | None
     dates: Sequence[str] | None
     permanent: PermanentResponse | None
+    description: Annotated[str, Field(description=_DESCRIPTION)]
     dialect: Dialect
     timezone: str
     dst_gap: Gap
@@ -164,7 +168,11 @@ class ScheduleSummary(TypedDict):
     runs_started: Annotated[int, Field(description="Number of runs that were started.")]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
     revision: Annotated[
-        int, Field(description="Grows with every update; queued occurrences of an older revision are dropped.")
+        int,
+        Field(
+            description="Grows with every update; occurrences of an older revision are dropped unless their time had "
+            "come by then and the timing still has it."
+        ),
     ]
     tzdata: Annotated[str, Field(description="Version of the time zone data that it was last computed with.")]
     version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
