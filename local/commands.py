@@ -91,7 +91,7 @@ def up(
     kept = kept_at(data_dir, keep=keep)
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
-        running = context.enter_context(stack.running(display, port, kept, few_workers=True))
+        running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.MEANWHILE))
         context.enter_context(ready.announced(running.ready, ready_file))
         # Its tasks are for the example handlers.
         if demo and is_checkout():
@@ -150,7 +150,11 @@ def run_demo(
     display = Display()
     with interruptible(display), ExitStack() as context:
         found = None if url else ready.find()
-        own = None if url or found else context.enter_context(stack.running(display, few_workers=True)).ready
+        own = (
+            None
+            if url or found
+            else context.enter_context(stack.running(display, workers=stack.Workers.MEANWHILE)).ready
+        )
         up = own or found
         figures = _run(demo, up.api_url if up else url or "", display)
         if json_file is not None:

@@ -44,7 +44,7 @@ def dev(
     saved = _saved()
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
-        running = context.enter_context(stack.running(display, port, kept, few_workers=True, lenient=True))
+        running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.NEEDED, lenient=True))
         context.enter_context(ready.announced(running.ready, ready_file))
         display.addresses(running.ready, kept, ready_file)
         display.note(f"Handlers in {handlers_package()} are reloaded when they are saved.")

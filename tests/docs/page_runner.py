@@ -51,10 +51,12 @@ NOT_RUN: Mapping[str, str] = {
     "git": "changes the reader's checkout",
     "make": "is checked by test_named",
     "mkdir": "makes a folder of the reader",
+    "npm": "needs a network",
     "npx": "needs an account of AWS",
     "pip": "needs a network",
     "pytest": "is run by test_testing_guide",
     "touch": "makes a file of the reader",
+    "uv": "needs the packages, which are not published",
 }
 """Programs of the pages that no test runs, and why."""
 NEEDS_A_STACK: Mapping[str, str] = {

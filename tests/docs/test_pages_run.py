@@ -33,6 +33,7 @@ NOT_YET = frozenset(
         "run-a-graph-of-tasks",
         "run-a-pull-worker",
         "run-work-again-and-again",
+        "start-a-project",
         "stop-and-throttle",
         "use-a-lock",
         "write-a-python-handler",

@@ -26,6 +26,7 @@ SHOWN = ("Timing", OPTIONS)
 """Panels whose options `--help` describes; of the others it lists the names."""
 LAST = ("Output", "Deployment")
 """Panels that nearly every command has."""
+COMMON = "Common"
 SCREEN = 30
 """Lines."""
 NAME_WIDTH = 26
@@ -118,7 +119,9 @@ def _help_lines(
         yield from _panel(name, [_option(each, ctx) for each in panels[name]], is_cut=is_cut)
     others = {name: found for name, found in panels.items() if name not in shown}
     if others:
-        rows = [(name, " ".join(max(each.opts, key=len) for each in found)) for name, found in others.items()]
+        rows = [(name, _names(found)) for name, found in others.items() if name not in LAST]
+        common = [each for name in LAST for each in others.get(name, ())]
+        rows += [(COMMON, _names(common))] if common else []
         yield from _panel("More options, described by --help-all", rows)
     if command.epilog:
         yield from _heading("Examples")
@@ -165,6 +168,10 @@ def _panels(command: TyperCommand) -> dict[str, list[Any]]:
     first = [name for name in SHOWN if found.get(name)]
     middle = [name for name in found if name not in SHOWN and name not in LAST]
     return {name: found[name] for name in (*first, *middle, *(name for name in LAST if name in found))}
+
+
+def _names(options: Sequence[Any]) -> str:
+    return " ".join(max(each.opts, key=len) for each in options)
 
 
 def _heading(title: str) -> Iterator[Text]:

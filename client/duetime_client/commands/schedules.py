@@ -75,7 +75,7 @@ def show_schedule(
 @app.command()
 @examples(
     "duetime schedules create nightly report --cron '30 1 * * *' --timezone Europe/London",
-    "duetime schedules create poll sync --rate '5 minutes' --overlap skip",
+    "duetime schedules create weekly graph --cron '0 6 * * 1' --topology graph.json",
 )
 def create(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from duetime_client.commands.completions import states
 from duetime_client.task_fields import Priority
 
 
@@ -101,6 +103,19 @@ class TaskOptions:
         typer.Option(
             metavar="TEXT",
             help="Detail type of the event; default: the task type. Needs --arn.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    pull: Annotated[
+        bool, typer.Option("--pull", help="Have your own workers lease it: duetime worker.", rich_help_panel=TARGET)
+    ] = False
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Run the graph of this file (JSON), as duetime topologies run.",
             rich_help_panel=TARGET,
         ),
     ] = None
@@ -206,7 +221,8 @@ class DueOptions:
 MANY = "Many tasks"
 """The panel of the options that select many tasks."""
 OfState = Annotated[
-    str | None, typer.Option("--state", metavar="STATE", help="Tasks in this state.", rich_help_panel=MANY)
+    str | None,
+    typer.Option("--state", metavar="STATE", autocompletion=states, help="Tasks in this state.", rich_help_panel=MANY),
 ]
 
 
