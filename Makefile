@@ -22,7 +22,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test test-slow test-deployed flaky docs docs-site docs-serve docs-tools openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
+.PHONY: help setup console run demo check format test test-slow test-deployed flaky docs docs-site docs-serve docs-tools screenshots openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ docs-serve: docs-tools ## show the documentation site on http://127.0.0.1:8780; 
 
 docs-tools: $(VENV)/.installed node_modules/.installed $(SITE)/.installed
 	@:
+
+screenshots: setup ## take the screenshots of the console that the docs show
+	@$(BIN)/python -m tests.console.screenshots
 
 openapi: setup ## write the OpenAPI document to build/openapi.json, to generate clients from
 	@mkdir -p build

@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from tests.scenarios.live import Live
 
 REPORT, MAIL, CHARGE, IMPORT = "report.render", "mail.send", "billing.charge", "ledger.import"
+_TOPOLOGY = {
+    "name": "month close",
+    "nodes": {
+        "extract-eu": {"type": IMPORT, "payload": {"work_ms": 4000}},
+        "extract-us": {"type": IMPORT, "payload": {"work_ms": 9000}},
+        "extract-asia": {"type": IMPORT, "payload": {"work_ms": 2500}},
+        "merge": {"type": IMPORT, "depends_on": ["extract-eu", "extract-us", "extract-asia"]},
+        "invoice": {"type": CHARGE, "depends_on": ["merge"], "payload": {"work_ms": 3000}},
+        "report": {"type": REPORT, "depends_on": ["merge"], "payload": {"work_ms": 400_000}, "timeout_seconds": 800},
+        "send": {"type": MAIL, "depends_on": ["invoice", "report"]},
+    },
+}
 _RETRIES = {"max_attempts": 3, "initial_seconds": 5, "multiplier": 2}
 
 
@@ -68,6 +80,7 @@ def fill(world: World) -> dict[str, str]:
             type=MAIL, name=f"welcome-{number}", delay_seconds=40 + number * 31, retry={"max_attempts": 1},
             payload={"to": "nobody", "failures": 9},
         )  # fmt: skip
+    topology = world.ask("POST", "/v1/topologies", _TOPOLOGY)["id"]
     world.run(6 * MINUTE)
     first = world.create(type=IMPORT, name="ledger 2026-10", lock={"key": "ledger"}, payload={"work_ms": 900_000})
     world.run(5 * SECOND)
@@ -77,7 +90,7 @@ def fill(world: World) -> dict[str, str]:
         world.create(type=REPORT, name="quarter", tags={"team": "finance"}, delay_seconds=hours * HOUR // SECOND)
     world.ask("PUT", f"/v1/switches/type/{MAIL}", {"max_concurrent": 20, "reason": "the provider allows 20 at once"})
     world.run(20 * SECOND)
-    return {"retried": retried, "running": first, "waiting": waiting}
+    return {"topology": topology, "retried": retried, "running": first, "waiting": waiting}
 
 
 def _calendars(world: World) -> None:

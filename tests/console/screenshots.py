@@ -22,26 +22,20 @@ if TYPE_CHECKING:
 
 IMAGES = ROOT / "docs" / "images"
 LIGHT, DARK = "light", "dark"
+SHORT = {**WIDE, "height": 680}
+MAX_BYTES = 150 * 1024
 
 
 def pages(ids: dict[str, str]) -> dict[str, tuple[str, str, Any]]:
     """The images by name: the page's address, its theme, its size."""
     return {
         "overview": ("/overview", LIGHT, WIDE),
-        "overview-dark": ("/overview", DARK, WIDE),
-        "tasks": ("/tasks", LIGHT, WIDE),
+        "tasks-dark": ("/tasks", DARK, SHORT),
         "task-waiting": (f"/tasks/{ids['waiting']}", LIGHT, WIDE),
-        "task-retried-dark": (f"/tasks/{ids['retried']}", DARK, WIDE),
         "dead-letters": ("/dead-letters", LIGHT, WIDE),
-        "schedules": ("/schedules", LIGHT, WIDE),
         "schedule-dark": ("/schedules/each-minute", DARK, WIDE),
-        "schedule-calendar": ("/schedules/nightly-close", LIGHT, WIDE),
         "calendar": ("/calendars/uk-holidays", LIGHT, WIDE),
-        "lock": ("/locks/ledger", LIGHT, WIDE),
-        "switches": ("/switches", LIGHT, WIDE),
-        "workers": ("/workers", LIGHT, WIDE),
-        "settings-dark": ("/settings", DARK, WIDE),
-        "phone-overview": ("/overview", LIGHT, NARROW),
+        "topology": (f"/topologies/{ids['topology']}", LIGHT, WIDE),
         "phone-task-dark": (f"/tasks/{ids['retried']}", DARK, NARROW),
     }
 
@@ -83,6 +77,7 @@ def _take(browser: Browser, world: World, file: Path, page: tuple[str, str, Any]
     shown.wait_for_selector("main .card, main table, main .empty")
     shown.wait_for_load_state("networkidle")
     shown.screenshot(path=str(file))
+    assert file.stat().st_size <= MAX_BYTES, f"{file.name} is too large for the docs"
     sys.stdout.write(f"{file.name}: {file.stat().st_size // 1024} KB\n")
     context.close()
 

@@ -55,6 +55,7 @@ def test_every_page_is_accessible(console: Console, world: World) -> None:
             console.check_accessibility(page)
 
 
+@pytest.mark.slow
 def test_every_page_fits_a_phone(console: Console, world: World) -> None:
     """At 390 pixels no page is wider than the screen, and each has content; axe finds nothing on the first."""
     fill(world)
@@ -194,7 +195,9 @@ def test_the_settings_say_what_the_deployment_allows(console: Console, world: Wo
 
 @pytest.mark.parametrize("page_name", ["dead-letters", "calendars", "workers"])
 def test_an_empty_page_says_what_would_be_there(console: Console, page_name: str) -> None:
-    """Each has a sentence and a command to begin with."""
-    page = console.open(f"/{page_name}")
+    """Each has a sentence and a command to begin with, and fits a phone."""
+    page = console.open(f"/{page_name}", narrow=True, scheme="dark")
     expect(page.locator(".empty p").first).to_be_visible()
     expect(page.locator(".empty .command")).to_contain_text("duetime ")
+    console.check_accessibility(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -74,8 +74,8 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
             <td>
               <a href={href(["schedules", each.name])} data-open>
                 {each.name}
-              </a>{" "}
-              <span class="muted">{each.task.type}</span>
+              </a>
+              <div class="muted">{each.task.type}</div>
               {each.paused_reason && <div class="muted">{each.paused_reason}</div>}
             </td>
             <td>
