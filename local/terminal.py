@@ -168,8 +168,8 @@ def _graph_rows(figures: GraphFigures | None) -> Iterator[tuple[str, str, str]]:
     ran = f"[{'green' if every else 'bold red'}]{figures.ran} of {figures.nodes}[/]"
     yield "workflow", ran, f"nodes of {figures.name}, each run once"
     yield "started before a parent", _zero(figures.before_parents), f"of {figures.edges} dependencies"
-    took = f"times its critical path of {figures.shortest_seconds:.1f} s"
-    yield "makespan", f"{figures.ratio:.2f}", took
+    chain = f"the {figures.shortest_seconds:.1f} s of work in its longest chain"
+    yield "last node ended", f"{figures.seconds:.1f} s", f"after its creation: {figures.ratio:.2f} times {chain}"
 
 
 def _zero(count: int) -> str:

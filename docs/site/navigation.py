@@ -20,6 +20,8 @@ OUTSIDE: Mapping[str, str] = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "client/README.md": "client.md",
+    "examples/shop/README.md": "example-shop.md",
+    "infra/cdk/README.md": "constructs.md",
     "testing/README.md": "testing-kit.md",
 }
 """Pages of the checkout that are not below `docs/`, and what they are called on the site."""
