@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WITHOUT = {
     *("tasks delete", "topologies validate", "topologies delete", "context add", "context use", "context remove"),
-    *("schedules import-crontab", "worker run", "verify", "version", "mcp", "init"),
+    *("schedules import-crontab", "worker run", "verify", "version", "mcp", "init", "deploy"),
     *("dev", "local up", "local demo", "local secret"),
 }
 """Commands that print a sentence, lines of another format or a report."""

@@ -16,25 +16,26 @@ LATER = 7_200
 COUNTS = ".counts strong"
 
 
-def test_an_operation_is_followed_and_stopped(console: Console, world: World) -> None:
-    """Its counts grow while one looks; stopping it is shown as a command, and what it has done stays done."""
+def test_a_paced_action_is_followed_and_stopped(console: Console, world: World) -> None:
+    """What takes long leads to its operation: its counts grow, and what is done when it is stopped stays done."""
     for _ in range(20):
         world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
-    body = {"filter": {"tags": {"team": "docs"}}, "per_second": 1}
-    operation = world.ask("POST", "/v1/tasks/cancel", body)
-    page = console.open("/bulk-operations")
-    expect(page.locator("tr[data-row] .chip")).to_have_text(["running"])
-    page.get_by_role("link", name="cancel tasks").click()
+    page = console.open("/tasks?q=tag:team:docs")
+    page.get_by_role("button", name="Cancel all…").click()
+    page.get_by_role("button", name="Count them").click()
+    page.get_by_label("Tasks a second, at most").fill("1")
+    page.get_by_role("button", name="Cancel 20").click()
     expect(page.locator("h1")).to_contain_text("Cancelling tasks")
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime tasks cancel --of-tag team=docs --per-second 1")
     world.run(8 * SECOND)
     expect(page.locator(COUNTS).nth(2)).not_to_have_text("0")
     console.check_accessibility(page)
     page.get_by_role("button", name="Stop").click()
     page.locator("dialog").get_by_role("button", name="Stop").click()
     expect(page.locator("h1 .chip")).to_have_text("cancelled")
-    page.get_by_role("button", name="As a command").click()
-    expect(page.locator(".last-call")).to_contain_text(f"duetime bulk cancel {operation['id']}")
-    read = world.ask("GET", f"/v1/bulk-operations/{operation['id']}")
+    (read,) = world.ask("GET", "/v1/bulk-operations")["operations"]
+    expect(page.locator(".last-call")).to_contain_text(f"duetime bulk cancel {read['id']}")
     expect(page.locator(COUNTS)).to_have_text([str(read[name]) for name in ("examined", "matched", "affected")] + ["0"])
     assert 0 < read["affected"] < 20
 

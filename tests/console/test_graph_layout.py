@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from layers.build import ROOT
+from infra import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -125,6 +125,24 @@ def test_a_rollback_is_shown_in_its_order(console: Console, world: World) -> Non
     expect(page.locator(".rollback li .link")).to_have_text(["second", "first"])
 
 
+def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) -> None:
+    """A node and all that depend on it become a new topology, without what they needed of the others."""
+    nodes = NODES | {"other": {"type": PLAIN}, "report": NODES["report"] | {"inputs": ["left"]}}
+    topology = create(world, nodes, delay_seconds=LATER)
+    page = console.open(f"/topologies/{topology}?node=right")
+    page.get_by_role("button", name="Run from here…").click()
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator(".crumbs")).not_to_contain_text(topology)
+    made = page.locator(".crumbs code").inner_text()
+    expect(page.locator(".topology-progress .chip").first).to_be_visible()
+    read = world.ask("GET", f"/v1/topologies/{made}")["nodes"]
+    assert {name: node["depends_on"] for name, node in read.items()} == {
+        "right": [],
+        "report": ["right"],
+        "tidy": ["report"],
+    }
+
+
 def test_times_are_zoomed_and_long_pauses_folded(console: Console, world: World, ledger: Ledger) -> None:
     """A long time without anything running takes a strip, unless the viewer wants it all; the address keeps both."""
     topology = create(world, {name: NODES[name] for name in ("fetch", "right")})

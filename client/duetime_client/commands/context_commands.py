@@ -11,6 +11,7 @@ from rich.table import Table
 
 from duetime_client.authentication import Authentication
 from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import context_names
 from duetime_client.commands.connection import exit_code_of, resolved
 from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.contexts import (
@@ -31,7 +32,8 @@ from duetime_client.stack_outputs import api_url_of
 
 app = CommandGroup(help="Name deployments, and choose the one that commands use.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a context.")]
+NewName = Annotated[str, typer.Argument(metavar="NAME", help="Name of a context.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=context_names, help="Name of a context.")]
 
 
 @app.command()
@@ -40,7 +42,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a context.")]
     "duetime context add prod --stack duetime-prod --use",
 )
 def add(
-    name: Name,
+    name: NewName,
     *,
     url: Annotated[str, typer.Option("--url", metavar="URL", help="Address of the API.")] = "",
     stack: Annotated[

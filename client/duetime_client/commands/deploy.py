@@ -8,6 +8,7 @@ import typer
 
 from duetime_client.cdk_project import CdkProject, StackNotFound, chosen_stack, project_here
 from duetime_client.change_sets import ChangeSets
+from duetime_client.commands.command_help import examples
 from duetime_client.commands.console import console, printable, say
 from duetime_client.commands.messages import show_error
 from duetime_client.errors import ClientError
@@ -18,6 +19,7 @@ DECLINED = 3
 _MOST_LINES = 40
 
 
+@examples("duetime deploy", "duetime deploy -e prod")
 def deploy(
     *,
     environment: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from duetime_client.commands.completions import states
 from duetime_client.task_fields import Priority
 
 
@@ -220,7 +221,8 @@ class DueOptions:
 MANY = "Many tasks"
 """The panel of the options that select many tasks."""
 OfState = Annotated[
-    str | None, typer.Option("--state", metavar="STATE", help="Tasks in this state.", rich_help_panel=MANY)
+    str | None,
+    typer.Option("--state", metavar="STATE", autocompletion=states, help="Tasks in this state.", rich_help_panel=MANY),
 ]
 
 

@@ -9,6 +9,7 @@ import typer
 from duetime_client.commands import watch as changes
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.document_output import AsJson
@@ -112,7 +113,9 @@ def watch(
     task_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a task, until it has ended.")] = None,
     *,
     deployment: Deployment,
-    state: Annotated[str | None, typer.Option(metavar="STATE", help="Only tasks in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only tasks in this state.")
+    ] = None,
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
     as_json: AsJson = False,

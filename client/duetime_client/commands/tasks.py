@@ -9,6 +9,7 @@ from duetime_client.client import Client
 from duetime_client.commands import task_control, task_waiting
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.document_output import AsJson
@@ -119,7 +120,9 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     *,
     deployment: Deployment,
-    state: Annotated[str | None, typer.Option(metavar="STATE", help="Only tasks in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only tasks in this state.")
+    ] = None,
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks of this name.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,

@@ -10,6 +10,7 @@ import typer
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, say, show_json
 from duetime_client.commands.document_output import AsJson
@@ -107,7 +108,9 @@ def list_(
     context: typer.Context,
     *,
     deployment: Deployment,
-    state: Annotated[str | None, typer.Option(metavar="STATE", help="Only topologies in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only topologies in this state.")
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Only topologies of this name.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many topologies at most.")] = 50,

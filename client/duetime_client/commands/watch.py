@@ -7,6 +7,7 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
@@ -30,7 +31,9 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
     nodes: Annotated[bool, typer.Option("--nodes", help="Also the nodes of the topology ID.")] = False,
     schedule: Annotated[str | None, typer.Option(metavar="NAME", help="A schedule and its runs.")] = None,
     mine: Annotated[bool, typer.Option("--mine", help="All of your tasks.")] = False,
-    state: Annotated[str | None, typer.Option(metavar="STATE", help="With --mine: tasks in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", autocompletion=states, help="With --mine: tasks in this state.")
+    ] = None,
     task_type: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="With --mine: tasks of this type.")
     ] = None,

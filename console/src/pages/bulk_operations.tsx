@@ -36,7 +36,7 @@ export function BulkOperations() {
       {read && read.operations.length === 0 && (
         <Empty title="No bulk operations">
           <p>An action on many tasks that takes longer than a second continues in the background, and is listed here.</p>
-          <Command text="duetime tasks cancel-all --tag team=docs --dry-run" />
+          <Command text="duetime tasks cancel --of-tag team=docs --per-second 10" />
         </Empty>
       )}
       {read && read.operations.length > 0 && <Table operations={read.operations} done={() => void list.reload()} />}

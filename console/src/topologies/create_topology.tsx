@@ -8,6 +8,7 @@ import { Field, ProblemBox } from "../components/basics";
 import { Dialog } from "../components/dialog";
 import { href, navigate } from "../router";
 import { placeOf, type Place } from "./json_positions";
+import { subgraph, type GraphNodes } from "./subgraph";
 
 const EXAMPLE = `{
   "name": "example",
@@ -19,7 +20,14 @@ const EXAMPLE = `{
   }
 }`;
 
-export function CreateTopology({ from }: { from?: string }) {
+interface CreateTopologyProps {
+  /** The topology whose graph is copied. */
+  from?: string;
+  /** Only this node and what depends on it. */
+  node?: string;
+}
+
+export function CreateTopology({ from, node }: CreateTopologyProps) {
   const text = useSignal<string | null>(null);
   const open = async () => {
     if (!from) {
@@ -28,21 +36,37 @@ export function CreateTopology({ from }: { from?: string }) {
     }
     const task = await get<Task>(`/v1/tasks/${encodeURIComponent(from)}`);
     const graph = task.payload as Record<string, unknown>;
-    text.value = JSON.stringify({ ...(task.name ? { name: task.name } : {}), type: task.type, tags: task.tags, ...graph }, null, 2);
+    const nodes = graph["nodes"] as GraphNodes;
+    const part = node === undefined ? nodes : subgraph(nodes, node);
+    text.value = JSON.stringify({ ...(task.name ? { name: task.name } : {}), type: task.type, tags: task.tags, ...graph, nodes: part }, null, 2);
   };
   return (
     <>
       <button type="button" class={from ? "" : "primary"} onClick={() => void open()}>
-        {from ? "Run again…" : "New topology"}
+        {node !== undefined ? "Run from here…" : from ? "Run again…" : "New topology"}
       </button>
-      {text.value !== null && <Form initial={text.value} isCopy={Boolean(from)} close={() => (text.value = null)} />}
+      {text.value !== null && (
+        <Form
+          initial={text.value}
+          title={node !== undefined ? `Run from ${node}` : from ? "Run again" : "New topology"}
+          note={node === undefined ? "" : "A new topology of this node and of all that depend on it. Results of the nodes before it are not passed on."}
+          close={() => (text.value = null)}
+        />
+      )}
     </>
   );
 }
 
 const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
-function Form({ initial, isCopy, close }: { initial: string; isCopy: boolean; close: () => void }) {
+interface FormProps {
+  initial: string;
+  title: string;
+  note: string;
+  close: () => void;
+}
+
+function Form({ initial, title, note, close }: FormProps) {
   const text = useSignal(initial);
   const fault = useSignal("");
   // A request that is sent twice, for the answer was lost, creates one topology.
@@ -73,8 +97,9 @@ function Form({ initial, isCopy, close }: { initial: string; isCopy: boolean; cl
     }
   };
   return (
-    <Dialog title={isCopy ? "Run again" : "New topology"} close={close} wide>
+    <Dialog title={title} close={close} wide>
       <form onSubmit={(event) => void submit(event)}>
+        {note && <p class="muted">{note}</p>}
         <Field label="Graph" hint="JSON: nodes by name, each a task with the nodes that it depends on.">
           <textarea
             ref={area}

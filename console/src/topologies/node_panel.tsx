@@ -7,12 +7,20 @@ import { Facts, ProblemBox, StateChip, Time, Took } from "../components/basics";
 import { TaskActions } from "../components/task_actions";
 import { href, setQuery } from "../router";
 import { now } from "../time";
+import { CreateTopology } from "./create_topology";
 import { RULES, decisive, whyOf } from "./explanation";
 import { statusOf, type Nodes } from "./live_topology";
 
 const MOST_NEIGHBOURS = 12;
 
-export function NodePanel({ name, nodes, done }: { name: string; nodes: ReadonlySignal<Nodes>; done: () => void }) {
+interface NodePanelProps {
+  topology: string;
+  name: string;
+  nodes: ReadonlySignal<Nodes>;
+  done: () => void;
+}
+
+export function NodePanel({ topology, name, nodes, done }: NodePanelProps) {
   const node = nodes.value.get(name);
   const task = useResource<Task>(node?.task_id ? `/v1/tasks/${node.task_id}` : null);
   const state = node?.state;
@@ -39,8 +47,8 @@ export function NodePanel({ name, nodes, done }: { name: string; nodes: Readonly
           <Neighbours title="Depends on" keys={node.depends_on} nodes={nodes.value} decided={decisive(node, nodes.value)} />
           <Neighbours title="Needed by" keys={children} nodes={nodes.value} decided={[]} />
           {task.problem.value && <ProblemBox problem={task.problem.value} />}
-          {task.data.value && state !== "blocked" && (
-            <div class="actions">
+          <div class="actions">
+            {task.data.value && state !== "blocked" && (
               <TaskActions
                 task={task.data.value}
                 node
@@ -49,8 +57,9 @@ export function NodePanel({ name, nodes, done }: { name: string; nodes: Readonly
                   done();
                 }}
               />
-            </div>
-          )}
+            )}
+            <CreateTopology from={topology} node={name} />
+          </div>
         </>
       )}
     </aside>
