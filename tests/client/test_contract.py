@@ -96,6 +96,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     **dict.fromkeys(
         (
             "watch_tickets.create",
+            "settings.get",
             "summary.get",
             "bulk_operations.list",
             "calendars.list",

@@ -5,13 +5,16 @@ from typing import Annotated
 import typer
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.commands.task_view import show as show_task
 
 
+@examples("duetime schedules pause nightly --reason 'the source is down'")
 def pause(
     context: typer.Context,
     name: ScheduleName,
@@ -27,6 +30,7 @@ def pause(
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
+@examples("duetime schedules resume nightly")
 def resume(
     context: typer.Context,
     name: ScheduleName,
@@ -41,6 +45,7 @@ def resume(
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
+@examples("duetime schedules run nightly")
 def run(
     context: typer.Context,
     name: ScheduleName,

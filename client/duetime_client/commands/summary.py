@@ -5,13 +5,16 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.plurals import counted
 from duetime_client.summary import Summary
 
 
+@examples("duetime summary")
 def summary(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
     """Show how many tasks there are: by type and state, some seconds old."""
     with connected(context, deployment) as client:
