@@ -1,6 +1,6 @@
 """Run every interleaving of every pair of operations, or a part: `python -m tests.pairs --part 3/10`.
 
-`--part commit/40` is one of forty, by the commit that is checked out: as commits follow each other, CI comes to all.
+`--part commit/20` is one of twenty, by the commit that is checked out: as commits follow each other, CI comes to all.
 
 One interleaving alone also prints its calls: `python -m tests.pairs --again "scheduled patch-name pause 1 - late"`.
 """
