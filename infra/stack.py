@@ -18,6 +18,7 @@ from infra.layer_versions import LayerVersions
 from infra.payload_bucket import Content
 from infra.queues import Queues
 from infra.signing_secret import Signing
+from infra.summary_recount import SummaryRecount
 from infra.tasks_table import Tables
 from infra.trigger_schedule import TriggerSchedule
 from infra.websocket_api import WebSocketApi
@@ -48,6 +49,8 @@ class DuetimeStack(Stack):
         if functions.console:
             http.serve_console(functions.console.function)
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
+        if environment.recounts_summary:
+            SummaryRecount(self, "Recount", function=functions.broadcast.function)
         names = MetricNames(environment, stores=stores, functions=functions, http=http)
         alarms = Alarms(self, "Alarms", environment=environment, names=names)
         if environment.name != LOCAL:

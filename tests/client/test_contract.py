@@ -91,7 +91,10 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         (_ANYTHING, {"reason": "why"}),
     ),
     **dict.fromkeys(
-        ("create_watch_ticket", "get_summary", "list_bulk_operations", "list_calendars", "list_locks", "list_switches"),
+        (
+            *("create_watch_ticket", "get_summary", "list_bulk_operations", "list_calendars", "list_locks"),
+            *("list_owner_summaries", "list_switches"),
+        ),
         ((), {}),
     ),
 }

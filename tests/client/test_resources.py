@@ -24,7 +24,7 @@ NAMES = {
     "tasks": resources.TaskResource,
     "topologies": resources.TopologyResource,
 }
-OF_THE_CLIENT = {"close", "watch", "create_watch_ticket", "get_summary"}
+OF_THE_CLIENT = {"close", "watch", "create_watch_ticket", "get_summary", "list_owner_summaries"}
 """What is about no resource."""
 
 

@@ -78,7 +78,7 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
-    "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.EVENT_BUS},
+    "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
     "watch": LIVE,
     "console": LIVE - {Variable.TABLE},
     "archive": {
@@ -190,9 +190,9 @@ def test_the_functions_are_the_doors(every: Synthesis) -> None:
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
-    """No function can do what another was granted: no two share a role, nor one with the tick or the state machine."""
+    """No function can do what another was granted: no two share a role, nor one with a schedule or the state machine."""
     roles = [referred(function["Role"]) for function in every.functions().values()]
-    assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 2
+    assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 3
 
 
 def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> None:

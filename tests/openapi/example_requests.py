@@ -271,6 +271,7 @@ def _service(account: Recorder) -> None:
     account.run_until(lambda: stream.is_read)
     account.run(MINUTE)
     account.ask("GET", "/v1/summary")
+    account.ask("GET", "/v1/summary/owners")
     account.ask("POST", "/v1/watch-tickets")
 
 
