@@ -62,6 +62,7 @@ class ScheduleResource:
         self.preview = client.preview_schedule
         self.explain = client.explain_schedule
         self.list_runs = client.list_schedule_runs
+        self.list_events = client.list_schedule_events
         self.list_occurrences = client.list_occurrences
         self.create_backfill = client.create_backfill
         self.get_backfill = client.get_backfill

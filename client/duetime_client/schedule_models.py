@@ -8,7 +8,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from pydantic import Field, PrivateAttr
 
-from duetime_client.task import ResponseModel
+from duetime_client.task import Actor, ResponseModel
 from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
 
@@ -244,3 +244,23 @@ class Calendar(ResponseModel):
         """The same calendar, with its version."""
         self._etag = etag
         return self
+
+
+class ScheduleEvent(ResponseModel):
+    """Something that was done to a schedule; what says nothing about its type is None."""
+
+    type: str
+    at: datetime
+    actor: Actor
+    reason: str | None = None
+    version: int | None = None
+    fields_changed: tuple[str, ...] = Field(default=(), alias="fields")
+    task_id: str | None = None
+    backfill_id: str | None = None
+
+
+class ScheduleHistory(ResponseModel):
+    """The events of a schedule, oldest first; `dropped` counts the oldest actions, which are not kept."""
+
+    events: tuple[ScheduleEvent, ...]
+    dropped: int = 0

@@ -10,7 +10,7 @@ from duetime_client.lock_admin import read
 from duetime_client.pages import pages
 from duetime_client.problems import document_of, unexpected_response
 from duetime_client.responses import task_of
-from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleRun
+from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleHistory, ScheduleRun
 from duetime_client.task_fields import body_of, encoded
 from duetime_client.transport import IDEMPOTENCY_KEY, guard
 
@@ -57,15 +57,16 @@ class Schedules:
             yield read(Schedule, response, entry)
 
     def update_schedule(
-        self, name: str, /, *, if_match: str | None = None, **changes: Unpack[ScheduleFields]
+        self, name: str, /, *, reason: str = "", if_match: str | None = None, **changes: Unpack[ScheduleFields]
     ) -> Schedule:
-        """Update a schedule; with `if_match`, only if it still has that `etag`.
+        """Update a schedule; with `if_match`, only if it still has that `etag`. The reason is recorded.
 
         The fields are merged, also those of the task: nothing (None) removes one, and another timing
         replaces the one before. Queued occurrences are replaced.
         """
-        headers = guard(if_match)
-        return _schedule(self._transport.request("PATCH", path_of(name), body=body_of(changes), headers=headers))
+        query = [("reason", reason)] if reason else []
+        body, headers = body_of(changes), guard(if_match)
+        return _schedule(self._transport.request("PATCH", path_of(name), body=body, query=query, headers=headers))
 
     def delete_schedule(self, name: str, *, if_match: str | None = None) -> Schedule:
         """Delete a schedule; its queued tasks will not run. Returns it as it was."""
@@ -75,17 +76,25 @@ class Schedules:
         """Pause a schedule, with a reason; its queued tasks will not run."""
         return self._steer_schedule(name, "pause", if_match, {"reason": reason})
 
-    def resume_schedule(self, name: str, *, if_match: str | None = None) -> Schedule:
+    def resume_schedule(self, name: str, *, reason: str = "", if_match: str | None = None) -> Schedule:
         """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
-        return self._steer_schedule(name, "resume", if_match)
+        return self._steer_schedule(name, "resume", if_match, {"reason": reason} if reason else None)
 
-    def run_schedule(self, name: str, *, idempotency_key: str | None = None, if_match: str | None = None) -> Task:
+    def list_schedule_events(self, name: str) -> ScheduleHistory:
+        """What was done to a schedule, oldest event first: by whom, when and why."""
+        response = self._transport.request("GET", f"{path_of(name)}/events")
+        return read(ScheduleHistory, response, document_of(response))
+
+    def run_schedule(
+        self, name: str, *, reason: str = "", idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Task:
         """Run a schedule's task once, now, regardless of its timing; returns the task.
 
         A retried request never runs it twice: it carries an idempotency key, by default a random one.
         """
         headers = {**_headers(idempotency_key), **guard(if_match)}
-        return task_of(self._transport.request("POST", f"{path_of(name)}/run", headers=headers))
+        body = {"reason": reason} if reason else None
+        return task_of(self._transport.request("POST", f"{path_of(name)}/run", body=body, headers=headers))
 
     def create_backfill(
         self,

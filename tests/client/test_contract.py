@@ -68,7 +68,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "renew_lease": (("a", 5, "on"), {}),
     "report_heartbeat": (_TOLD, {}),
     "report_progress": (("a", 1, 40, "on"), {}),
-    "update_schedule": (_ANYTHING, {"if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
+    "update_schedule": (_ANYTHING, {"reason": "why", "if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
     **dict.fromkeys(
         (
             *(
@@ -78,15 +78,15 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
                 "delete_schedule",
             ),
             *("release_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
-            *("get_topology", "list_task_attempts", "list_task_events", "release_lease", "resume_schedule"),
-            *("list_backfills", "run_schedule", "explain_task"),
+            *("get_topology", "list_task_attempts", "list_task_events", "release_lease"),
+            *("list_backfills", "list_schedule_events", "explain_task"),
         ),
         (_ANYTHING, {}),
     ),
     **dict.fromkeys(
         (
             *("cancel_topology", "pause_task", "pause_topology", "resume_task", "resume_topology"),
-            *("retry_task", "retry_topology", "rollback_task", "run_task"),
+            *("retry_task", "retry_topology", "rollback_task", "run_task", "resume_schedule", "run_schedule"),
         ),
         (_ANYTHING, {"reason": "why"}),
     ),

@@ -190,7 +190,7 @@ def test_the_functions_are_the_doors(every: Synthesis) -> None:
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
-    """No function can do what another was granted: no two share a role, nor one with a schedule or the state machine."""
+    """No function can do what another was granted: no two share a role, nor one with a tick or the state machine."""
     roles = [referred(function["Role"]) for function in every.functions().values()]
     assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 3
 

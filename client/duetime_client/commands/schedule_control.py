@@ -6,10 +6,14 @@ import typer
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.console import show_json
+from duetime_client.commands.event_views import show_schedule_events
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.commands.task_view import show as show_task
+
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the events of the schedule.")]
 
 
 def pause(
@@ -32,12 +36,13 @@ def resume(
     name: ScheduleName,
     *,
     deployment: Deployment,
+    reason: Why = "",
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
     with connected(context, deployment) as client:
-        schedule = client.resume_schedule(name, if_match=if_match)
+        schedule = client.resume_schedule(name, reason=reason, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -46,17 +51,28 @@ def run(
     name: ScheduleName,
     *,
     deployment: Deployment,
+    reason: Why = "",
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a schedule's task once, now, and show the task."""
     with connected(context, deployment) as client:
-        task = client.run_schedule(name, idempotency_key=idempotency_key, if_match=if_match)
+        task = client.run_schedule(name, reason=reason, idempotency_key=idempotency_key, if_match=if_match)
     show_task(task, context.ensure_object(Clock), as_json=as_json)
+
+
+def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment, as_json: AsJson = False) -> None:
+    """Show what was done to a schedule: by whom, when and why."""
+    with connected(context, deployment) as client:
+        history = client.list_schedule_events(name)
+    if as_json:
+        show_json(history.document)
+    else:
+        show_schedule_events(history, context.ensure_object(Clock))
 
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to those of schedules."""
-    for command in (pause, resume, run):
+    for command in (pause, resume, run, events):
         app.command()(command)
