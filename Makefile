@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 EMULATOR := .venv-emulator
 OPENAPI := .venv-openapi
 SAY = @printf '\033[1m==>\033[0m %s\n'
-SOURCES := $(shell find layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
+SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
 CONSOLE := $(shell find console/src -type f -not -name schema.d.ts 2>/dev/null)
 BROWSER := build/.browser
 # Storms walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.
@@ -21,7 +21,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test test-slow test-deployed flaky docs openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
+.PHONY: help setup console run demo check format test test-slow test-deployed flaky docs openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,11 @@ bench: setup ## measure (see bench/)
 workflows: setup ## run recorded workflow graphs on a local stack, against their critical paths (FOLDER=..., MADE=1000)
 	@$(BIN)/python -m bench.workflows $(FOLDER) $(if $(MADE),--made $(MADE))
 
+wheels: setup ## build the distributions that projects install into dist/
+	@rm -rf dist
+	@for each in . client testing infra/cdk; do $(BIN)/uv build --quiet --wheel --out-dir dist $$each || exit 1; done
+	@ls dist/*.whl
+
 lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: newer ones)
 	@$(BIN)/uv pip compile pyproject.toml client/pyproject.toml --all-extras --universal --python-version 3.11 \
 		--no-header --no-annotate --no-emit-index-url $(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
@@ -129,9 +134,9 @@ $(VENV)/.uv: constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyproject.toml constraints.txt
+$(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyproject.toml infra/cdk/pyproject.toml local/pyproject.toml constraints.txt
 	$(SAY) 'Installing the Python packages'
-	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing
+	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing -e infra/cdk -e local
 	@touch $@
 
 $(EMULATOR)/.installed: $(VENV)/.uv local/emulator/requirements.txt
@@ -177,5 +182,5 @@ $(OPENAPI)/.installed: $(VENV)/.uv tests/openapi/requirements.txt
 build/.layers: $(VENV)/.installed node_modules/.installed constraints.txt $(SOURCES)
 	$(SAY) 'Building the Lambda layers'
 	@mkdir -p build
-	@$(BIN)/python -m layers.build --env local
+	@$(BIN)/python -m infra.layers --env local
 	@touch $@

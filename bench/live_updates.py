@@ -26,18 +26,18 @@ _PATIENCE = 20.0
 def main(changes: int) -> None:
     """Change tasks one after the other, and print how long each change took to arrive."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
-        ticket = client.create_watch_ticket()
+        ticket = client.watch_tickets.create()
         with WebSocketConnection(ticket.address) as connection:
             connection.send({"do": "subscribe", "ref": "1", "topic": "mine"})
             arrived: dict[str, float] = {}
             sent: dict[str, float] = {}
-            first = client.create_task("duetime.probe", delay_seconds=7200).id
+            first = client.tasks.create("duetime.probe", delay_seconds=7200).id
             _listen(connection, arrived, 1)
             listener = Thread(target=_listen, args=(connection, arrived, changes + 1), daemon=True)
             listener.start()
             for _ in range(changes):
                 began = time.monotonic()
-                sent[client.create_task("duetime.probe", delay_seconds=7200).id] = began
+                sent[client.tasks.create("duetime.probe", delay_seconds=7200).id] = began
                 time.sleep(_PACE)
             listener.join(_PATIENCE)
     arrived.pop(first, None)

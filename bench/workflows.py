@@ -108,13 +108,13 @@ def made(nodes: int) -> Iterable[dict[str, object]]:
 
 
 def _outcome_at(client: Client, task_id: str) -> float:
-    finished_at = client.get_task(task_id).finished_at
+    finished_at = client.tasks.get(task_id).finished_at
     return math.nan if finished_at is None else finished_at.timestamp()
 
 
 def _attempt_end(client: Client, task_id: str) -> float:
     """When the last attempt at a task ended; what followed, the start of its children included, came after that."""
-    *_, last = client.list_task_attempts(task_id)
+    *_, last = client.tasks.list_attempts(task_id)
     began = math.nan if last.started_at is None else last.started_at.timestamp()
     return began + (last.duration_ms or 0) / 1000
 
@@ -126,7 +126,7 @@ def _faults(client: Client, found: Mapping[str, Any], ends: Mapping[str, float])
         yield f"it {found['state']}: {found['counts']}"
     ids = {node["task_id"]: key for key, node in nodes.items()}
     for first in range(0, len(ids), _PAGE):
-        for task in client.list_tasks(ids=list(ids)[first : first + _PAGE]):
+        for task in client.tasks.list(ids=list(ids)[first : first + _PAGE]):
             if task.attempt != 1:
                 yield f"{ids[task.id]} ran {task.attempt} times"
     for key, node in nodes.items():

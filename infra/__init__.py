@@ -1,8 +1,8 @@
-"""The cloud: one construct per room, a stack that only wires them, an app that reads the environment."""
+"""The deployment of this checkout: its settings, and the CDK app that deploys it; the constructs are in `infra/cdk`."""
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
-# Node 20 is enough for everything this project does with it, and its notice would be most of what a deploy prints.
-os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
+ROOT = Path(__file__).parent.parent
+"""The folder of the checkout."""

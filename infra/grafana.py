@@ -12,16 +12,16 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from duetime_cdk.metric_expressions import Expression
+from duetime_cdk.metric_sources import namespace_of
+from duetime_cdk.panels import Panel, Unit, sections
+from infra import ROOT
 from infra.environments import environment_named
-from infra.metric_expressions import Expression
-from infra.metric_sources import namespace_of
-from infra.panels import Panel, Unit, sections
-from layers.build import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from infra.metric_sources import Source
+    from duetime_cdk.metric_sources import Source
 
 PATH = ROOT / "grafana" / "duetime.json"
 _ENVIRONMENT = environment_named("prod")

@@ -20,7 +20,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.environments import LOCAL, environment_named
+from duetime_cdk.environments import LOCAL
+from duetime_cdk.handlers_folder import handlers_of
+from infra.environments import environment_named
 from local.emulator.server import ROOT
 from local.supervised_process import guarded
 
@@ -114,7 +116,7 @@ def synthesize(report: Callable[[str], None]) -> Assembly:
 def inputs() -> Iterator[Path]:
     """The files that the assembly is made of, without the user's handlers."""
     environment = environment_named(LOCAL)
-    handlers = ROOT / environment.handlers_folder
+    handlers = handlers_of(environment).package.parent
     for folder in _FOLDERS:
         yield from _files_of(ROOT / folder)
     for name in _FILES:

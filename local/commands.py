@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from duetime_cdk.layers.handler_import import HandlersUnimportable
 from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
 from duetime_client.logs import LogFilter
-from layers.handler_import import HandlersUnimportable
 from local import demo_workflow, stack
 from local import ready_file as ready
 from local.assembly import ToolFailed, ToolNotInstalled

@@ -80,8 +80,8 @@ class Demo:
         singles = planned[::ONE_IS_SINGLE_OF]
         others = [task for index, task in enumerate(planned) if index % ONE_IS_SINGLE_OF]
         created = [
-            *(client.create_task(TYPE, **_fields(task, start_ms, counter, run_id)) for task in singles),
-            *client.create_task_batch(
+            *(client.tasks.create(TYPE, **_fields(task, start_ms, counter, run_id)) for task in singles),
+            *client.tasks.create_batch(
                 NewTask(type=TYPE, **_fields(task, start_ms, counter, run_id)) for task in others
             ),
         ]
@@ -117,7 +117,7 @@ def _watch(
             break
     states: dict[str, str] = {}
     while True:
-        states = {task.id: task.state for task in client.list_tasks(tags={"demo": run_id})}
+        states = {task.id: task.state for task in client.tasks.list(tags={"demo": run_id})}
         open_tasks = [task_id for task_id in due_ms if states.get(task_id) not in demo_report.OUTCOMES]
         if not open_tasks or _now_ms() > give_up_ms:
             return states

@@ -62,7 +62,7 @@ class Recurring:
         for name, planned in names.items():
             bounds = TimingFields(start_at=_instant(first_ms), end_at=_instant(last_ms))
             timing: TimingFields = {**planned.timing, **bounds}
-            made = client.create_schedule(
+            made = client.schedules.create(
                 name,
                 **timing,
                 # A worker that is still cold is late, and must not make the next run be skipped.
@@ -78,7 +78,7 @@ class Recurring:
         """Wait until every time has been run, or nobody would wait any longer, and count."""
         give_up = time.monotonic() + patience_seconds
         while True:
-            tasks = list(client.list_tasks(tags={TAG: self.run_id}))
+            tasks = list(client.tasks.list(tags={TAG: self.run_id}))
             planned = [(task.id, str((task.schedule or {}).get("name")), _millis(task.due_at)) for task in tasks]
             found = count(self.times_ms, planned, counter.executions)
             if not found.missed or time.monotonic() > give_up:

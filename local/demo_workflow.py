@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from duetime_client import Client
-    from duetime_client.topology_runs import Topology
+    from duetime_client.topologies import Topology
     from local.demo_receiver import Execution, Receiver
 
 MONTAGE = ROOT / "examples" / "topologies" / "montage.json"
@@ -87,9 +87,9 @@ def run(client: Client, show: Callable[[Topology], None], patience_seconds: floa
     with demo_receiver.receiving() as counter:
         began_ms = time.time_ns() // 1_000_000
         give_up = time.monotonic() + patience_seconds
-        task_id = client.create_topology(workflow.body(counter)).id
+        task_id = client.topologies.create(workflow.body(counter)).id
         while True:
-            topology = client.get_topology(task_id)
+            topology = client.topologies.get(task_id)
             show(topology)
             if topology.is_terminal or time.monotonic() > give_up:
                 break

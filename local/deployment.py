@@ -20,7 +20,7 @@ from local.emulator.server import ACCOUNT, REGION
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from layers.build import Layer
+    from duetime_cdk.layers.build import Layer
     from local.assembly import Assembly
     from local.emulator import Emulator
 

@@ -6,9 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.environments import LOCAL, environment_named
-from layers import build
-from layers.handler_import import HandlersUnimportable
+from duetime_cdk.environments import LOCAL
+from duetime_cdk.handlers_folder import handlers_of
+from duetime_cdk.layers import build
+from duetime_cdk.layers.handler_import import HandlersUnimportable
+from infra.environments import environment_named
 from local.assembly import packed
 from local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
 from local.emulator.lambda_processes import start_one
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from layers.build import Layer
+    from duetime_cdk.layers.build import Layer
     from local.deployment import Deployment
     from local.emulator import Emulator
 
@@ -30,8 +32,7 @@ Signature = frozenset[tuple[str, int, int]]
 
 def package() -> Path:
     """The folder of the package that the settings of this machine name."""
-    environment = environment_named(LOCAL)
-    return build.ROOT / environment.handlers_folder / environment.handlers_package
+    return handlers_of(environment_named(LOCAL)).package
 
 
 def built() -> dict[str, Layer]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from layers.handler_import import HandlersUnimportable
+from duetime_cdk.layers.handler_import import HandlersUnimportable
 from local import assembly, deployment, emulator, handlers
 from local.emulator import lambda_processes
 from local.ready_file import Ready
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from layers.build import Layer
+    from duetime_cdk.layers.build import Layer
     from local.deployment import Deployment
     from local.emulator import Emulator
     from local.terminal import Display

@@ -19,7 +19,7 @@ from duetime_client.commands.topology_views import Picture
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from duetime_client.topology_runs import Topology
+    from duetime_client.topologies import Topology
     from local.demo import Progress as DemoProgress
     from local.demo_report import Figures, GraphFigures, RecurringFigures
     from local.ready_file import Ready

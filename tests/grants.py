@@ -106,6 +106,8 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
     if service == "secretsmanager" and not environ.get(Variable.EGRESS_FUNCTION):
         name = "egress"  # a test in which a function makes the HTTP calls itself
     for action, resource in needed(environ, service, operation, request):
+        if (name, action, resource) in USED:
+            continue
         if any(fnmatchcase(resource, pattern) for pattern in environ.get(Variable.AWS_TARGETS, "").split()):
             continue  # what tasks call: each environment's settings name it, and `tests/infra/test_calls.py` tests that
         if not allows(name, action, resource):

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime_client.client import MAX_BATCH
+from duetime_client.tasks import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,4 +43,4 @@ def kept(client: Client, ids: Sequence[str], patience: float = PATIENCE_SECONDS)
 
 def _states(client: Client, ids: Sequence[str]) -> Mapping[str, str]:
     chunks = (ids[first : first + MAX_BATCH] for first in range(0, len(ids), MAX_BATCH))
-    return {task.id: task.state for chunk in chunks for task in client.list_tasks(ids=chunk)}
+    return {task.id: task.state for chunk in chunks for task in client.tasks.list(ids=chunk)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duetime_client.authentication import BearerToken
     from duetime_client.bulk_operations import BulkOperation
-    from duetime_client.client import Client
+    from duetime_client.client import AsyncClient, Client
     from duetime_client.errors import (
         AddressInvalid,
         ApiError,
@@ -25,16 +25,19 @@ if TYPE_CHECKING:
         HeaderInvalid,
         InvalidField,
         InvalidRequest,
+        NotFound,
         PreconditionFailed,
-        TaskNotFound,
-        Throttled,
+        RateLimited,
+        ServerError,
+        Unauthenticated,
         UnexpectedResponse,
         Unreachable,
+        WaitTimeout,
     )
     from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.leases import LeasedTask, LeaseState
-    from duetime_client.lock_admin import Lock, LockHolder, LockWaiter
+    from duetime_client.locks import Lock, LockHolder, LockWaiter
     from duetime_client.retries import Retries
     from duetime_client.schedule_models import (
         Calendar,
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AddressInvalid",
     "ApiError",
+    "AsyncClient",
     "Attempt",
     "AwsTarget",
     "BearerToken",
@@ -101,17 +105,20 @@ __all__ = [
     "LockSpec",
     "LockWaiter",
     "NewTask",
+    "NotFound",
     "NotifyOn",
     "Occurrence",
     "PreconditionFailed",
     "Priority",
     "Progress",
     "PullTarget",
+    "RateLimited",
     "Retries",
     "RetryPolicy",
     "Schedule",
     "ScheduleExplanation",
     "ScheduleFields",
+    "ServerError",
     "SkippedRun",
     "StopSwitches",
     "Summary",
@@ -121,14 +128,14 @@ __all__ = [
     "TaskExplanation",
     "TaskFields",
     "TaskFilter",
-    "TaskNotFound",
-    "Throttled",
     "TimeWithoutZone",
     "TimingFields",
     "TopologyInvalid",
     "TypeSummary",
+    "Unauthenticated",
     "UnexpectedResponse",
     "Unreachable",
+    "WaitTimeout",
     "read_topology",
     "validate_topology",
 ]
@@ -136,6 +143,7 @@ __all__ = [
 _MODULES = {
     "AddressInvalid": "errors",
     "ApiError": "errors",
+    "AsyncClient": "client",
     "Attempt": "task",
     "AwsTarget": "task_fields",
     "BearerToken": "authentication",
@@ -162,10 +170,10 @@ _MODULES = {
     "Lease": "task",
     "LeaseState": "leases",
     "LeasedTask": "leases",
-    "Lock": "lock_admin",
-    "LockHolder": "lock_admin",
+    "Lock": "locks",
+    "LockHolder": "locks",
     "LockSpec": "task_fields",
-    "LockWaiter": "lock_admin",
+    "LockWaiter": "locks",
     "NewTask": "task_fields",
     "NotifyOn": "task_fields",
     "Occurrence": "schedule_models",
@@ -176,6 +184,8 @@ _MODULES = {
     "Retries": "retries",
     "RetryPolicy": "task_fields",
     "Schedule": "schedule_models",
+    "ServerError": "errors",
+    "Unauthenticated": "errors",
     "ScheduleExplanation": "explanations",
     "ScheduleFields": "schedule_models",
     "SkippedRun": "schedule_models",
@@ -187,14 +197,15 @@ _MODULES = {
     "TaskExplanation": "explanations",
     "TaskFields": "task_fields",
     "TaskFilter": "task_fields",
-    "TaskNotFound": "errors",
-    "Throttled": "errors",
+    "NotFound": "errors",
+    "RateLimited": "errors",
     "TimeWithoutZone": "task_fields",
     "TimingFields": "schedule_models",
     "TopologyInvalid": "topology_files",
     "TypeSummary": "summary",
     "UnexpectedResponse": "errors",
     "Unreachable": "errors",
+    "WaitTimeout": "errors",
     "read_topology": "topology_files",
     "validate_topology": "topology_files",
 }

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from types import UnionType
+from typing import TYPE_CHECKING, Any, get_args
+
+from duetime_client.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TEXT, INTEGER, BOOLEAN, INSTANT, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "TIMESTAMP", "JSON"
+_TYPES = {str: TEXT, bool: BOOLEAN, int: INTEGER, datetime: INSTANT}
+
+
+def _type_of(annotation: Any) -> str:  # noqa: ANN401 - a type
+    """The type of a field, which may be null; what is neither a text, a number nor a time is JSON."""
+    choices = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    type_, *_ = (each for each in choices if each is not type(None))
+    return _TYPES.get(type_, JSON)
+
 
 COLUMNS: Mapping[str, str] = {
-    "id": TEXT,
+    **{name: _type_of(field.annotation) for name, field in Task.model_fields.items()},
     "owner": TEXT,
-    "type": TEXT,
-    "state": TEXT,
-    "name": TEXT,
-    "tags": JSON,
-    "priority": TEXT,
-    "due_at": INSTANT,
-    "next_at": INSTANT,
-    "created_at": INSTANT,
-    "started_at": INSTANT,
-    "finished_at": INSTANT,
-    "lateness_ms": INTEGER,
-    "attempt": INTEGER,
-    "error": JSON,
-    "payload": JSON,
-    "result": JSON,
-    "content_expired": JSON,
-    "progress": JSON,
-    "target": JSON,
-    "retry": JSON,
-    "timeout_seconds": INTEGER,
-    "notify_within_seconds": INTEGER,
-    "rollback_on_failure": BOOLEAN,
-    "lock": JSON,
-    "callback_url": TEXT,
-    "notify_on": JSON,
-    "schedule": JSON,
-    "topology": JSON,
-    "lease": JSON,
-    "awaiting_notification": BOOLEAN,
-    "requested_action": TEXT,
-    "waiting_for": JSON,
-    "traceparent": TEXT,
-    "fence": INTEGER,
-    "version": INTEGER,
     "attempts": JSON,
     "events": JSON,
     "events_dropped": INTEGER,

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 import httpx
 
 from duetime_client.errors import CredentialsMissing
-from duetime_client.transport import sendable
+from duetime_client.session import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-OWNER_HEADER = "X-Duetime-Owner"
-"""Names the owner to a deployment without authentication (the local stack); all others ignore it."""
 
 
 class Authentication(StrEnum):

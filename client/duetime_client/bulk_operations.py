@@ -1,26 +1,26 @@
-"""Bulk operations: changes of many tasks that continue after the response to their request."""
+"""`client.bulk_operations`: changes of many tasks that continue after the response to their request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
-from typing import TYPE_CHECKING
-from urllib.parse import quote
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import Field
 
-from duetime_client.lock_admin import read
-from duetime_client.problems import document_of
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import one, several
+from duetime_client.session import segment
+from duetime_client.steps import Item, Pause, Request
 from duetime_client.task import ResponseModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from duetime_client.transport import Transport
+    from duetime_client.steps import Items
 
 BULK_OPERATIONS = "/v1/bulk-operations"
-_FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 5.0
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 5.0
+GROWTH = 1.5
 
 
 class BulkOperation(ResponseModel):
@@ -45,44 +45,52 @@ class BulkOperation(ResponseModel):
         return self.state == "running"
 
 
-class _Page(ResponseModel):
-    """A list of bulk operations."""
-
-    operations: list[BulkOperation]
+Operations: TypeAlias = list[BulkOperation]
 
 
-class BulkOperations:
-    """The client's methods for bulk operations."""
+class BulkOperationOperations(Resource):
+    """Bulk operations."""
 
-    _transport: Transport
-    _sleep: Callable[[float], object]
-
-    def get_bulk_operation(self, operation_id: str) -> BulkOperation:
+    @Operation
+    def get(self, operation_id: str) -> Request[BulkOperation]:
         """A bulk operation as it is now."""
-        response = self._transport.request("GET", _path_of(operation_id))
-        return read(BulkOperation, response, document_of(response))
+        return get_bulk_operation(operation_id)
 
-    def list_bulk_operations(self) -> list[BulkOperation]:
+    @Operation
+    def list(self) -> Request[Operations]:
         """The latest bulk operations of the caller, newest first."""
-        response = self._transport.request("GET", BULK_OPERATIONS)
-        return read(_Page, response, document_of(response)).operations
+        return Request("GET", BULK_OPERATIONS, several(BulkOperation, "operations"))
 
-    def cancel_bulk_operation(self, operation_id: str) -> BulkOperation:
+    @Operation
+    def cancel(self, operation_id: str) -> Request[BulkOperation]:
         """Stop a bulk operation; what it has done stays done."""
-        response = self._transport.request("POST", f"{_path_of(operation_id)}/cancel", repeatable=True)
-        return read(BulkOperation, response, document_of(response))
+        return Request("POST", f"{_path_of(operation_id)}/cancel", one(BulkOperation), repeatable=True)
 
-    def follow_bulk_operation(self, operation_id: str) -> Iterator[BulkOperation]:
+    @Stream
+    def follow(self, operation_id: str) -> Items[BulkOperation]:
         """The operation as it is now, and again each time it is polled, until it has ended."""
-        pause = _FIRST_PAUSE
+        pause = FIRST_PAUSE
         while True:
-            operation = self.get_bulk_operation(operation_id)
-            yield operation
+            operation = yield from self._session.send(get_bulk_operation(operation_id))
+            yield Item(operation)
             if not operation.is_running:
                 return
-            self._sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+            yield Pause(pause)
+            pause = min(pause * GROWTH, LONGEST_PAUSE)
+
+
+class BulkOperations(BulkOperationOperations, SyncResource):
+    """`client.bulk_operations` of `Client`."""
+
+
+class AsyncBulkOperations(BulkOperationOperations, AsyncResource):
+    """`client.bulk_operations` of `AsyncClient`."""
+
+
+def get_bulk_operation(operation_id: str) -> Request[BulkOperation]:
+    """Reads a bulk operation."""
+    return Request("GET", _path_of(operation_id), one(BulkOperation))
 
 
 def _path_of(operation_id: str) -> str:
-    return f"{BULK_OPERATIONS}/{quote(operation_id, safe='', errors='replace')}"
+    return f"{BULK_OPERATIONS}/{segment(operation_id)}"

@@ -1,55 +1,52 @@
-"""The client's methods for calendars: the days and times at which scheduled tasks may not run, or may."""
+"""`client.calendars`: the days and times at which scheduled tasks may not run, or may."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
-from urllib.parse import quote
 
-from duetime_client.lock_admin import read
 from duetime_client.pages import pages
 from duetime_client.problems import document_of
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import read
 from duetime_client.schedule_models import Calendar
+from duetime_client.session import guard, segment
+from duetime_client.steps import Request
 from duetime_client.task_fields import body_of
-from duetime_client.transport import guard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import httpx
 
     from duetime_client.schedule_models import CalendarFields
-    from duetime_client.transport import Transport
+    from duetime_client.steps import Items
 
 CALENDARS = "/v1/calendars"
 ICALENDAR = "text/calendar"
 
 
-class Calendars:
-    """The client's methods for calendars."""
+class CalendarOperations(Resource):
+    """Calendars."""
 
-    _transport: Transport
-
-    def list_calendars(self) -> Iterator[Calendar]:
+    @Stream
+    def list(self) -> Items[Calendar]:
         """All calendars, by name, page by page."""
-        for response, entry in pages(self._transport, CALENDARS, "calendars"):
-            yield read(Calendar, response, entry)
+        return pages(self._session, CALENDARS, "calendars", partial(read, Calendar))
 
-    def get_calendar(self, name: str) -> Calendar:
+    @Operation
+    def get(self, name: str) -> Request[Calendar]:
         """One calendar."""
-        return _calendar(self._transport.request("GET", path_of(name)))
+        return Request("GET", path_of(name), _calendar)
 
-    def put_calendar(self, name: str, /, *, if_match: str | None = None, **fields: Unpack[CalendarFields]) -> Calendar:
+    @Operation
+    def put(self, name: str, /, *, if_match: str | None = None, **fields: Unpack[CalendarFields]) -> Request[Calendar]:
         """Create a calendar, or replace it completely; schedules that name it apply it from then on.
 
         With `if_match`, replace it only if it still has that `etag`; a lost response is not followed by another try.
         """
-        headers = guard(if_match)
-        return _calendar(
-            self._transport.request(
-                "PUT", path_of(name), body=body_of(fields), headers=headers, repeatable=if_match is None
-            )
-        )
+        headers, is_repeatable = guard(if_match), if_match is None
+        return Request("PUT", path_of(name), _calendar, body=body_of(fields), headers=headers, repeatable=is_repeatable)
 
+    @Operation
     def put_icalendar(
         self,
         name: str,
@@ -58,7 +55,7 @@ class Calendars:
         mode: str | None = None,
         timezone: str | None = None,
         if_match: str | None = None,
-    ) -> Calendar:
+    ) -> Request[Calendar]:
         """Create or replace a calendar with an iCalendar file (`.ics`).
 
         Args:
@@ -68,30 +65,37 @@ class Calendars:
             timezone: The zone of its days; UTC by default.
             if_match: Replace it only if it still has this `etag`.
         """
-        query = [(key, value) for key, value in (("mode", mode), ("timezone", timezone)) if value]
-        response = self._transport.request(
+        return Request(
             "PUT",
             path_of(name),
-            query=query,
+            _calendar,
+            query=[(key, value) for key, value in (("mode", mode), ("timezone", timezone)) if value],
             body=data,
             headers={"Content-Type": ICALENDAR, **guard(if_match)},
             repeatable=if_match is None,
         )
-        return _calendar(response)
 
-    def delete_calendar(self, name: str, *, if_match: str | None = None) -> Calendar:
+    @Operation
+    def delete(self, name: str, *, if_match: str | None = None) -> Request[Calendar]:
         """Delete a calendar that no schedule names; returns it as it was.
 
         Raises:
             Conflict: A schedule names it.
         """
-        headers = guard(if_match)
-        return _calendar(self._transport.request("DELETE", path_of(name), headers=headers))
+        return Request("DELETE", path_of(name), _calendar, headers=guard(if_match))
+
+
+class Calendars(CalendarOperations, SyncResource):
+    """`client.calendars` of `Client`."""
+
+
+class AsyncCalendars(CalendarOperations, AsyncResource):
+    """`client.calendars` of `AsyncClient`."""
 
 
 def path_of(name: str) -> str:
     """The path of a calendar; the name is one segment of it, whatever characters it has."""
-    return f"{CALENDARS}/{quote(name, safe='', errors='replace')}"
+    return f"{CALENDARS}/{segment(name)}"
 
 
 def _calendar(response: httpx.Response) -> Calendar:

@@ -1,75 +1,60 @@
-"""The client: a method for each operation of the API."""
+"""The clients: `Client`, whose methods wait, and `AsyncClient`, whose methods are awaited.
+
+Each resource is imported when it is first used: what it reads responses with takes longer to import than all the rest.
+"""
 
 from __future__ import annotations
 
 import random
 import time
 from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, Self, Unpack
-from uuid import uuid4
+from typing import TYPE_CHECKING, Self
 
-from duetime_client.authentication import OWNER_HEADER
-from duetime_client.calendars import Calendars
-from duetime_client.dead_letters import DeadLetters
-from duetime_client.explanations import Explanations
-from duetime_client.leases import Leases
-from duetime_client.live_connection import WebSocketConnection
-from duetime_client.live_updates import MINE, LiveUpdates, new_ticket, read_subject
-from duetime_client.lock_admin import Locks
-from duetime_client.polling import pause_after, utc_now
-from duetime_client.resources import (
-    BulkOperationResource,
-    CalendarResource,
-    DeadLetterResource,
-    LeaseResource,
-    LockResource,
-    ScheduleResource,
-    SwitchResource,
-    TaskResource,
-    TopologyResource,
-)
-from duetime_client.responses import batch_results, page_of, task_of
-from duetime_client.schedules import Schedules
-from duetime_client.summary import Summaries
-from duetime_client.switches import Switches
-from duetime_client.task_control import TASKS, TaskControl, path_of, reason_body
-from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
-from duetime_client.topology_runs import Topologies
-from duetime_client.transport import IDEMPOTENCY_KEY, Transport, guard
-from duetime_client.watching import Watch
+from duetime_client.live_connection import AsyncWebSocketConnection, WebSocketConnection
+from duetime_client.polling import utc_now
+from duetime_client.retries import Retries
+from duetime_client.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
-    from types import TracebackType
 
     import httpx
 
-    from duetime_client.errors import ApiError
-    from duetime_client.live_connection import Connect, LiveConnection
-    from duetime_client.retries import Retries
-    from duetime_client.task import Task
-    from duetime_client.watching import Change
+    from duetime_client.bulk_operations import AsyncBulkOperations, BulkOperations
+    from duetime_client.calendars import AsyncCalendars, Calendars
+    from duetime_client.dead_letters import AsyncDeadLetters, DeadLetters
+    from duetime_client.leases import AsyncLeases, Leases
+    from duetime_client.live_connection import AsyncConnect, Connect
+    from duetime_client.locks import AsyncLocks, Locks
+    from duetime_client.schedules import AsyncSchedules, Schedules
+    from duetime_client.summary import AsyncSummaryResource, SummaryResource
+    from duetime_client.switches import AsyncSwitches, Switches
+    from duetime_client.tasks import AsyncTasks, Tasks
+    from duetime_client.topologies import AsyncTopologies, Topologies
+    from duetime_client.watch_tickets import AsyncWatchTickets, WatchTickets
 
-MAX_BATCH = 100
-"""The API takes this many tasks in one request."""
+OWNER_HEADER = "X-Duetime-Owner"
+"""Names the owner to a deployment without authentication (the local stack); all others ignore it."""
+TIMEOUT_SECONDS = 35.0
+"""The API's gateway times out after 30 seconds, so waiting much longer is useless."""
 
 
-class Client(
-    TaskControl,
-    Explanations,
-    Locks,
-    DeadLetters,
-    Switches,
-    Schedules,
-    Calendars,
-    Leases,
-    Topologies,
-    Summaries,
-    LiveUpdates,
-):
-    """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
+class Client:
+    """A deployment. Close it, or use it as a context manager; threads may share it.
+
+    Args:
+        url: The address of the API.
+        auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
+        owner: Owner of the tasks, for a deployment without authentication.
+        timeout: How long one request may take, in seconds, of which at most 5 to connect.
+        retries: How often requests are retried, where that is safe; three times by default.
+        sleep: Waits for so many seconds.
+        random_source: A number from 0, less than 1.
+        now: The time.
+        connect: Opens a WebSocket.
+        http_transport: Sends HTTP requests.
+    """
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange
         self,
@@ -77,6 +62,7 @@ class Client(
         *,
         auth: httpx.Auth | None = None,
         owner: str | None = None,
+        timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
         retries: Retries | None = None,
         sleep: Callable[[float], object] = time.sleep,
         random_source: Callable[[], float] = random.random,
@@ -84,200 +70,232 @@ class Client(
         connect: Connect = WebSocketConnection,
         http_transport: httpx.BaseTransport | None = None,
     ) -> None:
-        headers = {OWNER_HEADER: owner} if owner else {}
-        self._transport = Transport(
-            url,
-            auth=auth,
-            headers=headers,
-            retries=retries,
-            sleep=sleep,
-            random_source=random_source,
-            http_transport=http_transport,
-        )
-        self._sleep = sleep
-        self._now = now
-        self._random = random_source
-        self._connect = connect
+        import httpx
+
+        from duetime_client.http import checked, http_options
+        from duetime_client.runners import Runner
+
+        session = Session(checked(url), retries or Retries(), random_source, now)
+        options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
+        http = httpx.Client(auth=auth, transport=http_transport, **options)
+        self._runner = Runner(session, http, sleep, connect)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Close the open connections."""
-        self._transport.close()
+        self._runner.http.close()
 
     @cached_property
-    def tasks(self) -> TaskResource:
+    def tasks(self) -> Tasks:
         """Tasks."""
-        return TaskResource(self)
+        from duetime_client.tasks import Tasks
+
+        return Tasks(self._runner)
 
     @cached_property
-    def schedules(self) -> ScheduleResource:
+    def schedules(self) -> Schedules:
         """Schedules, their runs and their backfills."""
-        return ScheduleResource(self)
+        from duetime_client.schedules import Schedules
+
+        return Schedules(self._runner)
 
     @cached_property
-    def topologies(self) -> TopologyResource:
+    def topologies(self) -> Topologies:
         """Topologies: graphs of tasks."""
-        return TopologyResource(self)
+        from duetime_client.topologies import Topologies
+
+        return Topologies(self._runner)
 
     @cached_property
-    def calendars(self) -> CalendarResource:
-        """Calendars."""
-        return CalendarResource(self)
+    def calendars(self) -> Calendars:
+        """Calendars: when scheduled tasks may not run, or may."""
+        from duetime_client.calendars import Calendars
+
+        return Calendars(self._runner)
 
     @cached_property
-    def locks(self) -> LockResource:
+    def locks(self) -> Locks:
         """Locks: who holds them, and who waits."""
-        return LockResource(self)
+        from duetime_client.locks import Locks
+
+        return Locks(self._runner)
 
     @cached_property
-    def leases(self) -> LeaseResource:
+    def leases(self) -> Leases:
         """Leases of tasks that a pull worker runs."""
-        return LeaseResource(self)
+        from duetime_client.leases import Leases
+
+        return Leases(self._runner)
 
     @cached_property
-    def switches(self) -> SwitchResource:
+    def switches(self) -> Switches:
         """Switches that stop or limit dispatch."""
-        return SwitchResource(self)
+        from duetime_client.switches import Switches
+
+        return Switches(self._runner)
 
     @cached_property
-    def bulk_operations(self) -> BulkOperationResource:
-        """Operations on all tasks that match a filter."""
-        return BulkOperationResource(self)
+    def bulk_operations(self) -> BulkOperations:
+        """Bulk operations: changes of many tasks that are on their way."""
+        from duetime_client.bulk_operations import BulkOperations
+
+        return BulkOperations(self._runner)
 
     @cached_property
-    def dead_letters(self) -> DeadLetterResource:
+    def dead_letters(self) -> DeadLetters:
         """Tasks that failed after all their attempts."""
-        return DeadLetterResource(self)
+        from duetime_client.dead_letters import DeadLetters
 
-    def create_task(
+        return DeadLetters(self._runner)
+
+    @cached_property
+    def summary(self) -> SummaryResource:
+        """How many tasks there are."""
+        from duetime_client.summary import SummaryResource
+
+        return SummaryResource(self._runner)
+
+    @cached_property
+    def watch_tickets(self) -> WatchTickets:
+        """Tickets for connections to the WebSocket API."""
+        from duetime_client.watch_tickets import WatchTickets
+
+        return WatchTickets(self._runner)
+
+
+class AsyncClient:
+    """A deployment, for coroutines. Close it with `aclose`, or use it with `async with`.
+
+    Its resources and their methods are those of `Client`; what returns an iterator there returns an asynchronous one,
+    and everything else is awaited.
+
+    Args:
+        url: The address of the API.
+        auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
+        owner: Owner of the tasks, for a deployment without authentication.
+        timeout: How long one request may take, in seconds, of which at most 5 to connect.
+        retries: How often requests are retried, where that is safe; three times by default.
+        sleep: Waits for so many seconds.
+        random_source: A number from 0, less than 1.
+        now: The time.
+        connect: Opens a WebSocket.
+        http_transport: Sends HTTP requests.
+    """
+
+    def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange
         self,
-        task_type: str,
-        /,
+        url: str,
         *,
-        idempotency_key: str | None = None,
-        traceparent: str | None = None,
-        wait_seconds: int = 0,
-        **fields: Unpack[TaskFields],
-    ) -> Task:
-        """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
+        auth: httpx.Auth | None = None,
+        owner: str | None = None,
+        timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
+        retries: Retries | None = None,
+        sleep: Callable[[float], Awaitable[object]] | None = None,
+        random_source: Callable[[], float] = random.random,
+        now: Callable[[], datetime] = utc_now,
+        connect: AsyncConnect = AsyncWebSocketConnection.open,
+        http_transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        import asyncio
 
-        A retried request never creates a second task: it carries an idempotency key, by default a random one.
-        With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
-        `traceparent` (W3C Trace Context) is handed on to the handler or target, and to the callback.
-        """
-        response = self._transport.request(
-            "POST",
-            TASKS,
-            query=[("wait_seconds", str(wait_seconds))] if wait_seconds else [],
-            body={"type": task_type, **body_of(fields)},
-            headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **_trace_of(traceparent)},
-        )
-        return task_of(response)
+        import httpx
 
-    def create_task_batch(
-        self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None, traceparent: str | None = None
-    ) -> list[Task | ApiError]:
-        """Create many tasks, in requests as large as the API accepts; each has its own result, in the given order.
+        from duetime_client.http import checked, http_options
+        from duetime_client.runners import AsyncRunner
 
-        If a later request fails, the tasks of the earlier ones exist. Calling again with the same key and the
-        same tasks creates only what is missing.
-        """
-        key = idempotency_key or str(uuid4())
-        remaining = iter(tasks)
-        results: list[Task | ApiError] = []
-        while chunk := list(islice(remaining, MAX_BATCH)):
-            response = self._transport.request(
-                "POST",
-                f"{TASKS}/batch",
-                body={"tasks": [body_of(task) for task in chunk]},
-                headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}", **_trace_of(traceparent)},
-            )
-            results.extend(batch_results(response, len(chunk)))
-        return results
+        session = Session(checked(url), retries or Retries(), random_source, now)
+        options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
+        http = httpx.AsyncClient(auth=auth, transport=http_transport, **options)
+        self._runner = AsyncRunner(session, http, sleep or asyncio.sleep, connect)
 
-    def get_task(self, task_id: str, *, wait_seconds: int = 0) -> Task:
-        """The task as it is now, or, with `wait_seconds`, once its outcome is known or that time is over."""
-        query = [("wait_seconds", str(wait_seconds))] if wait_seconds else []
-        return task_of(self._transport.request("GET", path_of(task_id), query=query))
+    async def __aenter__(self) -> Self:
+        return self
 
-    def list_tasks(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Iterator[Task]:
-        """All tasks that match the filters, fetched page by page as they are needed."""
-        query = list(query_of(filters, page_size))
-        token: str | None = None
-        while True:
-            page = [*query, ("next_token", token)] if token else query
-            response = self._transport.request("GET", TASKS, query=page)
-            tasks, token = page_of(response)
-            yield from tasks
-            if token is None:
-                return
+    async def __aexit__(self, *_error: object) -> None:
+        await self.aclose()
 
-    def update_task(
-        self, task_id: str, /, *, if_match: str | None = None, reason: str = "", **changes: Unpack[TaskFields]
-    ) -> Task:
-        """Update a task that has not started; with `if_match`, only if it still has that `etag`.
+    async def aclose(self) -> None:
+        """Close the open connections."""
+        await self._runner.http.aclose()
 
-        The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock` and a `target` of the same kind are merged,
-        and None removes; `payload` is replaced completely. The reason is recorded with the task.
-        """
-        headers = guard(if_match)
-        query = [("reason", reason)] if reason else []
-        body = body_of(changes)
-        return task_of(self._transport.request("PATCH", path_of(task_id), query=query, body=body, headers=headers))
+    @cached_property
+    def tasks(self) -> AsyncTasks:
+        """Tasks."""
+        from duetime_client.tasks import AsyncTasks
 
-    def cancel_task(self, task_id: str, *, force: bool = False, reason: str = "", if_match: str | None = None) -> Task:
-        """Cancel a task that has not started; with `force`, also request a running one to stop."""
-        body: dict[str, object] = {**({"force": True} if force else {}), **(reason_body(reason) or {})}
-        headers = guard(if_match)
-        return task_of(self._transport.request("POST", f"{path_of(task_id)}/cancel", body=body, headers=headers))
+        return AsyncTasks(self._runner)
 
-    def delete_task(self, task_id: str, *, if_match: str | None = None) -> None:
-        """Delete a task with its payload, its result and its attempts; one that has not started is cancelled first.
+    @cached_property
+    def schedules(self) -> AsyncSchedules:
+        """Schedules, their runs and their backfills."""
+        from duetime_client.schedules import AsyncSchedules
 
-        A topology is deleted with all of its nodes, and a node only so. A task that runs cannot be deleted.
-        """
-        self._transport.request("DELETE", path_of(task_id), headers=guard(if_match))
+        return AsyncSchedules(self._runner)
 
-    def watch(self, topic: str = MINE, /, **filters: Unpack[TaskFilter]) -> Iterator[Change]:
-        """Changes as they happen, over a WebSocket: of `task:ID`, `topology:ID`, `schedule:NAME`, or of all tasks.
+    @cached_property
+    def topologies(self) -> AsyncTopologies:
+        """Topologies: graphs of tasks."""
+        from duetime_client.topologies import AsyncTopologies
 
-        Filters go with `mine`, all tasks of the caller, of which only changes from now on are told. A task or topology
-        is told of at once, and to its end. Lost connections are opened again; without the package `websockets`
-        (`duetime-client[live]`), or where a WebSocket cannot be opened, the API is polled.
-        """
+        return AsyncTopologies(self._runner)
 
-        def connected() -> LiveConnection:
-            return self._connect(new_ticket(self).address)
+    @cached_property
+    def calendars(self) -> AsyncCalendars:
+        """Calendars: when scheduled tasks may not run, or may."""
+        from duetime_client.calendars import AsyncCalendars
 
-        subscription = {"filter": body_of(filters)} if filters else {}
-        return Watch(
-            topic=topic,
-            subscription=subscription,
-            open=connected,
-            read=lambda: read_subject(self, topic, filters),
-            sleep=self._sleep,
-            now=self._now,
-            jitter=self._random,
-        ).changes()
+        return AsyncCalendars(self._runner)
 
-    def follow_task(self, task_id: str) -> Iterator[Task]:
-        """The task as it is now, and again each time it is polled, until its outcome is known."""
-        pause = 0.0
-        while True:
-            task = self.get_task(task_id)
-            yield task
-            if task.is_terminal:
-                return
-            pause = pause_after(task, pause, self._now())
-            self._sleep(pause)
+    @cached_property
+    def locks(self) -> AsyncLocks:
+        """Locks: who holds them, and who waits."""
+        from duetime_client.locks import AsyncLocks
 
+        return AsyncLocks(self._runner)
 
-def _trace_of(traceparent: str | None) -> dict[str, str]:
-    return {} if traceparent is None else {"traceparent": traceparent}
+    @cached_property
+    def leases(self) -> AsyncLeases:
+        """Leases of tasks that a pull worker runs."""
+        from duetime_client.leases import AsyncLeases
+
+        return AsyncLeases(self._runner)
+
+    @cached_property
+    def switches(self) -> AsyncSwitches:
+        """Switches that stop or limit dispatch."""
+        from duetime_client.switches import AsyncSwitches
+
+        return AsyncSwitches(self._runner)
+
+    @cached_property
+    def bulk_operations(self) -> AsyncBulkOperations:
+        """Bulk operations: changes of many tasks that are on their way."""
+        from duetime_client.bulk_operations import AsyncBulkOperations
+
+        return AsyncBulkOperations(self._runner)
+
+    @cached_property
+    def dead_letters(self) -> AsyncDeadLetters:
+        """Tasks that failed after all their attempts."""
+        from duetime_client.dead_letters import AsyncDeadLetters
+
+        return AsyncDeadLetters(self._runner)
+
+    @cached_property
+    def summary(self) -> AsyncSummaryResource:
+        """How many tasks there are."""
+        from duetime_client.summary import AsyncSummaryResource
+
+        return AsyncSummaryResource(self._runner)
+
+    @cached_property
+    def watch_tickets(self) -> AsyncWatchTickets:
+        """Tickets for connections to the WebSocket API."""
+        from duetime_client.watch_tickets import AsyncWatchTickets
+
+        return AsyncWatchTickets(self._runner)

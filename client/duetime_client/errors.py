@@ -90,25 +90,42 @@ class InvalidRequest(ApiError):
         return self.problem.errors
 
 
+class Unauthenticated(ApiError):
+    """The caller's credentials are missing, not valid or expired."""
+
+
 class Forbidden(ApiError):
-    """The caller is not authenticated, or may not do this."""
+    """The caller may not do this."""
 
 
-class TaskNotFound(ApiError):
-    """The caller has no task of this id."""
+class NotFound(ApiError):
+    """The caller has no task, schedule or other resource of this name."""
 
 
 class Conflict(ApiError):
-    """The task's state does not allow this."""
+    """The state of the task, or of another resource, does not allow this."""
 
 
 class PreconditionFailed(ApiError):
-    """The task changed since the version that the request named."""
+    """It has changed since the version that the request named in `if_match`."""
 
 
-class Throttled(ApiError):
-    """The API throttled the request and all of its retries."""
+class RateLimited(ApiError):
+    """The API rejected the request and all of its retries, because there are too many; see `retry_after`."""
+
+
+class ServerError(ApiError):
+    """The API failed, and so did all retries."""
 
 
 class UnexpectedResponse(ApiError):
     """The response is not one of a duetime API."""
+
+
+class WaitTimeout(ClientError, TimeoutError):
+    """The outcome of a task is not known in time. The task goes on."""
+
+    def __init__(self, task_id: str, state: str, seconds: float) -> None:
+        super().__init__(f"task {task_id} is {state} after {seconds:g} s")
+        self.task_id = task_id
+        self.state = state

@@ -1,20 +1,11 @@
-"""Explanations: why a task waits, and where its time went."""
+"""Explanations: why a task waits, and where its time went; why a schedule ran, or did not."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when the class is made
 from datetime import datetime  # noqa: TC003 - same
-from typing import TYPE_CHECKING
 
-from duetime_client.lock_admin import read
-from duetime_client.problems import document_of
-from duetime_client.schedules import path_of as schedule_path
 from duetime_client.task import ResponseModel
-from duetime_client.task_control import path_of
-from duetime_client.task_fields import encoded
-
-if TYPE_CHECKING:
-    from duetime_client.transport import Transport
 
 
 class Gate(ResponseModel):
@@ -59,24 +50,3 @@ class ScheduleExplanation(ResponseModel):
     state: str | None = None
     previous_at: datetime | None = None
     next_at: datetime | None = None
-
-
-class Explanations:
-    """The client's methods that explain."""
-
-    _transport: Transport
-
-    def explain_task(self, task_id: str) -> TaskExplanation:
-        """Why a task waits, or where its time went."""
-        response = self._transport.request("GET", f"{path_of(task_id)}/explain")
-        return read(TaskExplanation, response, document_of(response))
-
-    def explain_schedule(self, name: str, at: datetime | str) -> ScheduleExplanation:
-        """Why a schedule did, or did not, run at a time: a whole minute stands for all of that minute.
-
-        Raises:
-            TimeWithoutZone: The time has no zone.
-        """
-        query = [("at", str(encoded(at)))]
-        response = self._transport.request("GET", f"{schedule_path(name)}/explain", query=query)
-        return read(ScheduleExplanation, response, document_of(response))

@@ -1,4 +1,4 @@
-"""Cancelling and updating many tasks by a filter: one request, followed until it is complete."""
+"""Cancelling, updating and retrying many tasks by a filter: one request, followed until it is complete."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from duetime_client.bulk_operations import BulkOperation, BulkOperations
-from duetime_client.lock_admin import read
+from duetime_client.bulk_operations import FIRST_PAUSE, GROWTH, LONGEST_PAUSE, BulkOperation, get_bulk_operation
 from duetime_client.problems import document_of
+from duetime_client.resource import Resource, Stream
+from duetime_client.responses import read
+from duetime_client.session import IDEMPOTENCY_KEY
+from duetime_client.steps import Item, Pause, Request
 from duetime_client.task import ResponseModel
-from duetime_client.task_control import TASKS
+from duetime_client.task_actions import TASKS
 from duetime_client.task_fields import BulkOptions, body_of
-from duetime_client.transport import IDEMPOTENCY_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import httpx
 
+    from duetime_client.session import Session
+    from duetime_client.steps import Items
     from duetime_client.task_fields import BulkFilter, DeadLetterFilter, TaskFields
-    from duetime_client.transport import Transport
 
 _COUNTS = ("examined", "matched", "affected")
 
@@ -43,19 +46,18 @@ class FilterActionResult(ResponseModel):
     state: str | None = None
 
 
-class FilterActions(BulkOperations):
-    """The client's methods for many tasks."""
+class FilterActions(Resource):
+    """Actions on all tasks that match a filter."""
 
-    _transport: Transport
-
-    def cancel_tasks_by_filter(
+    @Stream
+    def cancel_by_filter(
         self,
         wanted: BulkFilter,
         *,
         force: bool = False,
         next_token: str | None = None,
         **options: Unpack[BulkOptions],
-    ) -> Iterator[FilterActionResult]:
+    ) -> Items[FilterActionResult]:
         """Cancel every task that matches a filter; with `force`, request running ones to stop.
 
         Nothing is sent before the first result is requested from the iterator. For many tasks, the API starts a bulk
@@ -65,45 +67,76 @@ class FilterActions(BulkOperations):
         With `dry_run=True`, the tasks are only counted. Pass the `confirmation_token` of its results to the real
         request: it then changes no task that was created since.
         """
-        return self._change_many(f"{TASKS}/cancel", {**filter_action_body(wanted, options), "force": force}, next_token)
+        body = {**filter_action_body(wanted, options), "force": force}
+        return _results(self._session, f"{TASKS}/cancel", body, next_token)
 
-    def update_tasks_by_filter(
+    @Stream
+    def update_by_filter(
         self,
         wanted: BulkFilter,
         changes: TaskFields,
         *,
         next_token: str | None = None,
         **options: Unpack[BulkOptions],
-    ) -> Iterator[FilterActionResult]:
-        """Update every task that a filter means and that has not started, as `cancel_tasks_by_filter` goes."""
-        return self._change_many(
-            f"{TASKS}/update", {**filter_action_body(wanted, options), "update": body_of(changes)}, next_token
+    ) -> Items[FilterActionResult]:
+        """Update every task that matches a filter and has not started; works like `cancel_by_filter`."""
+        body = {**filter_action_body(wanted, options), "update": body_of(changes)}
+        return _results(self._session, f"{TASKS}/update", body, next_token)
+
+    @Stream
+    def retry_by_filter(
+        self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
+    ) -> Items[FilterActionResult]:
+        """Run every failed task that matches a filter again; works like `cancel_by_filter`."""
+        return retry_by_filter(self._session, wanted, options, next_token)
+
+
+def retry_by_filter(
+    session: Session, wanted: DeadLetterFilter, options: BulkOptions, next_token: str | None
+) -> Items[FilterActionResult]:
+    """Run every failed task that matches a filter again."""
+    return _results(session, f"{TASKS}/retry", filter_action_body(wanted, options), next_token)
+
+
+def _results(session: Session, path: str, body: dict[str, object], token: str | None) -> Items[FilterActionResult]:
+    while True:
+        request = {**body, "next_token": token} if token else body
+        # A retry with the same key starts no second operation.
+        key = {IDEMPOTENCY_KEY: str(uuid4())}
+        result = yield from session.send(
+            Request("POST", path, _result_or_operation, body=request, headers=key, repeatable=True)
         )
+        if isinstance(result, BulkOperation):
+            yield from _followed(session, result)
+            return
+        yield Item(result)
+        token = result.next_token
+        if result.confirmation_token is not None:
+            # All pages of a dry run count the tasks of the same moment.
+            body = {**body, "confirmation_token": result.confirmation_token}
+        if token is None:
+            return
 
-    def _change_many(self, path: str, body: dict[str, object], token: str | None) -> Iterator[FilterActionResult]:
-        while True:
-            request = {**body, "next_token": token} if token else body
-            # A retry with the same key starts no second operation.
-            key = {IDEMPOTENCY_KEY: str(uuid4())}
-            response = self._transport.request("POST", path, body=request, headers=key, repeatable=True)
-            if response.status_code == HTTPStatus.ACCEPTED:
-                yield from self._followed(read(BulkOperation, response, document_of(response)))
-                return
-            result = read(FilterActionResult, response, document_of(response))
-            yield result
-            token = result.next_token
-            if result.confirmation_token is not None:
-                # All pages of a dry run count the tasks of the same moment.
-                body = {**body, "confirmation_token": result.confirmation_token}
-            if token is None:
-                return
 
-    def _followed(self, operation: BulkOperation) -> Iterator[FilterActionResult]:
-        """What an operation has done, and then repeatedly what it has done since."""
-        yield _since(None, operation)
-        for seen in self.follow_bulk_operation(operation.id):
-            yield _since(operation, seen)
-            operation = seen
+def _result_or_operation(response: httpx.Response) -> FilterActionResult | BulkOperation:
+    document = document_of(response)
+    if response.status_code == HTTPStatus.ACCEPTED:
+        return read(BulkOperation, response, document)
+    return read(FilterActionResult, response, document)
+
+
+def _followed(session: Session, operation: BulkOperation) -> Items[FilterActionResult]:
+    """What an operation has done, and then repeatedly what it has done since."""
+    yield Item(_since(None, operation))
+    pause = FIRST_PAUSE
+    while True:
+        seen = yield from session.send(get_bulk_operation(operation.id))
+        yield Item(_since(operation, seen))
+        operation = seen
+        if not operation.is_running:
+            return
+        yield Pause(pause)
+        pause = min(pause * GROWTH, LONGEST_PAUSE)
 
 
 def _since(before: BulkOperation | None, now: BulkOperation) -> FilterActionResult:

@@ -1,24 +1,22 @@
-"""Leases of pull workers."""
+"""`client.leases`: leases of pull workers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from duetime_client.problems import document_of, unexpected_response
+from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
+from duetime_client.session import segment
+from duetime_client.steps import Request
 from duetime_client.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import httpx
-
-    from duetime_client.transport import Transport
 
 LEASES = "/v1/leases"
 
@@ -53,12 +51,14 @@ class LeaseState(BaseModel):
     lasts: timedelta = timedelta(0)
 
 
-class Leases:
-    """The client's methods for pull workers."""
+LeasedTasks: TypeAlias = list[LeasedTask]
 
-    _transport: Transport
 
-    def acquire_leases(
+class LeaseOperations(Resource):
+    """Leases of tasks that a pull worker runs."""
+
+    @Operation
+    def acquire(
         self,
         types: Iterable[str],
         *,
@@ -66,7 +66,7 @@ class Leases:
         wait_seconds: int = 0,
         lease_seconds: int = 30,
         worker: str = "",
-    ) -> list[LeasedTask]:
+    ) -> Request[LeasedTasks]:
         """Lease due tasks of pulled types; none, if none became due while it waited.
 
         It is not retried: if its response is lost, its tasks are leased nevertheless, until the leases expire.
@@ -78,50 +78,70 @@ class Leases:
             "lease_seconds": lease_seconds,
             "worker": worker,
         }
-        response = self._transport.request("POST", LEASES, body=body)
-        match document_of(response):
-            case {"leases": list() as leases}:
-                return [_leased(response, lease) for lease in leases]
-            case _:
-                raise unexpected_response(response, "no leases in the response")
+        return Request("POST", LEASES, _leases, body=body)
 
-    def renew_lease(self, lease: str, percent: int | None = None, message: str = "") -> LeaseState:
+    @Operation
+    def renew(self, lease: str, percent: int | None = None, message: str = "") -> Request[LeaseState]:
         """Renew a lease and report progress; `requested_action` of the response is what was requested meanwhile."""
         body: dict[str, object] = {} if percent is None else {"percent": percent, "message": message}
-        return self._tell_lease(lease, "heartbeat", body)
+        return _report(lease, "heartbeat", body)
 
-    def complete_lease(self, lease: str, result: object = None) -> LeaseState:
+    @Operation
+    def complete(self, lease: str, result: object = None) -> Request[LeaseState]:
         """Report success."""
-        return self._tell_lease(lease, "complete", {"result": result})
+        return _report(lease, "complete", {"result": result})
 
-    def fail_lease(self, lease: str, kind: str, message: str = "", *, retriable: bool = True) -> LeaseState:
+    @Operation
+    def fail(self, lease: str, kind: str, message: str = "", *, retriable: bool = True) -> Request[LeaseState]:
         """Report a failure, and whether another attempt may succeed."""
-        return self._tell_lease(lease, "fail", {"error": {"type": kind, "message": message}, "retriable": retriable})
+        return _report(lease, "fail", {"error": {"type": kind, "message": message}, "retriable": retriable})
 
-    def release_lease(self, lease: str) -> LeaseState:
+    @Operation
+    def release(self, lease: str) -> Request[LeaseState]:
         """Release a task immediately; this does not count as an attempt."""
-        return self._tell_lease(lease, "release")
+        return _report(lease, "release")
 
-    def acknowledge_lease_pause(self, lease: str, checkpoint: object = None) -> LeaseState:
+    @Operation
+    def acknowledge_pause(self, lease: str, checkpoint: object = None) -> Request[LeaseState]:
         """Stop working on a task whose pause was requested, with a checkpoint for the attempt that continues."""
-        return self._tell_lease(lease, "pause", {} if checkpoint is None else {"checkpoint": checkpoint})
+        return _report(lease, "pause", {} if checkpoint is None else {"checkpoint": checkpoint})
 
-    def acknowledge_lease_cancel(self, lease: str) -> LeaseState:
+    @Operation
+    def acknowledge_cancel(self, lease: str) -> Request[LeaseState]:
         """Stop working on a task whose cancellation was requested."""
-        return self._tell_lease(lease, "cancel")
+        return _report(lease, "cancel")
 
-    def _tell_lease(self, lease: str, what: str, body: dict[str, object] | None = None) -> LeaseState:
-        # Repeating a report under one lease changes nothing, so it may be retried.
-        path = f"{LEASES}/{quote(lease, safe='', errors='replace')}/{what}"
-        response = self._transport.request("POST", path, body=body, repeatable=True)
-        document = document_of(response)
-        if not isinstance(document, Mapping):
-            raise unexpected_response(response, "no state of a lease in the response")
-        try:
-            state = LeaseState.model_validate(document)
-        except ValidationError as error:
-            raise unexpected_response(response, "the response's state of a lease is not valid") from error
-        return state.model_copy(update={"lasts": _lasts(response, state.expires_at)})
+
+class Leases(LeaseOperations, SyncResource):
+    """`client.leases` of `Client`."""
+
+
+class AsyncLeases(LeaseOperations, AsyncResource):
+    """`client.leases` of `AsyncClient`."""
+
+
+def _report(lease: str, what: str, body: dict[str, object] | None = None) -> Request[LeaseState]:
+    # Repeating a report under one lease changes nothing, so it may be retried.
+    return Request("POST", f"{LEASES}/{segment(lease)}/{what}", _state, body=body, repeatable=True)
+
+
+def _state(response: httpx.Response) -> LeaseState:
+    document = document_of(response)
+    if not isinstance(document, Mapping):
+        raise unexpected_response(response, "no state of a lease in the response")
+    try:
+        state = LeaseState.model_validate(document)
+    except ValidationError as error:
+        raise unexpected_response(response, "the response's state of a lease is not valid") from error
+    return state.model_copy(update={"lasts": _lasts(response, state.expires_at)})
+
+
+def _leases(response: httpx.Response) -> list[LeasedTask]:
+    match document_of(response):
+        case {"leases": list() as leases}:
+            return [_leased(response, lease) for lease in leases]
+        case _:
+            raise unexpected_response(response, "no leases in the response")
 
 
 def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN401 - any JSON

@@ -1,13 +1,16 @@
-"""A connection to the WebSocket API."""
+"""Connections to the WebSocket API: one that waits, and one that awaits."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from typing import Any, Protocol, Self
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, ExitStack
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from duetime_client.errors import Unreachable
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
 
 OPEN_SECONDS = 30.0
 LARGEST_MESSAGE = 131_072
@@ -38,7 +41,25 @@ class LiveConnection(Protocol):
         ...
 
 
+class AsyncLiveConnection(Protocol):
+    """An open connection, whose methods are those of `LiveConnection`."""
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message."""
+        ...
+
+    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
+        """The next message; None if there is none for so many seconds."""
+        ...
+
+    async def close(self) -> None:
+        """Close it."""
+        ...
+
+
 Connect = Callable[[str], LiveConnection]
+"""Opens a connection to a URL."""
+AsyncConnect = Callable[[str], Awaitable[AsyncLiveConnection]]
 """Opens a connection to a URL."""
 
 
@@ -61,19 +82,17 @@ class WebSocketConnection:
         """
         try:
             # Imported here, because it is an extra.
-            from websockets.exceptions import WebSocketException  # noqa: PLC0415 - see the line above
             from websockets.sync.client import connect  # noqa: PLC0415 - see the line above
         except ModuleNotFoundError as error:
             raise WebSocketMissing from error
         self._url = url.partition("?")[0]
-        self._failures = (WebSocketException, OSError, EOFError)
         self._closing = ExitStack()
         try:
             self._socket = self._closing.enter_context(
                 connect(url, open_timeout=OPEN_SECONDS, max_size=LARGEST_MESSAGE, ping_interval=None)
             )
-        except (*self._failures, TimeoutError) as error:
-            raise self._lost(error) from error
+        except _failures() as error:
+            raise _lost(self._url, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -85,23 +104,90 @@ class WebSocketConnection:
         """Send a message."""
         try:
             self._socket.send(json.dumps(message))
-        except self._failures as error:
-            raise self._lost(error) from error
+        except _failures() as error:
+            raise _lost(self._url, error) from error
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
         """The next message; None if there is none for so many seconds."""
         try:
-            parsed = json.loads(self._socket.recv(timeout=timeout))
+            return _parsed(self._socket.recv(timeout=timeout))
         except TimeoutError:
             return None
-        except (*self._failures, ValueError) as error:
-            raise self._lost(error) from error
-        # A message of the gateway itself has no kind, and is passed over like kinds that are not known yet.
-        return parsed if isinstance(parsed, dict) else {}
+        except _failures(ValueError) as error:
+            raise _lost(self._url, error) from error
 
     def close(self) -> None:
         """Close it."""
         self._closing.close()
 
-    def _lost(self, error: Exception) -> Unreachable:
-        return Unreachable(self._url, str(error) or type(error).__name__, sent=True)
+
+class AsyncWebSocketConnection:
+    """A connection through the package `websockets`, in an event loop of asyncio."""
+
+    def __init__(self, url: str, socket: ClientConnection, closing: AsyncExitStack) -> None:
+        self._url = url
+        self._socket = socket
+        self._closing = closing
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Open it.
+
+        Raises:
+            Unreachable: It cannot be opened.
+            WebSocketMissing: The package is not installed.
+        """
+        try:
+            # Imported here, because it is an extra.
+            from websockets.asyncio.client import connect  # noqa: PLC0415 - see the line above
+        except ModuleNotFoundError as error:
+            raise WebSocketMissing from error
+        closing, address = AsyncExitStack(), url.partition("?")[0]
+        try:
+            socket = await closing.enter_async_context(
+                connect(url, open_timeout=OPEN_SECONDS, max_size=LARGEST_MESSAGE, ping_interval=None)
+            )
+        except _failures() as error:
+            raise _lost(address, error) from error
+        return cls(address, socket, closing)
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message."""
+        try:
+            await self._socket.send(json.dumps(message))
+        except _failures() as error:
+            raise _lost(self._url, error) from error
+
+    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
+        """The next message; None if there is none for so many seconds."""
+        # Imported here, because a client that waits does not need it.
+        import asyncio  # noqa: PLC0415 - see the line above
+
+        try:
+            async with asyncio.timeout(timeout):
+                return _parsed(await self._socket.recv())
+        except TimeoutError:
+            return None
+        except _failures(ValueError) as error:
+            raise _lost(self._url, error) from error
+
+    async def close(self) -> None:
+        """Close it."""
+        await self._closing.aclose()
+
+
+def _failures(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """How a connection fails, a timeout among them."""
+    from websockets.exceptions import WebSocketException  # noqa: PLC0415 - an extra, which is installed here
+
+    return (WebSocketException, OSError, EOFError, *others)
+
+
+def _lost(url: str, error: Exception) -> Unreachable:
+    return Unreachable(url, str(error) or type(error).__name__, sent=True)
+
+
+def _parsed(message: str | bytes) -> Mapping[str, Any]:
+    # A message of the gateway itself has no kind, and is passed over like kinds that are not known yet.
+    parsed = json.loads(message)
+    return parsed if isinstance(parsed, dict) else {}

@@ -15,10 +15,12 @@ from duetime_client.errors import (
     Forbidden,
     InvalidField,
     InvalidRequest,
+    NotFound,
     PreconditionFailed,
     Problem,
-    TaskNotFound,
-    Throttled,
+    RateLimited,
+    ServerError,
+    Unauthenticated,
     UnexpectedResponse,
 )
 
@@ -31,15 +33,15 @@ WRONG_ADDRESS = "path_not_found"
 
 ERRORS: Mapping[int, type[ApiError]] = {
     HTTPStatus.BAD_REQUEST: InvalidRequest,
-    HTTPStatus.UNAUTHORIZED: Forbidden,
+    HTTPStatus.UNAUTHORIZED: Unauthenticated,
     HTTPStatus.FORBIDDEN: Forbidden,
-    HTTPStatus.NOT_FOUND: TaskNotFound,
+    HTTPStatus.NOT_FOUND: NotFound,
     HTTPStatus.CONFLICT: Conflict,
     HTTPStatus.PRECONDITION_FAILED: PreconditionFailed,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: InvalidRequest,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: InvalidRequest,
     HTTPStatus.UNPROCESSABLE_ENTITY: InvalidRequest,
-    HTTPStatus.TOO_MANY_REQUESTS: Throttled,
+    HTTPStatus.TOO_MANY_REQUESTS: RateLimited,
 }
 
 
@@ -66,7 +68,7 @@ def error_of_problem(status: int, document: object, retry_after: float | None = 
     )
     if code == WRONG_ADDRESS:
         return UnexpectedResponse(problem)
-    return ERRORS.get(status, ApiError)(problem)
+    return _error_type(status)(problem)
 
 
 def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiError:
@@ -79,7 +81,13 @@ def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiErr
         return unexpected_response(response, "no duetime API at this address")
     phrase = phrase_of(status)
     problem = Problem(status, phrase, phrase, message or phrase, retry_after=retry_after)
-    return ERRORS.get(status, ApiError)(problem)
+    return _error_type(status)(problem)
+
+
+def _error_type(status: int) -> type[ApiError]:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ServerError
+    return ERRORS.get(status, ApiError)
 
 
 def unexpected_response(response: httpx.Response, reason: str) -> UnexpectedResponse:

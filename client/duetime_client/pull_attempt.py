@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from duetime_client.errors import ApiError, ClientError, Conflict, TaskNotFound, Throttled, Unreachable
+from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
 from duetime_client.retries import PASSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime_client.leases import LeasedTask, Leases, LeaseState
+    from duetime_client.client import Client
+    from duetime_client.leases import LeasedTask, LeaseState
 
 RENEWALS_PER_LEASE = 3
 """A lease is renewed so many times in its length."""
@@ -113,7 +114,7 @@ class Context:
 class Attempt:
     """Runs a handler under a lease, renews the lease meanwhile, and reports the outcome to the API."""
 
-    def __init__(self, client: Leases, leased: LeasedTask, lease_seconds: int) -> None:
+    def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
         task = leased.task
         self.leased = leased
         self.context = Context(
@@ -147,7 +148,7 @@ class Attempt:
 
     def release(self) -> str:
         """Release the task without having started it."""
-        return self._report(lambda: self._client.release_lease(self.leased.id))
+        return self._report(lambda: self._client.leases.release(self.leased.id))
 
     def _outcome(self, handler: Callable[[Context, Any], object]) -> Callable[[], LeaseState]:
         """Call the handler; returns the request that reports its outcome."""
@@ -156,19 +157,19 @@ class Attempt:
             result = handler(self.context, self.leased.task.payload)
         except AttemptPaused as pause:
             checkpoint = pause.checkpoint
-            return lambda: client.acknowledge_lease_pause(lease, checkpoint)
+            return lambda: client.leases.acknowledge_pause(lease, checkpoint)
         except AttemptCancelled:
-            return lambda: client.acknowledge_lease_cancel(lease)
+            return lambda: client.leases.acknowledge_cancel(lease)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
             kind, message = type(error).__name__[:64], str(error)
             retriable = not isinstance(error, Unretriable)
-            return lambda: client.fail_lease(lease, kind, message, retriable=retriable)
+            return lambda: client.leases.fail(lease, kind, message, retriable=retriable)
         try:
             json.dumps(result, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             message = f"what the handler left is not JSON: {error}"
-            return lambda: client.fail_lease(lease, "ResultNotJson", message, retriable=False)
-        return lambda: client.complete_lease(lease, result)
+            return lambda: client.leases.fail(lease, "ResultNotJson", message, retriable=False)
+        return lambda: client.leases.complete(lease, result)
 
     def _beat(self) -> None:
         """Renew the lease repeatedly until the handler ends or the lease is lost."""
@@ -184,8 +185,8 @@ class Attempt:
         progress, context._progress = context._progress, None  # noqa: SLF001 - its maker
         requested_at = time.monotonic()
         try:
-            state = self._client.renew_lease(self.leased.id, *(progress or ()))
-        except (Conflict, TaskNotFound):
+            state = self._client.leases.renew(self.leased.id, *(progress or ()))
+        except (Conflict, NotFound):
             # The attempt is over or another worker's; if the handler has ended meanwhile, its outcome says more.
             if not self._ended.is_set():
                 context._until = requested_at  # noqa: SLF001 - its maker
@@ -205,7 +206,7 @@ class Attempt:
         while not self.context.lost:
             try:
                 return send().state
-            except (Conflict, TaskNotFound):
+            except (Conflict, NotFound):
                 return "lost"
             except ClientError as error:
                 if not may_pass(error):
@@ -217,4 +218,4 @@ class Attempt:
 
 def may_pass(error: ClientError) -> bool:
     """Whether the request may succeed later."""
-    return isinstance(error, Unreachable | Throttled) or (isinstance(error, ApiError) and error.status in PASSING)
+    return isinstance(error, Unreachable | RateLimited) or (isinstance(error, ApiError) and error.status in PASSING)

@@ -1,21 +1,59 @@
-"""From the API's responses to validated tasks."""
+"""From the API's responses to validated models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
 from duetime_client.problems import document_of, error_of_problem, unexpected_response
-from duetime_client.task import Attempt, TargetReply, Task
+from duetime_client.task import Attempt, ResponseModel, TargetReply, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import httpx
 
     from duetime_client.errors import ApiError
+
+M = TypeVar("M", bound=ResponseModel)
+
+
+def read(model: type[M], response: httpx.Response, document: object) -> M:
+    """A part of a response as a model.
+
+    Raises:
+        UnexpectedResponse: It is something else.
+    """
+    if not isinstance(document, Mapping):
+        raise unexpected_response(response, "the response is not what was asked for")
+    try:
+        return model.of_document(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise unexpected_response(response, f"the response is not valid ({field}: {first['msg']})") from error
+
+
+def one(model: type[M]) -> Callable[[httpx.Response], M]:
+    """Reads a response that is a model."""
+    return lambda response: read(model, response, document_of(response))
+
+
+def several(model: type[M], entries: str) -> Callable[[httpx.Response], list[M]]:
+    """Reads a response that has a list of models in a field."""
+
+    def decode(response: httpx.Response) -> list[M]:
+        match document_of(response):
+            case Mapping() as document if isinstance(found := document.get(entries), list):
+                return [read(model, response, each) for each in found]
+            case _:
+                raise unexpected_response(response, f"no {entries} in the response")
+
+    return decode
+
+
+def nothing(_response: httpx.Response) -> None:
+    """Reads a response whose content says nothing."""
 
 
 def task_of(response: httpx.Response) -> Task:
@@ -43,34 +81,13 @@ def task_in(response: httpx.Response, document: object, etag: str | None = None)
         raise unexpected_response(response, f"the response's task is not valid ({field}: {first['msg']})") from error
 
 
-def page_of(response: httpx.Response) -> tuple[list[Task], str | None]:
-    """The tasks of one page and the token of the next, if there is one.
-
-    Raises:
-        UnexpectedResponse: The response is not a page.
-    """
-    match document_of(response):
-        case {"tasks": list() as tasks, **rest}:
-            token = rest.get("next_token")
-            return [task_in(response, task) for task in tasks], str(token) if token else None
-        case _:
-            raise unexpected_response(response, "no page of tasks in the response")
-
-
 def attempts_of(response: httpx.Response) -> list[Attempt]:
     """The attempts in a response.
 
     Raises:
         UnexpectedResponse: It has none that this client can read.
     """
-    match document_of(response):
-        case {"attempts": list() as attempts}:
-            try:
-                return [Attempt.of_document(attempt) for attempt in attempts]
-            except ValidationError as error:
-                raise unexpected_response(response, "an attempt in the response is not valid") from error
-        case _:
-            raise unexpected_response(response, "no attempts in the response")
+    return several(Attempt, "attempts")(response)
 
 
 def reply_of(response: httpx.Response) -> TargetReply:

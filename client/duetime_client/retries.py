@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from duetime_client.errors import ApiError, ClientError, Throttled, Unreachable
+from duetime_client.errors import ApiError, ClientError, RateLimited, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ def is_safe_again(error: ClientError, *, repeatable: bool) -> bool:
     """
     if isinstance(error, Unreachable):
         return repeatable or not error.sent
-    if isinstance(error, Throttled):
+    if isinstance(error, RateLimited):
         return True
     if not isinstance(error, ApiError) or error.status not in PASSING:
         return False

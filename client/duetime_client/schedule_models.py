@@ -207,7 +207,7 @@ class Schedule(ResponseModel):
 
     @property
     def etag(self) -> str:
-        """The version for `update_schedule(if_match=…)`."""
+        """The version for `schedules.update(if_match=…)`."""
         return f'"{self.version}"'
 
     @property
@@ -237,7 +237,7 @@ class Calendar(ResponseModel):
 
     @property
     def etag(self) -> str | None:
-        """The version for `put_calendar(if_match=…)`; nothing in lists."""
+        """The version for `calendars.put(if_match=…)`; nothing in lists."""
         return self._etag
 
     def at(self, etag: str | None) -> Calendar:

@@ -1,20 +1,22 @@
-"""The summary: how many tasks there are."""
+"""`client.summary`: how many tasks there are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
 from datetime import datetime  # noqa: TC003 - same
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from duetime_client.lock_admin import read
 from duetime_client.pages import pages
-from duetime_client.problems import document_of
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import one, read
+from duetime_client.steps import Request
 from duetime_client.task import ResponseModel
 
 if TYPE_CHECKING:
-    from duetime_client.transport import Transport
+    from duetime_client.steps import Items
 
 SUMMARY = "/v1/summary"
 
@@ -51,17 +53,23 @@ class OwnerSummary(ResponseModel):
     as_of: datetime | None = None
 
 
-class Summaries:
-    """The client's methods for the summary."""
+class SummaryOperations(Resource):
+    """The summary."""
 
-    _transport: Transport
-
-    def get_summary(self) -> Summary:
+    @Operation
+    def get(self) -> Request[Summary]:
         """The numbers of the caller's tasks by state, type and priority; changes are counted within seconds."""
-        response = self._transport.request("GET", SUMMARY)
-        return read(Summary, response, document_of(response))
+        return Request("GET", SUMMARY, one(Summary))
 
-    def list_owner_summaries(self) -> Iterator[OwnerSummary]:
+    @Stream
+    def list_owners(self) -> Items[OwnerSummary]:
         """The numbers of tasks of each owner, by owner, page by page; for operators."""
-        for response, entry in pages(self._transport, f"{SUMMARY}/owners", "owners"):
-            yield read(OwnerSummary, response, entry)
+        return pages(self._session, f"{SUMMARY}/owners", "owners", partial(read, OwnerSummary))
+
+
+class SummaryResource(SummaryOperations, SyncResource):
+    """`client.summary` of `Client`."""
+
+
+class AsyncSummaryResource(SummaryOperations, AsyncResource):
+    """`client.summary` of `AsyncClient`."""

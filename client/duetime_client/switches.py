@@ -1,17 +1,15 @@
-"""Switches: what is stopped or limited, and the circuit breakers of HTTP hosts."""
+"""`client.switches`: what is stopped or limited, and the circuit breakers of HTTP hosts."""
 
 from __future__ import annotations
 
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
-from typing import TYPE_CHECKING, Literal
-from urllib.parse import quote
+from typing import Literal
 
-from duetime_client.lock_admin import read
-from duetime_client.problems import document_of
+from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
+from duetime_client.responses import one
+from duetime_client.session import segment
+from duetime_client.steps import Request
 from duetime_client.task import ResponseModel
-
-if TYPE_CHECKING:
-    from duetime_client.transport import Transport
 
 SWITCHES = "/v1/switches"
 Scope = Literal["all", "type", "owner"]
@@ -50,22 +48,21 @@ class StopSwitches(ResponseModel):
     circuits: list[Circuit]
 
 
-class Switches:
-    """The client's methods for switches."""
+class SwitchOperations(Resource):
+    """Switches."""
 
-    _transport: Transport
-
-    def list_switches(self) -> StopSwitches:
+    @Operation
+    def list(self) -> Request[StopSwitches]:
         """All switches that apply to the caller and, for operators, the circuit breakers that are not closed."""
-        response = self._transport.request("GET", SWITCHES)
-        return read(StopSwitches, response, document_of(response))
+        return Request("GET", SWITCHES, one(StopSwitches))
 
-    def get_switch(self, scope: Scope, name: str = ALL) -> Switch:
+    @Operation
+    def get(self, scope: Scope, name: str = ALL) -> Request[Switch]:
         """One switch."""
-        response = self._transport.request("GET", _path_of(scope, name))
-        return read(Switch, response, document_of(response))
+        return Request("GET", _path_of(scope, name), one(Switch))
 
-    def put_switch(
+    @Operation
+    def put(
         self,
         scope: Scope,
         name: str = ALL,
@@ -73,17 +70,24 @@ class Switches:
         stopped: bool = False,
         max_concurrent: int | None = None,
         reason: str = "",
-    ) -> Switch:
+    ) -> Request[Switch]:
         """Stop something or limit its concurrency; replaces the existing switch completely."""
         body = {"stopped": stopped, "max_concurrent": max_concurrent, "reason": reason}
-        response = self._transport.request("PUT", _path_of(scope, name), body=body, repeatable=True)
-        return read(Switch, response, document_of(response))
+        return Request("PUT", _path_of(scope, name), one(Switch), body=body, repeatable=True)
 
-    def delete_switch(self, scope: Scope, name: str = ALL) -> Switch:
+    @Operation
+    def delete(self, scope: Scope, name: str = ALL) -> Request[Switch]:
         """Delete a switch; stopped tasks start by themselves. Returns the switch as it was."""
-        response = self._transport.request("DELETE", _path_of(scope, name))
-        return read(Switch, response, document_of(response))
+        return Request("DELETE", _path_of(scope, name), one(Switch))
+
+
+class Switches(SwitchOperations, SyncResource):
+    """`client.switches` of `Client`."""
+
+
+class AsyncSwitches(SwitchOperations, AsyncResource):
+    """`client.switches` of `AsyncClient`."""
 
 
 def _path_of(scope: str, name: str) -> str:
-    return "/".join((SWITCHES, *(quote(part, safe="", errors="replace") for part in (scope, name))))
+    return f"{SWITCHES}/{segment(scope)}/{segment(name)}"

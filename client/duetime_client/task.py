@@ -141,6 +141,7 @@ class Task(ResponseModel):
     state: str
     type: str
     due_at: datetime
+    next_at: datetime | None = None
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -152,8 +153,8 @@ class Task(ResponseModel):
     notify_on: Mapping[str, object] | None = None
     payload: object = None
     retry: Mapping[str, object] | None = None
-    timeout_seconds: float | None = None
-    notify_within_seconds: float | None = None
+    timeout_seconds: int | None = None
+    notify_within_seconds: int | None = None
     rollback_on_failure: bool = False
     attempt: int = 0
     fence: int = 0
@@ -169,7 +170,7 @@ class Task(ResponseModel):
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None
-    lateness_ms: float | None = None
+    lateness_ms: int | None = None
     content_expired: tuple[str, ...] = ()
     """Large contents that have expired before the task: `payload`, `result`; they are `None` here."""
 
@@ -188,7 +189,7 @@ class Task(ResponseModel):
 
     @property
     def etag(self) -> str:
-        """The version for `update_task(if_match=…)`."""
+        """The version for `tasks.update(if_match=…)`."""
         return self._etag or f'"{self.version}"'
 
     @property

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import ApiError, ClientError, Unreachable
 from duetime_client.live_connection import WebSocketMissing
+from duetime_client.pages import page
+from duetime_client.responses import task_in, task_of
+from duetime_client.steps import (
+    CloseConnection,
+    Item,
+    OpenConnection,
+    Pause,
+    ReceiveMessage,
+    Request,
+    SendMessage,
+)
 from duetime_client.task import TERMINAL
+from duetime_client.task_actions import TASKS, path_of
+from duetime_client.task_fields import body_of, query_of
+from duetime_client.watch_tickets import TICKETS, create_watch_ticket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from duetime_client.live_connection import LiveConnection
+    from duetime_client.session import Session
+    from duetime_client.steps import Items, Step, Steps
+    from duetime_client.task import Task
+    from duetime_client.task_fields import TaskFilter
+
+MINE = "mine"
+"""The topic of all tasks of the caller."""
 
 REREAD_AFTER = timedelta(seconds=30)
 """How long a lost message can go unnoticed: what is watched is read again this often."""
@@ -26,7 +47,9 @@ RENEW_AFTER = timedelta(hours=1, minutes=55)
 """It closes each connection after two hours: a new one is opened before that."""
 RECEIVE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-_NOT_FOUND = 404
+_REREAD = 100
+"""Most tasks of a list that are read again; those further behind are told of by messages only."""
+_CONTENTS = frozenset({"payload", "result", "content_expired"})
 _REF = "1"
 _REJECTIONS = frozenset({"fields_invalid", "subscriptions_full"})
 """Codes that another connection would be answered, too."""
@@ -69,87 +92,93 @@ class Watch:
     Attributes:
         topic: What is watched.
         subscription: Fields of the message that subscribes, besides its topic.
-        open: Opens a connection.
+        address: Where to connect, each time.
         read: Reads over REST what is watched.
-        sleep: Waits for so many seconds.
         now: The time.
         jitter: A number from 0, less than 1.
     """
 
     topic: str
     subscription: Mapping[str, Any]
-    open: Callable[[], LiveConnection]
-    read: Callable[[], Iterable[Change]]
-    sleep: Callable[[float], object]
+    address: Callable[[], Steps[str]]
+    read: Callable[[], Steps[list[Change]]]
     now: Callable[[], datetime]
     jitter: Callable[[], float]
     _versions: dict[str, int] = field(default_factory=dict)
     _is_known: bool = False
+    _pause: float = FIRST_PAUSE
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Items[Change]:
         """Changes as they come; they end with the task or topology that is watched.
 
         Raises:
             ApiError: What is watched does not exist, or the caller is rejected.
-        SubscriptionRejected: The filter is not valid, or there are too many subscriptions.
+            SubscriptionRejected: The filter is not valid, or there are too many subscriptions.
         """
-        subject = self.topic.partition(":")[2] if self.topic.startswith(("task:", "topology:")) else None
-        for change in self._all_changes():
-            yield change
-            if change.id == subject and change.has_ended:
+        while True:
+            is_over = yield from self._reread()
+            try:
+                is_over = is_over or (yield from self._received())
+            except (Unreachable, WebSocketMissing):
+                yield Pause(self._pause * (0.5 + self.jitter() / 2))
+                self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            if is_over:
                 return
 
-    def _all_changes(self) -> Iterator[Change]:
-        pause = FIRST_PAUSE
-        while True:
-            yield from self._reread()
-            try:
-                for change in self._received():
-                    pause = FIRST_PAUSE
-                    yield change
-            except (Unreachable, WebSocketMissing):
-                self.sleep(pause * (0.5 + self.jitter() / 2))
-                pause = min(2 * pause, LONGEST_PAUSE)
+    def _received(self) -> Generator[Step | Item[Change], Any, bool]:
+        """What comes over one connection, until it ends; whether nothing more is to come."""
+        yield OpenConnection((yield from self.address()))
+        yield SendMessage({"do": "subscribe", "ref": _REF, "topic": self.topic, **self.subscription})
+        opened = read_at = pinged_at = self.now()
+        # What was written between the last reading and the subscription.
+        is_over = yield from self._reread(is_connected=True)
+        is_stale = False
+        while not is_over and self.now() < opened + RENEW_AFTER:
+            # What is stale does not wait for the next message.
+            seconds = STALE_REREAD_AFTER.total_seconds() if is_stale else RECEIVE_SECONDS
+            frame = (yield ReceiveMessage(seconds)) or {}
+            is_over = yield from self._handed_out(_changes_in(frame), is_connected=True)
+            is_stale = is_stale or frame.get("kind") == "stale"
+            if not is_over and self.now() >= read_at + (STALE_REREAD_AFTER if is_stale else REREAD_AFTER):
+                # What comes during the reading may be newer than it.
+                is_stale = False
+                is_over = yield from self._reread(is_connected=True)
+                read_at = self.now()
+            if self.now() >= pinged_at + PING_AFTER:
+                yield SendMessage({"do": "ping"})
+                pinged_at = self.now()
+        yield CloseConnection()
+        return is_over
 
-    def _received(self) -> Iterator[Change]:
-        """What comes over one connection, until it ends."""
-        connection = self.open()
-        try:
-            connection.send({"do": "subscribe", "ref": _REF, "topic": self.topic, **self.subscription})
-            opened = read_at = pinged_at = self.now()
-            # What was written between the last reading and the subscription.
-            yield from self._reread()
-            is_stale = False
-            while self.now() < opened + RENEW_AFTER:
-                # What is stale does not wait for the next message.
-                seconds = STALE_REREAD_AFTER.total_seconds() if is_stale else RECEIVE_SECONDS
-                frame = connection.receive(seconds) or {}
-                yield from self._new(_changes_in(frame))
-                is_stale = is_stale or frame.get("kind") == "stale"
-                if self.now() >= read_at + (STALE_REREAD_AFTER if is_stale else REREAD_AFTER):
-                    # What comes during the reading may be newer than it.
-                    is_stale = False
-                    yield from self._reread()
-                    read_at = self.now()
-                if self.now() >= pinged_at + PING_AFTER:
-                    connection.send({"do": "ping"})
-                    pinged_at = self.now()
-        finally:
-            connection.close()
-
-    def _reread(self) -> Iterator[Change]:
+    def _reread(self, *, is_connected: bool = False) -> Generator[Step | Item[Change], Any, bool]:
         """What has changed since it was read or told of before; of a list, its first reading only says what is old."""
         try:
-            found = list(self.read())
+            found = yield from self.read()
         except ApiError as error:
             known = self._versions.get(self.topic.partition(":")[2])
-            if error.status != _NOT_FOUND or known is None:
+            if error.status != HTTPStatus.NOT_FOUND or known is None:
                 raise
             found = [Change(self.topic.partition(":")[2], known + 1, None)]
-        new = list(self._new(found))
-        if self._is_known or self.topic != "mine":
-            yield from new
+        is_told = self._is_known or self.topic != MINE
         self._is_known = True
+        if not is_told:
+            for _ in self._new(found):
+                pass
+            return False
+        return (yield from self._handed_out(found, is_connected=is_connected))
+
+    def _handed_out(
+        self, changes: Iterable[Change], *, is_connected: bool
+    ) -> Generator[Step | Item[Change], Any, bool]:
+        """Hand out what is new of some changes; whether nothing more is to come."""
+        subject = self.topic.partition(":")[2] if self.topic.startswith(("task:", "topology:")) else None
+        for change in self._new(changes):
+            if is_connected:
+                self._pause = FIRST_PAUSE
+            yield Item(change)
+            if change.id == subject and change.has_ended:
+                return True
+        return False
 
     def _new(self, changes: Iterable[Change]) -> Iterator[Change]:
         """Of each record, what is newer than all that was handed out."""
@@ -157,6 +186,66 @@ class Watch:
             if change.version > self._versions.get(change.id, 0):
                 self._versions[change.id] = change.version
                 yield change
+
+
+def watch(session: Session, topic: str, filters: TaskFilter) -> Items[Change]:
+    """Watches a topic: `task:ID`, `topology:ID`, `schedule:NAME`, or all tasks of the caller (`MINE`)."""
+    return Watch(
+        topic=topic,
+        subscription={"filter": body_of(filters)} if filters else {},
+        address=lambda: _address(session),
+        read=lambda: _read(session, topic, filters),
+        now=session.now,
+        jitter=session.random_source,
+    ).changes()
+
+
+def _address(session: Session) -> Steps[str]:
+    """Where to connect.
+
+    Raises:
+        Unreachable: The API is older than its WebSocket: there is nothing to connect to.
+    """
+    try:
+        ticket = yield from session.send(create_watch_ticket())
+    except ApiError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        raise Unreachable(TICKETS, str(error), sent=True) from error
+    return ticket.address
+
+
+def _read(session: Session, topic: str, filters: TaskFilter) -> Steps[list[Change]]:
+    """What is watched, as it is now: the task, the topology and its nodes, the runs of a schedule, or the latest tasks.
+
+    Raises:
+        ApiError: It does not exist.
+    """
+    kind, _, name = topic.partition(":")
+    found: list[Task] = []
+    if kind in {"task", "topology"}:
+        found.append((yield from session.send(Request("GET", path_of(name), task_of))))
+    match kind:
+        case "task":
+            return [*map(_change, found)]
+        case "topology":
+            wanted: TaskFilter = {"parent": name}
+        case "schedule":
+            wanted = {"schedule": name}
+        case _:
+            wanted = filters
+    most, token = len(found) + _REREAD, ""
+    query = [*query_of(wanted, _REREAD)]
+    while True:
+        tasks, token = yield from session.send(page(TASKS, "tasks", task_in, query, token))
+        found.extend(tasks)
+        if len(found) >= most or not token:
+            return [*map(_change, found[:most])]
+
+
+def _change(task: Task) -> Change:
+    item = {name: value for name, value in task.document.items() if name not in _CONTENTS}
+    return Change(task.id, task.version, item)
 
 
 def _changes_in(frame: Mapping[str, Any]) -> Iterator[Change]:

@@ -41,7 +41,8 @@ from duetime_client.stop_signals import stopped_by_signals
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 
 if TYPE_CHECKING:
-    from duetime_client.leases import LeasedTask, Leases
+    from duetime_client.client import Client
+    from duetime_client.leases import LeasedTask
 
 
 __all__ = [
@@ -71,11 +72,11 @@ def _name() -> str:
 
 
 class Worker:
-    """Leases tasks of pulled types and runs the function that is registered for each type."""
+    """Client tasks of pulled types and runs the function that is registered for each type."""
 
     def __init__(
         self,
-        client: Leases | None = None,
+        client: Client | None = None,
         *,
         concurrency: int = 4,
         lease_seconds: int = 30,
@@ -141,7 +142,7 @@ class Worker:
             self._stopping.set()
             self.on_event(WorkerEvent("stopping"))
 
-    def run(self, client: Leases | None = None) -> None:
+    def run(self, client: Client | None = None) -> None:
         """Run tasks until `stop`, SIGTERM or SIGINT; the first signal finishes running tasks, a second exits at once.
 
         Raises:
@@ -179,7 +180,7 @@ class Worker:
         is_soon = took < self.wait_seconds / 2
         return max(self.pause_seconds, _UNWAITED_PAUSE) if is_soon else self.pause_seconds
 
-    def _lease(self, client: Leases) -> list[LeasedTask]:
+    def _lease(self, client: Client) -> list[LeasedTask]:
         """Lease as many tasks as there are free threads, at least one."""
         free = 0
         while not free and not self._stopping.is_set():
@@ -189,7 +190,7 @@ class Worker:
         leases: list[LeasedTask] = []
         try:
             if free and not self._stopping.is_set():
-                leases = client.acquire_leases(
+                leases = client.leases.acquire(
                     self.types,
                     max_tasks=free,
                     wait_seconds=self.wait_seconds,
@@ -201,7 +202,7 @@ class Worker:
                 self._free.release()
         return leases
 
-    def _begin(self, client: Leases, leased: LeasedTask, pool: ThreadPoolExecutor) -> None:
+    def _begin(self, client: Client, leased: LeasedTask, pool: ThreadPoolExecutor) -> None:
         attempt = Attempt(client, leased, self.lease_seconds)
         task = leased.task
         if self._stopping.is_set() or task.type not in self._handlers:

@@ -16,11 +16,12 @@ from docs.sections.markdown import code, documented, table
 from duetime import environment_variables
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
-from infra import environments
-from infra.app import add_stack
-from infra.environments import ENVIRONMENTS, SIZES, Environment, FunctionName, environment_named
-from layers.build import ROOT, Layer, Layers
-from layers.target import Target
+from duetime_cdk import DuetimeStack, environments
+from duetime_cdk.environments import SIZES, Environment, FunctionName
+from duetime_cdk.layers.build import Layer, Layers
+from duetime_cdk.layers.target import Target
+from infra import ROOT
+from infra.environments import ENVIRONMENTS, environment_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +94,8 @@ def _given() -> Mapping[str, frozenset[str]]:
             jwt_audience=("duetime",),
             archive_days=30,
         )
-        stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)
+        app = App(context=flags, outdir=str(Path(name) / "out"))
+        stack = DuetimeStack(app, "duetime", environment=environment, layers=layers)
         functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()
     # Not the CDK's own, which has no environment: it empties a bucket that is to be deleted.
     found = [function["Properties"] for function in functions if "Environment" in function["Properties"]]

@@ -102,7 +102,7 @@ def delete_schedule(request: Request) -> Response:
     """Delete one schedule; answer it as it was."""
     request.reject_body()
     manager = composed(ScheduleRequestServices).manager
-    before = manager.get(request.owner, _name(request))
+    before = manager.get_for_deletion(request.owner, _name(request))
     text = _text(before)
     manager.delete(request.owner, before.name, request.version)
     return answer(text)

@@ -108,6 +108,7 @@ FULL = StoredSchedule(
     runs_skipped=12,
     revision_ends=(RevisionEnd(HOME + 1, 2, 1), RevisionEnd(HOME + 2, 3, 3)),
     expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
+    former_payload=Content(ContentPlace.OBJECT, "payload.w"),
     stopped=(StoppedOccurrence(HOME + 4, numbered(8), 3), StoppedOccurrence(HOME + 5, numbered(9), 0)),
     actions=ScheduleHistory(
         (
@@ -241,13 +242,17 @@ def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud
     (marker,) = (item for item in moto_cloud.dynamodb.scan(TableName=table)["Items"] if schema.DELETED in item)
     assert schema.OWNER_KEY not in marker
     assert 0 <= int(marker[schema.TTL]["N"]) * SECOND - (HOME + DAY) < SECOND
+    removed = store.read_removed(FULL.owner, FULL.name)
+    assert removed is not None
+    assert (removed.payload, removed.former_payload) == (FULL.payload, FULL.former_payload)
     del marker[schema.DELETED]
     moto_cloud.dynamodb.put_item(TableName=table, Item=marker)
     found, _ = store.read(FULL.owner, FULL.name)
     assert found is not None
     assert found.state is ScheduleState.ENDED
     assert found.revision > FULL.revision
-    assert found.payload.data == b""
+    assert found.payload == FULL.payload
+    assert store.read_removed(FULL.owner, FULL.name) is None
     assert found.spec.task == TaskSpec("report", b"")
 
 

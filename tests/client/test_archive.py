@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.archive import lines as contract
+from duetime.contract.archive import columns as contract
+from duetime.contract.archive.lines import JsonLines
 from duetime.domain.archive import TASKS_PREFIX, ArchiveObject
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import TaskError
@@ -46,7 +47,7 @@ def write(folder: Path, tasks: list[Task], day: str = DAY) -> None:
     """Write tasks to a copy of an archive, as the function does."""
     path = folder / ArchiveObject(day, tasks).key
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress("".join(contract.JsonLines().line(each, ()) + "\n" for each in tasks).encode()))
+    path.write_bytes(gzip.compress("".join(JsonLines().line(each, ()) + "\n" for each in tasks).encode()))
 
 
 _NUMBERS = count()
@@ -80,7 +81,7 @@ def test_a_condition_may_look_into_json(tmp_path: Path) -> None:
     write(tmp_path, [found, other])
     where = "state = 'failed' AND error->>'type' = 'Timeout' AND tags->>'team' = 'dba' AND finished_at > '2026-11-01'"
     (row,) = query(tmp_path, where, columns=["id", "finished_at", "error", "attempts", "version"])
-    line = json.loads(contract.JsonLines().line(found, ()))
+    line = json.loads(JsonLines().line(found, ()))
     assert row == {name: line[name] for name in row}
 
 

@@ -58,10 +58,10 @@ def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) 
     """Bodies, ids and queries with characters to escape are signed as AWS would check them."""
     auth = SigV4(Credentials("AKID", SECRET, "session token"), "eu-west-1")
     with Client(deployment.url, auth=auth) as client:
-        task = client.create_task("report", payload={"größe": "1/2"})
+        task = client.tasks.create("report", payload={"größe": "1/2"})
         deployment.tasks["a/b c"] = {**task.document, "id": "a/b c"}
-        client.get_task("a/b c")
-        list(client.list_tasks(tags={"team": "a b+c/~:é"}, state="failed"))
+        client.tasks.get("a/b c")
+        list(client.tasks.list(tags={"team": "a b+c/~:é"}, state="failed"))
     scopes = {verified_scope(request).split("/", 1)[1] for request in deployment.received}
     assert scopes == {"eu-west-1/execute-api/aws4_request"}
     assert {request.headers["X-Amz-Security-Token"] for request in deployment.received} == {"session token"}
@@ -77,7 +77,7 @@ def test_a_retry_is_signed_anew(deployment: Deployment, waits: list[float]) -> N
         credentials.access_key = "SECOND"
 
     with Client(deployment.url, auth=SigV4(credentials, "eu-west-1"), sleep=rotate) as client:
-        client.create_task("report")
+        client.tasks.create("report")
     used = [request.headers["Authorization"].split("Credential=")[1].split("/")[0] for request in deployment.received]
     assert used == ["FIRST", "SECOND"]
 
@@ -113,7 +113,7 @@ def test_the_address_decides_the_region_and_the_environment_stands_in() -> None:
 def test_a_bearer_token_is_sent_as_one(deployment: Deployment) -> None:
     """The token stands in the Authorization header."""
     with Client(deployment.url, auth=BearerToken("t0ken")) as client:
-        client.create_task("report")
+        client.tasks.create("report")
     assert deployment.received[0].headers["Authorization"] == "Bearer t0ken"
 
 

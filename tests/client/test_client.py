@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, deployment: Deployment) -> None:
     """A field that the caller left out is left to the API, while an explicit null payload is sent."""
-    client.create_task("report", payload=None, delay_seconds=60, tags={"team": "dba"})
+    client.tasks.create("report", payload=None, delay_seconds=60, tags={"team": "dba"})
     assert deployment.received[0].document == {
         "type": "report",
         "payload": None,
@@ -28,7 +28,7 @@ def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, d
 def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment: Deployment) -> None:
     """A time goes out with its offset and its fraction of a second, and comes back as the same moment."""
     at = datetime(2026, 12, 1, 9, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
-    task = client.create_task("report", due_at=at)
+    task = client.tasks.create("report", due_at=at)
     assert deployment.received[0].document["due_at"] == "2026-12-01T09:00:00.250000+09:00"
     assert task.due_at == at
 
@@ -36,14 +36,14 @@ def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment
 def test_a_due_time_without_a_zone_is_refused(client: Client, deployment: Deployment) -> None:
     """A time that means another moment elsewhere never leaves the machine."""
     with pytest.raises(TimeWithoutZone):
-        client.create_task("report", due_at=datetime(2026, 12, 1))  # noqa: DTZ001 - what the test is about
+        client.tasks.create("report", due_at=datetime(2026, 12, 1))  # noqa: DTZ001 - what the test is about
     assert deployment.received == []
 
 
 def test_a_payload_that_json_has_no_word_for_is_refused(client: Client, deployment: Deployment) -> None:
     """Not-a-number never leaves the machine as something that only Python reads."""
     with pytest.raises(ValueError, match="not JSON compliant"):
-        client.create_task("report", payload={"rate": float("nan")})
+        client.tasks.create("report", payload={"rate": float("nan")})
     assert deployment.received == []
 
 
@@ -52,12 +52,12 @@ def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypa
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     with Client(deployment.url) as client:
-        assert client.create_task("report").state == "scheduled"
+        assert client.tasks.create("report").state == "scheduled"
 
 
 def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment) -> None:
     """Two creates are two tasks, each with its own idempotency key."""
-    first, second = client.create_task("report"), client.create_task("report")
+    first, second = client.tasks.create("report"), client.tasks.create("report")
     keys = [request.headers["Idempotency-Key"] for request in deployment.received]
     assert first.id != second.id
     assert len(set(keys)) == 2
@@ -65,20 +65,20 @@ def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment
 
 def test_a_chosen_key_creates_one_task(client: Client) -> None:
     """Creating twice with the same key answers the same task."""
-    ids = {client.create_task("report", idempotency_key="monthly").id for _ in range(2)}
+    ids = {client.tasks.create("report", idempotency_key="monthly").id for _ in range(2)}
     assert len(ids) == 1
 
 
 def test_a_batch_answers_each_task_in_its_place(client: Client) -> None:
     """A refused task of a batch is an error in its own place, and the others are created."""
-    results = client.create_task_batch([{"type": "report"}, {"type": "refused"}, {"type": "report"}])
+    results = client.tasks.create_batch([{"type": "report"}, {"type": "refused"}, {"type": "report"}])
     assert [type(result) for result in results] == [Task, InvalidRequest, Task]
 
 
 def test_a_long_batch_is_sent_in_parts_of_a_hundred(client: Client, deployment: Deployment) -> None:
     """More tasks than one request takes go out in several, each under a key that depends on its place."""
     tasks: list[NewTask] = [{"type": "report", "name": str(number)} for number in range(250)]
-    results = client.create_task_batch(tasks, idempotency_key="load")
+    results = client.tasks.create_batch(tasks, idempotency_key="load")
     assert [task.name for task in results if isinstance(task, Task)] == [str(number) for number in range(250)]
     assert [len(request.document["tasks"]) for request in deployment.received] == [100, 100, 50]
     assert [request.headers["Idempotency-Key"] for request in deployment.received] == ["load-0", "load-100", "load-200"]
@@ -88,52 +88,52 @@ def test_a_batch_answer_of_another_length_is_not_believed(client: Client, deploy
     """Results that cannot be matched to the tasks are an error, not a guess."""
     deployment.scripted.append(Answer(200, {"results": []}))
     with pytest.raises(UnexpectedResponse):
-        client.create_task_batch([{"type": "report"}])
+        client.tasks.create_batch([{"type": "report"}])
 
 
 def test_get_reads_a_task_with_its_version(client: Client) -> None:
     """What was created is read back, with the ETag that a change can name."""
-    created = client.create_task("report", payload={"month": 11})
-    task = client.get_task(created.id)
+    created = client.tasks.create("report", payload={"month": 11})
+    task = client.tasks.get(created.id)
     assert (task.payload, task.state, task.etag) == ({"month": 11}, "scheduled", '"1"')
 
 
 def test_a_field_of_a_newer_api_is_kept(client: Client, deployment: Deployment) -> None:
     """A task with a field this client does not know is read all the same, and the field is in its document."""
-    created = client.create_task("report")
+    created = client.tasks.create("report")
     deployment.tasks[created.id]["colour"] = "blue"
-    assert client.get_task(created.id).document["colour"] == "blue"
+    assert client.tasks.get(created.id).document["colour"] == "blue"
 
 
 def test_an_id_stays_one_segment_of_the_address(client: Client, deployment: Deployment) -> None:
     """An id with a slash or a question mark cannot reach another address of the API."""
-    deployment.tasks["a/b?c"] = {**client.create_task("report").document, "id": "a/b?c"}
-    assert client.get_task("a/b?c").id == "a/b?c"
+    deployment.tasks["a/b?c"] = {**client.tasks.create("report").document, "id": "a/b?c"}
+    assert client.tasks.get("a/b?c").id == "a/b?c"
     assert deployment.received[-1].target == "/stage/v1/tasks/a%2Fb%3Fc"
 
 
 def test_list_goes_through_every_page(client: Client, deployment: Deployment) -> None:
     """A list of five on pages of two yields all five, by the tokens of the API."""
-    created = [client.create_task("report").id for _ in range(5)]
-    assert [task.id for task in client.list_tasks()] == created
+    created = [client.tasks.create("report").id for _ in range(5)]
+    assert [task.id for task in client.tasks.list()] == created
     assert [request.query.get("next_token") for request in deployment.received[5:]] == [None, ["2"], ["4"]]
 
 
 def test_list_fetches_no_page_that_is_not_asked_for(client: Client, deployment: Deployment) -> None:
     """Whoever takes one task of a list causes one request."""
     for _ in range(5):
-        client.create_task("report")
-    next(client.list_tasks())
+        client.tasks.create("report")
+    next(client.tasks.list())
     assert len(deployment.received) == 6
 
 
 def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deployment) -> None:
     """Filters are sent in the API's form, and again with the token of the next page."""
     for _ in range(3):
-        client.create_task("report")
+        client.tasks.create("report")
     due_after = datetime(2026, 11, 21, tzinfo=UTC)
     tags = {"team": "a b:c"}
-    list(client.list_tasks(state="failed", tags=tags, due_after=due_after, ids=["x", "y"], order="desc", page_size=10))
+    list(client.tasks.list(state="failed", tags=tags, due_after=due_after, ids=["x", "y"], order="desc", page_size=10))
     queries = [request.query for request in deployment.received[3:]]
     assert queries[0] == {
         "state": ["failed"],
@@ -150,15 +150,15 @@ def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deploy
 
 def test_an_empty_page_with_a_token_does_not_end_the_list(client: Client, deployment: Deployment) -> None:
     """A filter may leave a page empty although later pages are not."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     deployment.scripted.append(Answer(200, {"tasks": [], "next_token": "0"}))
-    assert [found.id for found in client.list_tasks(state="failed")] == [task.id]
+    assert [found.id for found in client.tasks.list(state="failed")] == [task.id]
 
 
 def test_change_sends_only_what_changes_and_the_version_it_is_based_on(client: Client, deployment: Deployment) -> None:
     """A change is a PATCH of the given fields under If-Match."""
-    task = client.create_task("report", payload=1)
-    changed = client.update_task(task.id, if_match=task.etag, priority="high")
+    task = client.tasks.create("report", payload=1)
+    changed = client.tasks.update(task.id, if_match=task.etag, priority="high")
     request = deployment.received[-1]
     assert (request.method, request.document, request.headers["If-Match"]) == ("PATCH", {"priority": "high"}, '"1"')
     assert (changed.priority, changed.payload, changed.version) == ("high", 1, 2)
@@ -166,14 +166,14 @@ def test_change_sends_only_what_changes_and_the_version_it_is_based_on(client: C
 
 def test_cancel_answers_the_cancelled_task(client: Client) -> None:
     """A cancelled task says so."""
-    assert client.cancel_task(client.create_task("report").id).state == "cancelled"
+    assert client.tasks.cancel(client.tasks.create("report").id).state == "cancelled"
 
 
 def test_following_a_task_ends_with_its_outcome(client: Client, deployment: Deployment) -> None:
     """Following yields every look at the task and stops at the first terminal state."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     deployment.states.extend(["scheduled", "running", "rolling_back", "failed", "succeeded"])
-    states = [seen.state for seen in client.follow_task(task.id)]
+    states = [seen.state for seen in client.tasks.follow(task.id)]
     assert states == ["scheduled", "running", "rolling_back", "failed"]
 
 
@@ -182,11 +182,11 @@ def test_following_waits_for_the_due_time_and_then_ever_longer(
 ) -> None:
     """A task that is not due is looked at every five seconds at least, a due one often at first."""
     deployment.states.extend(["scheduled", "scheduled", "running", "running", "succeeded"])
-    ahead, due = client.create_task("report", delay_seconds=60), client.create_task("report", due_at=NOW)
-    looks = client.follow_task(ahead.id)
+    ahead, due = client.tasks.create("report", delay_seconds=60), client.tasks.create("report", due_at=NOW)
+    looks = client.tasks.follow(ahead.id)
     next(looks)
     next(looks)
-    list(client.follow_task(due.id))
+    list(client.tasks.follow(due.id))
     assert waits == pytest.approx([5.0, 0.2, 0.3])
 
 
@@ -200,4 +200,4 @@ def test_an_answer_that_is_no_task_is_an_error_of_its_own(
     """Whatever stands where a task should, the caller gets one error to catch."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
-        client.get_task("x")
+        client.tasks.get("x")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from inspect import getmembers
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,10 +17,11 @@ from duetime.contract.http.routes import operation_at
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime_client import ApiError, Client
+from duetime_client.resource import Operation, Resource, Stream
 from tests.client.deployment import problem
 
 if TYPE_CHECKING:
-    from duetime.contract.http.operation import Operation
+    from duetime.contract.http.operation import Operation as ApiOperation
     from tests.client.deployment import Deployment, Received
 
 _ANYTHING: tuple[Any, ...] = ("a",)
@@ -30,103 +33,130 @@ _LISTED: dict[str, Any] = {"page_size": 5, "tags": {"team": "dba"}, "due_after":
 _BULK: dict[str, Any] = {"limit": 5, "dry_run": True, "order": "asc", "next_token": "t"}
 
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-    "query_task": (("a", "status"), {}),
-    "cancel_backfill": (("a", "b"), {}),
-    "cancel_task": (_ANYTHING, {"force": True, "reason": "why"}),
-    "delete_task": (_ANYTHING, {"if_match": '"1"'}),
-    "delete_topology": (_ANYTHING, {"if_match": '"1"'}),
-    "cancel_tasks_by_filter": (_FILTER, {"force": True, **_BULK}),
-    "update_task": (_ANYTHING, {"if_match": '"1"', "reason": "why", "name": "n"}),
-    "update_tasks_by_filter": ((*_FILTER, {"name": "n"}), _BULK),
-    "explain_schedule": (("a", _STRETCH[1]), {}),
-    "create_backfill": (_STRETCH, {"per_minute": 5}),
-    "get_backfill": (("a", "b"), {}),
-    "complete_lease": (("a", {"rows": 17}), {}),
-    "create_schedule": (_ANYTHING, {"task": {"type": "mail"}, **_TIMED}),
-    "create_task": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "delay_seconds": 1, "tags": {"a": "b"}}),
-    "create_task_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
-    "create_topology": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k"}),
-    "delete_switch": (("type", "mail"), {}),
-    "fail_lease": (("a", "Boom", "no such row"), {"retriable": False}),
-    "get_switch": (("type", "mail"), {}),
-    "acquire_leases": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
-    "list_dead_letters": ((), {"error_type": "Boom", **_LISTED}),
-    "list_schedule_runs": (_ANYTHING, {"due_after": _STRETCH[1], "due_before": _STRETCH[2], "page_size": 5}),
-    "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
-    "list_schedules": ((), {"state": "paused", "page_size": 5}),
-    "list_topologies": ((), {"state": "failed", **_LISTED}),
-    "list_tasks": ((), {"state": "failed", "expand": ["payload", "result"], **_LISTED}),
-    "notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
-    "notify_success": (("a", 1, {"rows": 17}), {}),
-    "acknowledge_lease_pause": (("a", {"row": 17}), {}),
-    "pause_schedule": (("a", "why"), {}),
-    "preview_schedule": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
-    "put_calendar": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
-    "put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),
-    "put_switch": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
-    "retry_tasks_by_filter": (({"error_type": "Boom"},), _BULK),
-    "renew_lease": (("a", 5, "on"), {}),
-    "report_heartbeat": (_TOLD, {}),
-    "report_progress": (("a", 1, 40, "on"), {}),
-    "update_schedule": (_ANYTHING, {"reason": "why", "if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
+    "tasks.query": (("a", "status"), {}),
+    "schedules.cancel_backfill": (("a", "b"), {}),
+    "tasks.cancel": (_ANYTHING, {"force": True, "reason": "why"}),
+    "tasks.delete": (_ANYTHING, {"if_match": '"1"'}),
+    "topologies.delete": (_ANYTHING, {"if_match": '"1"'}),
+    "tasks.cancel_by_filter": (_FILTER, {"force": True, **_BULK}),
+    "tasks.update": (_ANYTHING, {"if_match": '"1"', "reason": "why", "name": "n"}),
+    "tasks.update_by_filter": ((*_FILTER, {"name": "n"}), _BULK),
+    "schedules.explain": (("a", _STRETCH[1]), {}),
+    "schedules.create_backfill": (_STRETCH, {"per_minute": 5}),
+    "schedules.get_backfill": (("a", "b"), {}),
+    "leases.complete": (("a", {"rows": 17}), {}),
+    "schedules.create": (_ANYTHING, {"task": {"type": "mail"}, **_TIMED}),
+    "tasks.create": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "delay_seconds": 1, "tags": {"a": "b"}}),
+    "tasks.create_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
+    "topologies.create": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k"}),
+    "switches.delete": (("type", "mail"), {}),
+    "leases.fail": (("a", "Boom", "no such row"), {"retriable": False}),
+    "switches.get": (("type", "mail"), {}),
+    "leases.acquire": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
+    "dead_letters.list": ((), {"error_type": "Boom", **_LISTED}),
+    "schedules.list_runs": (_ANYTHING, {"due_after": _STRETCH[1], "due_before": _STRETCH[2], "page_size": 5}),
+    "schedules.list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
+    "schedules.list": ((), {"state": "paused", "page_size": 5}),
+    "topologies.list": ((), {"state": "failed", **_LISTED}),
+    "tasks.list": ((), {"state": "failed", "expand": ["payload", "result"], **_LISTED}),
+    "tasks.notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
+    "tasks.notify_success": (("a", 1, {"rows": 17}), {}),
+    "leases.acknowledge_pause": (("a", {"row": 17}), {}),
+    "schedules.pause": (("a", "why"), {}),
+    "schedules.preview": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
+    "calendars.put": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
+    "calendars.put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),
+    "switches.put": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
+    "tasks.retry_by_filter": (({"error_type": "Boom"},), _BULK),
+    "leases.renew": (("a", 5, "on"), {}),
+    "tasks.report_heartbeat": (_TOLD, {}),
+    "tasks.report_progress": (("a", 1, 40, "on"), {}),
+    "schedules.update": (_ANYTHING, {"reason": "why", "if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
     **dict.fromkeys(
         (
             *(
-                "cancel_bulk_operation",
-                "acknowledge_lease_cancel",
-                "delete_calendar",
-                "delete_schedule",
+                "bulk_operations.cancel",
+                "leases.acknowledge_cancel",
+                "calendars.delete",
+                "schedules.delete",
             ),
-            *("release_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
-            *("get_topology", "list_task_attempts", "list_task_events", "release_lease"),
-            *("list_backfills", "list_schedule_events", "explain_task"),
+            *("locks.release", "bulk_operations.get", "calendars.get", "locks.get", "schedules.get", "tasks.get"),
+            *("topologies.get", "tasks.list_attempts", "tasks.list_events", "leases.release"),
+            *("schedules.list_backfills", "schedules.list_events", "tasks.explain"),
         ),
         (_ANYTHING, {}),
     ),
     **dict.fromkeys(
         (
-            *("cancel_topology", "pause_task", "pause_topology", "resume_task", "resume_topology"),
-            *("retry_task", "retry_topology", "rollback_task", "run_task", "resume_schedule", "run_schedule"),
+            *("topologies.cancel", "tasks.pause", "topologies.pause", "tasks.resume", "topologies.resume"),
+            *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run"),
+            *("schedules.resume", "schedules.run"),
         ),
         (_ANYTHING, {"reason": "why"}),
     ),
     **dict.fromkeys(
         (
-            *("create_watch_ticket", "get_summary", "list_bulk_operations", "list_calendars", "list_locks"),
-            *("list_owner_summaries", "list_switches"),
+            "watch_tickets.create",
+            "summary.get",
+            "summary.list_owners",
+            "bulk_operations.list",
+            "calendars.list",
+            "locks.list",
+            "switches.list",
         ),
         ((), {}),
     ),
 }
 """Each method that sends a request, with arguments that use all that it can send."""
-COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology", "watch"}
-"""Methods that send nothing, or do it through the others."""
-NAMED_OTHERWISE = {
-    "listTasks": {"list_tasks", "list_dead_letters"},
-    "reportOutcome": {"notify_success", "notify_failure"},
-    "putCalendar": {"put_calendar", "put_icalendar"},
+COMBINED = {
+    *("bulk_operations.follow", "tasks.follow", "topologies.follow", "tasks.wait", "dead_letters.retry"),
+    *("tasks.watch", "topologies.watch", "schedules.watch"),
 }
-"""Operations whose methods are not called as they are."""
+"""Methods that send the requests of others."""
+NAMED_OTHERWISE = {
+    "listTasks": {"tasks.list", "dead_letters.list"},
+    "reportOutcome": {"tasks.notify_success", "tasks.notify_failure"},
+    "putCalendar": {"calendars.put", "calendars.put_icalendar"},
+}
+"""Operations whose methods are named otherwise."""
 WITHOUT_METHOD = {"getHealth", "getApiIndex", "getOpenApiDocument"}
 """Operations for monitors and for generators of clients."""
 
 
-def _methods_of(operation: Operation) -> set[str]:
+def _names_of(method: str) -> set[str]:
+    """What the operation of a method may be called: `cancel_tasks_by_filter` of `tasks.cancel_by_filter`."""
+    resource, name = method.split(".")
+    verb, _, rest = name.partition("_")
+    singular = _SINGULAR.get(resource, resource.removesuffix("s"))
+    return {name, *("_".join(filter(None, (verb, noun, rest))) for noun in (singular, resource))}
+
+
+_SINGULAR = {"switches": "switch", "topologies": "topology"}
+METHODS = {
+    f"{resource}.{name}"
+    for resource, operations in getmembers(Client("http://localhost"), lambda value: isinstance(value, Resource))
+    for name, value in getmembers(type(operations))
+    if isinstance(value, Operation | Stream)
+}
+"""The methods of all resources of the client."""
+
+
+def _methods_of(operation: ApiOperation) -> set[str]:
     snake = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", operation.id)
-    return NAMED_OTHERWISE.get(operation.id, {snake})
+    return NAMED_OTHERWISE.get(operation.id, {method for method in METHODS if snake in _names_of(method)})
 
 
 def test_every_operation_has_a_method_of_its_name() -> None:
-    """The client's own methods are those of the declared operations, no more and no fewer."""
-    declared = {method for one in OPERATIONS if one.id not in WITHOUT_METHOD for method in _methods_of(one)}
-    methods = {name for name in dir(Client) if not name.startswith("_") and callable(getattr(Client, name))}
-    assert methods - COMBINED == declared
-    assert set(CALLS) == declared
+    """The methods of the client's resources are those of the declared operations, no more and no fewer."""
+    found = {one.id: _methods_of(one) for one in OPERATIONS if one.id not in WITHOUT_METHOD}
+    assert {id_: methods for id_, methods in found.items() if len(methods) != 1} == NAMED_OTHERWISE
+    assert set.union(*found.values()) == METHODS - COMBINED
+    assert set(CALLS) == METHODS - COMBINED
 
 
 def _call(client: Client, method: str) -> None:
     arguments, options = CALLS[method]
-    answer = getattr(client, method)(*arguments, **options)
+    answer = attrgetter(method)(client)(*arguments, **options)
     if isinstance(answer, Iterator):
         next(answer)
 

@@ -24,7 +24,7 @@ LETTERS = "/stage/v1/tasks"
 
 def page(deployment: Deployment, client: Client, token: str | None = None) -> Answer:
     """A page with one task that gave up."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     failed = {
         **deployment.tasks[task.id],
         "state": "failed",
@@ -51,7 +51,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
     """The filters and the token are parameters."""
     pages = [page(deployment, client, "more"), page(deployment, client)]
     deployment.scripted += pages
-    found = list(client.list_dead_letters(error_type="Boom", tags={"a": "b"}, order="asc"))
+    found = list(client.dead_letters.list(error_type="Boom", tags={"a": "b"}, order="asc"))
     assert [task.error and task.error.type for task in found] == ["Boom", "Boom"]
     query = {"state": ["failed"], "error_type": ["Boom"], "tag": ["a:b"], "order": ["asc"]}
     assert [(each.path, each.query) for each in deployment.received] == [
@@ -63,7 +63,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
 def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
     """Each request carries the filter and the token of the answer before."""
     deployment.scripted += [piece(100, "one"), piece(1)]
-    assert [each.affected for each in client.retry_tasks_by_filter({"error_type": "Boom"}, per_second=5)] == [100, 1]
+    assert [each.affected for each in client.tasks.retry_by_filter({"error_type": "Boom"}, per_second=5)] == [100, 1]
     body = {"filter": {"error_type": "Boom"}, "per_second": 5}
     assert bodies(deployment) == [body, {**body, "next_token": "one"}]
 

@@ -13,8 +13,11 @@ from duetime_client import (
     HeaderInvalid,
     InvalidField,
     InvalidRequest,
+    NotFound,
     PreconditionFailed,
-    TaskNotFound,
+    RateLimited,
+    ServerError,
+    Unauthenticated,
     UnexpectedResponse,
 )
 from duetime_client.problems import seconds_of
@@ -25,24 +28,26 @@ from tests.client.deployment import NOW, Answer, Deployment, problem
     ("status", "expected"),
     [
         (400, InvalidRequest),
-        (401, Forbidden),
+        (401, Unauthenticated),
         (403, Forbidden),
-        (404, TaskNotFound),
+        (404, NotFound),
         (409, Conflict),
         (412, PreconditionFailed),
         (413, InvalidRequest),
         (422, InvalidRequest),
         (418, ApiError),
-        (599, ApiError),
+        (429, RateLimited),
+        (500, ServerError),
+        (599, ServerError),
     ],
 )
 def test_a_problem_becomes_the_error_of_its_status(
     client: Client, deployment: Deployment, status: int, expected: type[ApiError]
 ) -> None:
     """The error's class follows the status, and its message carries the API's own words and code."""
-    deployment.scripted.append(problem(status, "the_code", "what happened"))
+    deployment.scripted.extend([problem(status, "the_code", "what happened")] * 4)
     with pytest.raises(ApiError) as caught:
-        client.get_task("x")
+        client.tasks.get("x")
     assert type(caught.value) is expected
     assert (caught.value.status, caught.value.code) == (status, "the_code")
     assert str(caught.value) == f"what happened ({status} the_code)"
@@ -53,7 +58,7 @@ def test_an_invalid_request_names_its_fields(client: Client, deployment: Deploym
     refused = {"field": "retry.max_attempts", "reason": "at most 100", "code": "out_of_range"}
     deployment.scripted.append(problem(400, "invalid_request", "one field is wrong", refused))
     with pytest.raises(InvalidRequest) as caught:
-        client.create_task("report")
+        client.tasks.create("report")
     assert caught.value.errors == (InvalidField("retry.max_attempts", "at most 100", "out_of_range"),)
 
 
@@ -64,14 +69,14 @@ def test_a_mangled_problem_is_still_an_error_of_its_status(
     """A problem whose members have other types than the standard's is read as far as it goes."""
     deployment.scripted.append(Answer(400, document, content_type="application/problem+json"))
     with pytest.raises(InvalidRequest, match=r"^Bad Request \(400 Bad Request\)$"):
-        client.get_task("x")
+        client.tasks.get("x")
 
 
 def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: Deployment) -> None:
     """An answer of the gateway before the API is an error with the gateway's words."""
     deployment.scripted.append(Answer(403, {"message": "Missing Authentication Token"}))
     with pytest.raises(Forbidden, match="Missing Authentication Token"):
-        client.get_task("x")
+        client.tasks.get("x")
 
 
 @pytest.mark.parametrize(
@@ -90,14 +95,14 @@ def test_another_servers_answer_is_never_taken_for_a_missing_task(
     """A wrong address is told apart from a wrong id."""
     deployment.scripted.append(answer)
     with pytest.raises(UnexpectedResponse, match="/stage/v1/tasks/x"):
-        client.get_task("x")
+        client.tasks.get("x")
 
 
 def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
     """The API's own 404 for an unknown path speaks of the address, not of a task."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing at this path"))
     with pytest.raises(UnexpectedResponse, match="nothing at this path"):
-        client.get_task("x")
+        client.tasks.get("x")
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://127.0.0.1", "http://", "http://h:x", "http://h/?a=b"])
@@ -111,7 +116,7 @@ def test_an_address_that_http_cannot_use_is_refused_at_once(url: str) -> None:
 def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: Deployment, key: str) -> None:
     """A key is sent as it is or not at all."""
     with pytest.raises(HeaderInvalid):
-        client.create_task("report", idempotency_key=key)
+        client.tasks.create("report", idempotency_key=key)
     assert deployment.received == []
 
 

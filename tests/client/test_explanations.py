@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, TaskNotFound, UnexpectedResponse
+from duetime_client import Client, NotFound, UnexpectedResponse
 from tests.client.deployment import Answer, Deployment, problem
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ SCHEDULE = {
 def test_an_explanation_has_the_gates_in_order(client: Client, deployment: Deployment) -> None:
     """With their times, and with what the task waits for as data."""
     deployment.scripted.append(Answer(200, TASK))
-    found = client.explain_task("01M7/8")
+    found = client.tasks.explain("01M7/8")
     assert deployment.received[0].target == "/stage/v1/tasks/01M7%2F8/explain"
     assert [(gate.name, gate.state, gate.duration_ms) for gate in found.gates] == [
         ("due", "passed", 500),
@@ -68,7 +68,7 @@ def test_an_explanation_has_the_gates_in_order(client: Client, deployment: Deplo
 def test_a_schedule_is_explained_at_a_time(client: Client, deployment: Deployment) -> None:
     """The time is sent as it is meant."""
     deployment.scripted.append(Answer(200, SCHEDULE))
-    found = client.explain_schedule("a/b", "2026-11-21T01:30:00Z")
+    found = client.schedules.explain("a/b", "2026-11-21T01:30:00Z")
     assert deployment.received[0].target.startswith("/stage/v1/schedules/a%2Fb/explain?")
     assert deployment.received[0].query == {"at": ["2026-11-21T01:30:00Z"]}
     assert (found.outcome, found.task_id) == ("no_runs_left", "01M7")
@@ -78,9 +78,9 @@ def test_what_is_no_explanation_is_an_unexpected_answer(client: Client, deployme
     """And a refusal is the error that it says."""
     deployment.scripted += [Answer(200, {"gates": 1}), problem(404, "task_not_found", "there is no such task")]
     with pytest.raises(UnexpectedResponse):
-        client.explain_task("a")
-    with pytest.raises(TaskNotFound):
-        client.explain_task("a")
+        client.tasks.explain("a")
+    with pytest.raises(NotFound):
+        client.tasks.explain("a")
 
 
 def test_the_command_answers_in_words_then_in_a_table(duetime: Run, deployment: Deployment) -> None:

@@ -39,7 +39,7 @@ def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> 
     """Each request carries the filter, and the token of the answer before; times have their offsets."""
     deployment.scripted += [piece(100, "one"), piece(40, "two"), piece(0)]
     due = datetime(2026, 12, 1, tzinfo=UTC)
-    pieces = list(client.cancel_tasks_by_filter({"type": "report", "due_before": due}, per_second=5, force=True))
+    pieces = list(client.tasks.cancel_by_filter({"type": "report", "due_before": due}, per_second=5, force=True))
     body = {"filter": {"type": "report", "due_before": "2026-12-01T00:00:00+00:00"}, "per_second": 5, "force": True}
     assert bodies(deployment, "cancel") == [body, {**body, "next_token": "one"}, {**body, "next_token": "two"}]
     assert [each.affected for each in pieces] == [100, 40, 0]
@@ -48,7 +48,7 @@ def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> 
 def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployment) -> None:
     """A lost answer is asked for again, because doing a piece twice does no harm; a token goes on where it stopped."""
     deployment.scripted += [Answer(None), piece(3)]
-    (last,) = client.update_tasks_by_filter({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page's
+    (last,) = client.tasks.update_by_filter({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page's
     body = {"filter": {}, "all": True, "update": {"priority": "low"}, "next_token": "there"}
     assert bodies(deployment, "update") == [body, body]
     assert last.affected == 3
@@ -64,7 +64,7 @@ def operation(changed: int, state: str = "running", status: int = 200, **refused
 def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deployment, waits: list[float]) -> None:
     """Each piece tells what was done since the one before; the request has a key, so that it begins one operation."""
     deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", state_conflict=1)]
-    pieces = list(client.cancel_tasks_by_filter({"type": "report"}))
+    pieces = list(client.tasks.cancel_by_filter({"type": "report"}))
     assert [(piece.affected, dict(piece.refused), piece.state) for piece in pieces] == [
         (3, {}, "running"),
         (2, {}, "running"),
@@ -107,7 +107,7 @@ def test_a_command_whose_operation_is_cancelled_says_so(duetime: Run, deployment
 
 def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Deployment) -> None:
     """A generator that nobody reads sends nothing, and a refusal is an error like any other."""
-    pieces = client.cancel_tasks_by_filter({})
+    pieces = client.tasks.cancel_by_filter({})
     assert not deployment.received
     deployment.scripted.append(problem(422, "fields_invalid", "bad", {"field": "filter", "reason": "is empty"}))
     with pytest.raises(InvalidRequest):

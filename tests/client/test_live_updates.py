@@ -9,20 +9,26 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime_client.errors import ApiError, Problem, Unreachable
 from duetime_client.live_connection import WebSocketMissing
+from duetime_client.retries import Retries
+from duetime_client.runners import Runner
+from duetime_client.session import Session
+from duetime_client.steps import Pause
 from duetime_client.watching import PING_AFTER, RENEW_AFTER, Change, SubscriptionRejected, Watch
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from typer.testing import Result
 
+    from duetime_client.steps import Steps
     from tests.client.deployment import Deployment
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -75,26 +81,37 @@ class Remote:
             raise self.fails()
         return Connection(self, deque(self.connections.popleft()))
 
-    def read(self) -> list[Change]:
+    def read(self) -> Steps[list[Change]]:
         """Read over REST."""
+        yield Pause(0)
         return [Change(id_, version, found) for id_, (version, found) in self.records.items()]
 
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
-        self.slept.append(seconds)
+        if seconds:
+            self.slept.append(seconds)
         self.now += timedelta(seconds=seconds)
+
+    def address(self) -> Steps[str]:
+        """Where to connect."""
+        yield Pause(0)
+        return "ws://localhost"
 
     def watch(self, topic: str = "mine", **subscription: Any) -> Watch:  # noqa: ANN401 - any JSON
         """Watch something of it."""
         return Watch(
             topic=topic,
             subscription=subscription,
-            open=self.open,
+            address=self.address,
             read=self.read,
-            sleep=self.sleep,
             now=lambda: self.now,
             jitter=lambda: 1.0,
         )
+
+    def changes(self, watch: Watch) -> Iterator[Change]:
+        """What a client that waits is told."""
+        session = Session("http://localhost", Retries(), lambda: 1.0, lambda: self.now)
+        return Runner(session, httpx.Client(), self.sleep, lambda _url: self.open()).stream(watch.changes())
 
 
 @dataclass
@@ -131,7 +148,7 @@ def test_changes_come_as_they_are_sent_and_end_with_the_task() -> None:
     """The task as it is comes first; doubled and older messages are passed over; after its end there is nothing."""
     remote = Remote(deque([[changed("A", 3), changed("A", 3), changed("A", 2), changed("A", 5), ENDED]]))
     remote.records["A"] = (1, item("A", 1))
-    assert [change.version for change in remote.watch("task:A").changes()] == [1, 3, 5, 9]
+    assert [change.version for change in remote.changes(remote.watch("task:A"))] == [1, 3, 5, 9]
     assert remote.sent == [{"do": "subscribe", "ref": "1", "topic": "task:A"}]
     assert remote.closed == 1
 
@@ -140,7 +157,7 @@ def test_a_list_tells_of_what_changes_from_now_on() -> None:
     """What is in the list already is no change; what leaves the filter is told as such."""
     remote = Remote(deque([[changed("A", 1), changed("A", 2), changed("B", 1), changed("B", 2, left=True)]]))
     remote.records["A"] = (1, item("A", 1))
-    told = list(islice(remote.watch(filter={"state": "running"}).changes(), 3))
+    told = list(islice(remote.changes(remote.watch(filter={"state": "running"})), 3))
     assert [(change.id, change.version, change.left) for change in told] == [
         ("A", 2, False),
         ("B", 1, False),
@@ -168,7 +185,7 @@ def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
     watch = remote.watch()
     watch.topic = "schedule:all"  # unlike those of a list, its first reading is told, too
     remote.connections.append([{"kind": "stale", "refs": ["1"]}, changed("end", 1)])
-    for change in watch.changes():
+    for change in remote.changes(watch):
         if change.id == last.id:
             break
         assert change.version > view.get(change.id, 0)
@@ -180,7 +197,7 @@ def test_a_lost_message_goes_unnoticed_for_half_a_minute_at_most() -> None:
     """While nothing comes, what is watched is read again now and then."""
     remote = Remote(deque([[{"wait": 200.0}]]))
     remote.records["A"] = (1, item("A", 1))
-    changes = remote.watch("task:A").changes()
+    changes = remote.changes(remote.watch("task:A"))
     assert next(changes).version == 1
     remote.records["A"] = (2, item("A", 2))
     assert next(changes).version == 2
@@ -193,7 +210,7 @@ def test_lost_connections_are_opened_again_more_and_more_slowly() -> None:
     """With pauses from one second to thirty, and reading over REST each time: that is the polling, too."""
     remote = Remote()
     remote.records["A"] = (1, item("A", 1))
-    changes = remote.watch("task:A").changes()
+    changes = remote.changes(remote.watch("task:A"))
     for version in range(1, 9):
         remote.records["A"] = (version, item("A", version))
         assert next(changes).version == version
@@ -204,7 +221,7 @@ def test_without_the_package_the_api_is_polled() -> None:
     """The same changes come, later."""
     remote = Remote(fails=WebSocketMissing)
     remote.records["A"] = (1, item("A", 1))
-    changes = remote.watch("task:A").changes()
+    changes = remote.changes(remote.watch("task:A"))
     assert next(changes).version == 1
     remote.records["A"] = (9, ENDED["changes"][0]["item"])
     assert [change.version for change in changes] == [9]
@@ -213,7 +230,7 @@ def test_without_the_package_the_api_is_polled() -> None:
 def test_a_silent_connection_is_kept_open_and_renewed_in_time() -> None:
     """A sign of life every five minutes; after an hour and 55 minutes the next connection, without a pause."""
     remote = Remote(deque([[{"wait": 7_200.0}], [changed("A", 1)]]))
-    changes = remote.watch().changes()
+    changes = remote.changes(remote.watch())
     change = next(changes)
     assert (change.id, remote.slept, remote.closed) == ("A", [], 1)
     pings = [message for message in remote.sent if message["do"] == "ping"]
@@ -227,10 +244,11 @@ def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
     remote.records["A"] = (4, item("A", 4))
     watch = remote.watch("task:A")
 
-    def gone() -> list[Change]:
+    def gone() -> Steps[list[Change]]:
+        yield Pause(0)
         raise ApiError(Problem(404, "task_not_found", "", "there is no task A"))
 
-    changes = watch.changes()
+    changes = remote.changes(watch)
     assert next(changes).version == 4
     watch.read = gone
     assert list(changes) == [Change("A", 5, None)]
@@ -241,12 +259,13 @@ def test_what_never_was_there_is_an_error() -> None:
     remote = Remote()
     watch = remote.watch("task:A")
 
-    def gone() -> list[Change]:
+    def gone() -> Steps[list[Change]]:
+        yield Pause(0)
         raise ApiError(Problem(404, "task_not_found", "", "there is no task A"))
 
     watch.read = gone
     with pytest.raises(ApiError):
-        next(watch.changes())
+        next(remote.changes(watch))
 
 
 def test_a_rejected_subscription_is_an_error_and_is_not_tried_again() -> None:
@@ -254,7 +273,7 @@ def test_a_rejected_subscription_is_an_error_and_is_not_tried_again() -> None:
     refusal = {"kind": "error", "ref": "1", "code": "fields_invalid", "detail": "filter.x: is not a known field"}
     remote = Remote(deque([[refusal], []]))
     with pytest.raises(SubscriptionRejected, match=r"filter\.x"):
-        next(remote.watch(filter={"x": 1}).changes())
+        next(remote.changes(remote.watch(filter={"x": 1})))
     assert (remote.closed, len(remote.connections)) == (1, 1)
 
 
@@ -262,7 +281,7 @@ def test_a_connection_that_is_not_known_any_more_is_opened_again() -> None:
     """The error of one message is no error of the watch."""
     lost = {"kind": "error", "ref": "1", "code": "unauthenticated", "detail": "the request carries no identity"}
     remote = Remote(deque([[lost], [{"message": "Internal server error"}, {"kind": "new"}, changed("A", 1)]]))
-    assert next(remote.watch().changes()).id == "A"
+    assert next(remote.changes(remote.watch())).id == "A"
 
 
 def test_the_command_follows_a_task_to_its_end(duetime: Callable[..., Result], deployment: Deployment) -> None:
@@ -293,14 +312,14 @@ def test_many_stale_messages_are_one_reading_a_second() -> None:
     readings: list[datetime] = []
     watch = remote.watch("schedule:all")
 
-    def read() -> list[Change]:
+    def read() -> Steps[list[Change]]:
         readings.append(remote.now)
         if remote.now >= START + timedelta(seconds=2):
             remote.records["end"] = (2, item("end", 2))
-        return remote.read()
+        return (yield from remote.read())
 
     watch.read = read
-    for change in watch.changes():
+    for change in remote.changes(watch):
         if change.version == 2:
             break
     assert remote.now - START <= timedelta(seconds=4), "the last message is followed, too"

@@ -1,58 +1,46 @@
-"""The operations of the API by resource: each method of the client is one of a resource, and the same."""
+"""The operations of the API by resource: `client.tasks.create(...)`, `client.schedules.pause(...)`."""
 
 from __future__ import annotations
 
-from inspect import getmembers, ismethod
+from inspect import getmembers, signature
 from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import resources
+from duetime_client import AsyncClient, Client
+from duetime_client.resource import AsyncResource, Resource, SyncResource
+from tests.client.test_contract import METHODS
 
 if TYPE_CHECKING:
-    from duetime_client import Client
     from tests.client.deployment import Deployment
 
-NAMES = {
-    "bulk_operations": resources.BulkOperationResource,
-    "calendars": resources.CalendarResource,
-    "dead_letters": resources.DeadLetterResource,
-    "leases": resources.LeaseResource,
-    "locks": resources.LockResource,
-    "schedules": resources.ScheduleResource,
-    "switches": resources.SwitchResource,
-    "tasks": resources.TaskResource,
-    "topologies": resources.TopologyResource,
-}
-OF_THE_CLIENT = {"close", "watch", "create_watch_ticket", "get_summary", "list_owner_summaries"}
-"""What is about no resource."""
+
+def _resources(client: Client | AsyncClient) -> dict[str, Resource]:
+    return {name: value for name, value in getmembers(client) if isinstance(value, Resource)}
 
 
-def _operations(resource: object) -> dict[str, object]:
-    return {name: value for name, value in getmembers(resource, ismethod) if not name.startswith("_")}
+def test_both_clients_have_the_same_resources() -> None:
+    """What is found in one client is found in the other, by the same name."""
+    client, async_client = (_resources(made("http://localhost")) for made in (Client, AsyncClient))
+    assert client.keys() == async_client.keys()
+    for name, resource in client.items():
+        assert isinstance(resource, SyncResource)
+        assert isinstance(async_client[name], AsyncResource)
+        assert type(resource).__mro__[1] is type(async_client[name]).__mro__[1], "one source"
 
 
-def test_every_operation_is_in_a_resource(client: Client) -> None:
-    """A method that is added to the client is added to a resource, too: to `client/duetime_client/resources.py`."""
-    methods = {name for name in _operations(client) if name not in OF_THE_CLIENT}
-    found = {
-        value.__name__  # type: ignore[attr-defined]  # of a method
-        for resource in NAMES
-        for value in _operations(getattr(client, resource)).values()
-    }
-    assert methods - found == set()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_resource_is_made_once(client: Client, name: str) -> None:
-    """It is typed, and the same whenever it is asked for."""
-    resource = getattr(client, name)
-    assert type(resource) is NAMES[name]
-    assert getattr(client, name) is resource
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_method_explains_itself(client: Client, method: str) -> None:
+    """`help(client.tasks.create)` shows its parameters and its documentation."""
+    resource, name = method.split(".")
+    found = getattr(getattr(client, resource), name)
+    assert found.__doc__
+    assert found.__name__ == name
+    assert "self" not in signature(found).parameters
 
 
 def test_a_task_is_created_read_and_waited_for(client: Client, deployment: Deployment) -> None:
-    """The short names send the requests of the long ones."""
+    """Each sends one request."""
     task = client.tasks.create("report", payload={"month": "2026-11"})
     assert client.tasks.get(task.id).payload == {"month": "2026-11"}
     deployment.tasks[task.id]["state"] = "succeeded"

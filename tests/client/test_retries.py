@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import ApiError, Client, Conflict, Retries, Throttled, Unreachable
+from duetime_client import ApiError, Client, Conflict, RateLimited, Retries, Unreachable
 from tests.client.deployment import Answer, Deployment, problem
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 HANG_UP = Answer(None)
 GATEWAY = Answer(503, {"message": "Service Unavailable"})
 CALLS: dict[str, Callable[[Client], object]] = {
-    "get": lambda client: client.get_task("x"),
-    "create": lambda client: client.create_task("report"),
-    "batch": lambda client: client.create_task_batch([{"type": "report"}]),
-    "change": lambda client: client.update_task("x", name="n"),
-    "cancel": lambda client: client.cancel_task("x"),
+    "get": lambda client: client.tasks.get("x"),
+    "create": lambda client: client.tasks.create("report"),
+    "batch": lambda client: client.tasks.create_batch([{"type": "report"}]),
+    "change": lambda client: client.tasks.update("x", name="n"),
+    "cancel": lambda client: client.tasks.cancel("x"),
 }
 
 
@@ -36,7 +36,7 @@ def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
 ) -> None:
     """After a lost answer the same request goes out under the same key, so that it stays one task."""
     deployment.scripted.append(failure)
-    client.create_task("report")
+    client.tasks.create("report")
     first, second = deployment.received
     assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"]
     assert first.body == second.body
@@ -61,7 +61,7 @@ def test_whatever_is_refused_for_now_is_sent_again(
     client: Client, deployment: Deployment, call: str, status: int
 ) -> None:
     """A request that the API turned away with a time to come back is safe to repeat, whichever it is."""
-    deployment.tasks["x"] = dict(client.create_task("report").document)
+    deployment.tasks["x"] = dict(client.tasks.create("report").document)
     deployment.received.clear()
     deployment.scripted.append(refusal("1", status))
     CALLS[call](client)
@@ -70,9 +70,9 @@ def test_whatever_is_refused_for_now_is_sent_again(
 
 def test_waiting_follows_retry_after_and_grows(client: Client, deployment: Deployment, waits: list[float]) -> None:
     """A wait is what the API asks for plus half of a doubling backoff, where chance is one half."""
-    client.create_task("report")
+    client.tasks.create("report")
     deployment.scripted.extend([refusal("3"), refusal(), HANG_UP])
-    list(client.list_tasks())
+    list(client.tasks.list())
     assert waits == pytest.approx([3.1, 0.2, 0.4])
 
 
@@ -89,8 +89,8 @@ def test_a_throttle_that_does_not_end_is_told_with_its_time(
 ) -> None:
     """After the last attempt the error says when to come back."""
     deployment.scripted.extend([refusal("2")] * 9)
-    with pytest.raises(Throttled) as caught:
-        client.get_task("x")
+    with pytest.raises(RateLimited) as caught:
+        client.tasks.get("x")
     assert caught.value.retry_after == 2
     assert (len(deployment.received), len(waits)) == (4, 3)
 
@@ -100,8 +100,8 @@ def test_a_wait_beyond_patience_is_left_to_the_caller(
 ) -> None:
     """An API that asks for an hour is not waited for in silence."""
     deployment.scripted.append(refusal("3600"))
-    with pytest.raises(Throttled):
-        client.get_task("x")
+    with pytest.raises(RateLimited):
+        client.tasks.get("x")
     assert waits == []
 
 
@@ -109,7 +109,7 @@ def test_a_refusal_for_good_is_not_sent_again(client: Client, deployment: Deploy
     """A conflict stays one however often it is asked."""
     deployment.scripted.append(problem(409, "conflict", "the task is running"))
     with pytest.raises(Conflict):
-        client.create_task("report")
+        client.tasks.create("report")
     assert len(deployment.received) == 1
 
 
@@ -118,5 +118,5 @@ def test_a_request_that_never_left_is_sent_again_whatever_it_is(waits: list[floa
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     with Client(f"http://127.0.0.1:{port}", sleep=waits.append) as client, pytest.raises(Unreachable) as caught:
-        client.cancel_task("x")
+        client.tasks.cancel("x")
     assert (len(waits), caught.value.sent) == (3, False)

@@ -112,7 +112,7 @@ def test_prune_by_tag_deletes_what_carries_the_tag_only(
     duetime: Run, deployment: ScheduledDeployment, client: Client, file: Callable[[str], str]
 ) -> None:
     """The tag marks what a file owns; schedules of others, and entries that are faulty now, are left alone."""
-    client.create_schedule("others", rate="1 hour", task={"type": "x", "tags": {"team": "ops"}})
+    client.schedules.create("others", rate="1 hour", task={"type": "x", "tags": {"team": "ops"}})
     duetime("schedules", "apply", file(f"{A}\n{B}"), "-y", "--tag", "file=ours")
     assert deployment.schedules["a"]["task"]["tags"] == {"file": "ours"}
     broken = '{"name": "a", "cron": "0 1 * * *"}'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, Conflict, Schedule, TaskNotFound, TimeWithoutZone, UnexpectedResponse
+from duetime_client import Client, Conflict, NotFound, Schedule, TimeWithoutZone, UnexpectedResponse
 from tests.client.deployment import Answer, problem, served
 from tests.client.scheduled import ScheduledDeployment
 
@@ -32,12 +32,12 @@ def deployment() -> Iterator[ScheduledDeployment]:
 
 def nightly(client: Client, name: str = "nightly") -> Schedule:
     """A schedule."""
-    return client.create_schedule(name, cron="30 1 * * *", timezone="Europe/London", task={"type": "report"})
+    return client.schedules.create(name, cron="30 1 * * *", timezone="Europe/London", task={"type": "report"})
 
 
 def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployment: ScheduledDeployment) -> None:
     """What is sent is the contract's, times with their offset; what comes back is typed."""
-    made = client.create_schedule("nightly", rate="1 hour", start_at=NOON, task={"type": "report"})
+    made = client.schedules.create("nightly", rate="1 hour", start_at=NOON, task={"type": "report"})
     assert deployment.received[0].document == {
         "name": "nightly",
         "rate": "1 hour",
@@ -45,12 +45,12 @@ def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployme
         "task": {"type": "report"},
     }
     assert (made.name, made.state, made.timing, made.etag) == ("nightly", "active", "rate 1 hour", '"1"')
-    changed = client.update_schedule("nightly", if_match=made.etag, cron="0 2 * * *", end_at=None)
+    changed = client.schedules.update("nightly", if_match=made.etag, cron="0 2 * * *", end_at=None)
     assert (deployment.received[1].document, changed.timing) == ({"cron": "0 2 * * *", "end_at": None}, "0 2 * * *")
-    assert client.get_schedule("nightly").upcoming[1].note == "uk: 2026-11-23 (Holiday): skipped"
-    assert client.delete_schedule("nightly").name == "nightly"
-    with pytest.raises(TaskNotFound) as missing:
-        client.get_schedule("nightly")
+    assert client.schedules.get("nightly").upcoming[1].note == "uk: 2026-11-23 (Holiday): skipped"
+    assert client.schedules.delete("nightly").name == "nightly"
+    with pytest.raises(NotFound) as missing:
+        client.schedules.get("nightly")
     assert missing.value.code == "schedule_not_found"
 
 
@@ -60,9 +60,9 @@ def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
     """So nothing is created, run or backfilled twice."""
     nightly(client)
     calls = (
-        lambda: client.create_schedule("other", rate="1 hour", task={"type": "report"}),
-        lambda: client.run_schedule("nightly"),
-        lambda: client.create_backfill("nightly", "2026-11-01T00:00:00Z", NOON),
+        lambda: client.schedules.create("other", rate="1 hour", task={"type": "report"}),
+        lambda: client.schedules.run("nightly"),
+        lambda: client.schedules.create_backfill("nightly", "2026-11-01T00:00:00Z", NOON),
     )
     for call in calls:
         deployment.received.clear()
@@ -74,11 +74,11 @@ def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
 
 def test_a_calendar_is_replaced_as_it_was_read(client: Client, deployment: ScheduledDeployment) -> None:
     """Its ETag guards the replacement and the deletion."""
-    client.put_calendar("uk", weekdays=["sat"])
-    read = client.get_calendar("uk")
+    client.calendars.put("uk", weekdays=["sat"])
+    read = client.calendars.get("uk")
     assert read.etag == '"1"'
-    client.put_calendar("uk", if_match=read.etag, weekdays=["sun"])
-    client.delete_calendar("uk", if_match=read.etag)
+    client.calendars.put("uk", if_match=read.etag, weekdays=["sun"])
+    client.calendars.delete("uk", if_match=read.etag)
     assert [each.headers.get("If-Match") for each in deployment.received] == [None, None, '"1"', '"1"']
 
 
@@ -94,7 +94,7 @@ def test_schedules_are_listed_page_by_page(client: Client, deployment: Scheduled
     """All of them, in three requests for five."""
     for name in "edcba":
         nightly(client, name)
-    assert [each.name for each in client.list_schedules(state="active")] == list("abcde")
+    assert [each.name for each in client.schedules.list(state="active")] == list("abcde")
     assert [request.query for request in deployment.received[5:]] == [
         {"state": ["active"]},
         {"state": ["active"], "next_token": ["2"]},
@@ -105,10 +105,10 @@ def test_schedules_are_listed_page_by_page(client: Client, deployment: Scheduled
 def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
     """Each at its own address, with what it needs."""
     nightly(client)
-    assert client.pause_schedule("nightly", "no paper").paused_reason == "no paper"
-    assert client.resume_schedule("nightly").state == "active"
-    assert client.run_schedule("nightly").type == "report"
-    client.create_backfill("nightly", "2026-11-01T00:00:00Z", NOON, per_minute=6)
+    assert client.schedules.pause("nightly", "no paper").paused_reason == "no paper"
+    assert client.schedules.resume("nightly").state == "active"
+    assert client.schedules.run("nightly").type == "report"
+    client.schedules.create_backfill("nightly", "2026-11-01T00:00:00Z", NOON, per_minute=6)
     assert [request.path for request in deployment.received[1:]] == [
         f"/stage/v1/schedules/nightly/{action}" for action in ("pause", "resume", "run", "backfills")
     ]
@@ -131,14 +131,14 @@ def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment:
     period = ("--after", "2026-11-01T00:00Z", "--before", "2026-11-20T00:00Z")
     made = duetime("schedules", "backfills", "create", "nightly", *period, "--per-minute", "6", "--json")
     assert json.loads(made.stdout)["id"] == "1a2b"
-    assert client.get_backfill("nightly", "1a2b").runs_started == 3
-    assert [each.id for each in client.list_backfills("nightly")] == ["1a2b"]
+    assert client.schedules.get_backfill("nightly", "1a2b").runs_started == 3
+    assert [each.id for each in client.schedules.list_backfills("nightly")] == ["1a2b"]
 
 
 def test_occurrences_come_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
     """Bounds and limit are sent as the contract names them."""
     nightly(client)
-    past, coming = client.list_occurrences("nightly", start=NOON, limit=2)
+    past, coming = client.schedules.list_occurrences("nightly", start=NOON, limit=2)
     assert (past.task_id, past.state, coming.task_id, coming.runs) == ("01TASK", "succeeded", None, False)
     assert deployment.received[-1].query == {"scheduled_after": ["2026-11-21T12:00:00+00:00"], "limit": ["2"]}
 
@@ -146,7 +146,7 @@ def test_occurrences_come_with_their_tasks(client: Client, deployment: Scheduled
 def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployment) -> None:
     """It may be asked again after a failure, for it changes nothing."""
     deployment.scripted.append(Answer(None))
-    found = client.preview_schedule(cron="30 1 * * *", start=NOON, count=2)
+    found = client.schedules.preview(cron="30 1 * * *", start=NOON, count=2)
     assert (len(found), deployment.schedules) == (2, {})
     assert deployment.received[-1].document == {
         "cron": "30 1 * * *",
@@ -158,23 +158,23 @@ def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployme
 def test_a_time_without_a_zone_is_refused(client: Client, deployment: ScheduledDeployment) -> None:
     """Before anything is sent."""
     with pytest.raises(TimeWithoutZone):
-        client.create_backfill("nightly", NOON.replace(tzinfo=None), NOON)
+        client.schedules.create_backfill("nightly", NOON.replace(tzinfo=None), NOON)
     assert deployment.received == []
 
 
 def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: ScheduledDeployment) -> None:
     """JSON is sent as JSON, an iCalendar file byte by byte under its own type."""
-    client.put_calendar("weekends", weekdays=["sat", "sun"])
+    client.calendars.put("weekends", weekdays=["sat", "sun"])
     data = b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
-    assert client.put_icalendar("uk", data, mode="includes", timezone="Europe/London").dates == {
+    assert client.calendars.put_icalendar("uk", data, mode="includes", timezone="Europe/London").dates == {
         "2026-12-25": "Christmas Day"
     }
     sent = deployment.received[-1]
     assert (sent.body, sent.headers["Content-Type"]) == (data, "text/calendar")
     assert sent.query == {"mode": ["includes"], "timezone": ["Europe/London"]}
-    assert [each.name for each in client.list_calendars()] == ["uk", "weekends"]
-    assert client.get_calendar("weekends").weekdays == ["sat", "sun"]
-    assert client.delete_calendar("uk").name == "uk"
+    assert [each.name for each in client.calendars.list()] == ["uk", "weekends"]
+    assert client.calendars.get("weekends").weekdays == ["sat", "sun"]
+    assert client.calendars.delete("uk").name == "uk"
 
 
 @pytest.mark.parametrize("document", [None, [], {"schedules": 1}, {"schedules": [{"id": "x"}]}])
@@ -182,7 +182,7 @@ def test_an_answer_that_is_none_is_an_error(client: Client, deployment: Schedule
     """Whatever else answers at the address is not taken for an empty list."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
-        list(client.list_schedules())
+        list(client.schedules.list())
 
 
 def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment) -> None:
@@ -296,8 +296,8 @@ def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: Sc
 def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -> None:
     """A reader in Tokyo sees Tokyo's time; the rhythm stands as it was written."""
     nightly(client)
-    client.create_schedule("tick", rate="30 seconds", task={"type": "tick"})
-    client.pause_schedule("tick")
+    client.schedules.create("tick", rate="30 seconds", task={"type": "tick"})
+    client.schedules.pause("tick")
     shown = duetime("schedules", "list").stdout.splitlines()
     assert shown[0].split() == ["name", "state", "next", "run", "when", "zone", "type"]
     assert "22 Nov 10:30" in shown[1]

@@ -33,7 +33,7 @@ SUMMARY = {
 def test_the_numbers_are_those_that_the_api_tells(client: Client, deployment: Deployment) -> None:
     """By state, priority and type, as of a moment."""
     deployment.scripted.append(Answer(200, SUMMARY))
-    found = client.get_summary()
+    found = client.summary.get()
     assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/summary")
     assert (found.total, found.states["failed"], found.priorities["normal"]) == (7, 2, 7)
     assert [(each.type, each.total) for each in found.types] == [("report", 5), ("mail", 2)]

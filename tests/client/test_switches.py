@@ -39,7 +39,7 @@ CIRCUIT = {
 def test_switches_are_listed_with_circuits(client: Client, deployment: Deployment) -> None:
     """Each as the API says it is."""
     deployment.scripted.append(Answer(200, {"switches": [SWITCH], "circuits": [CIRCUIT]}))
-    held = client.list_switches()
+    held = client.switches.list()
     assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/switches")
     assert (held.switches[0].max_concurrent, held.switches[0].stopped) == (5, True)
     assert (held.circuits[0].host, held.circuits[0].state) == ("example.org", "half_open")
@@ -48,7 +48,7 @@ def test_switches_are_listed_with_circuits(client: Client, deployment: Deploymen
 def test_a_switch_is_put_whole_and_may_be_sent_again(client: Client, deployment: Deployment) -> None:
     """The same switch twice is one switch."""
     deployment.scripted += [Answer(None), Answer(200, SWITCH)]
-    assert client.put_switch("type", "report", stopped=True, reason="a bad release").name == "report"
+    assert client.switches.put("type", "report", stopped=True, reason="a bad release").name == "report"
     body = {"stopped": True, "max_concurrent": None, "reason": "a bad release"}
     assert [request.document for request in deployment.received] == [body, body]
     assert {request.target for request in deployment.received} == {"/stage/v1/switches/type/report"}
@@ -57,9 +57,9 @@ def test_a_switch_is_put_whole_and_may_be_sent_again(client: Client, deployment:
 def test_a_switch_is_read_and_deleted_by_its_path(client: Client, deployment: Deployment) -> None:
     """Its name encoded; the one for all tasks is called `all`."""
     deployment.scripted += [Answer(200, SWITCH)] * 3
-    client.delete_switch("owner", "1:role/a&b")
-    client.delete_switch("all")
-    client.get_switch("type", "a/b%")
+    client.switches.delete("owner", "1:role/a&b")
+    client.switches.delete("all")
+    client.switches.get("type", "a/b%")
     assert [(one.method, one.target) for one in deployment.received] == [
         ("DELETE", "/stage/v1/switches/owner/1%3Arole%2Fa%26b"),
         ("DELETE", "/stage/v1/switches/all/all"),
@@ -71,9 +71,9 @@ def test_what_is_no_switch_is_an_unexpected_answer(client: Client, deployment: D
     """And a refusal is the error that it says."""
     deployment.scripted += [Answer(200, {"switches": 1}), problem(403, "operator_required", "only an operator")]
     with pytest.raises(UnexpectedResponse):
-        client.list_switches()
+        client.switches.list()
     with pytest.raises(Forbidden, match="operator"):
-        client.put_switch("all", stopped=True)
+        client.switches.put("all", stopped=True)
 
 
 def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deployment) -> None:

@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 ACTIONS: dict[str, Callable[[Client, str], Task]] = {
-    "pause": Client.pause_task,
-    "resume": Client.resume_task,
-    "run": Client.run_task,
-    "retry": Client.retry_task,
-    "rollback": Client.rollback_task,
+    "pause": lambda client, task_id: client.tasks.pause(task_id),
+    "resume": lambda client, task_id: client.tasks.resume(task_id),
+    "run": lambda client, task_id: client.tasks.run(task_id),
+    "retry": lambda client, task_id: client.tasks.retry(task_id),
+    "rollback": lambda client, task_id: client.tasks.rollback(task_id),
 }
 REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
     (
         "notify",
-        lambda client, task_id: client.notify_success(task_id, 1, {"rows": 17}),
+        lambda client, task_id: client.tasks.notify_success(task_id, 1, {"rows": 17}),
         {"fence": 1, "outcome": "succeeded", "result": {"rows": 17}},
     ),
     (
         "notify",
-        lambda client, task_id: client.notify_failure(task_id, 1, "Boom", "no", retriable=False),
+        lambda client, task_id: client.tasks.notify_failure(task_id, 1, "Boom", "no", retriable=False),
         {"fence": 1, "outcome": "failed", "error": {"type": "Boom", "message": "no"}, "retriable": False},
     ),
-    ("heartbeat", lambda client, task_id: client.report_heartbeat(task_id, 1), {"fence": 1}),
+    ("heartbeat", lambda client, task_id: client.tasks.report_heartbeat(task_id, 1), {"fence": 1}),
     (
         "progress",
-        lambda client, task_id: client.report_progress(task_id, 1, 40, "half way"),
+        lambda client, task_id: client.tasks.report_progress(task_id, 1, 40, "half way"),
         {"fence": 1, "percent": 40, "message": "half way"},
     ),
 ]
@@ -50,7 +50,7 @@ REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployment, action: str) -> None:
     """Each method has its own address, says nothing more, and answers the task as it is then."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     steered = ACTIONS[action](client, task.id)
     request = deployment.received[-1]
     assert (request.method, request.path, request.body) == ("POST", f"/stage/v1/tasks/{task.id}/{action}", b"")
@@ -59,7 +59,7 @@ def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployme
 
 def test_a_task_is_deleted(client: Client, deployment: Deployment, duetime: Run) -> None:
     """The command says what it did; there is nothing left to show."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     deployment.scripted.append(Answer(204, text=b""))
     assert duetime("tasks", "delete", task.id).stdout.split() == ["deleted", "the", "task", task.id]
     assert (deployment.received[-1].method, deployment.received[-1].path) == ("DELETE", f"/stage/v1/tasks/{task.id}")
@@ -67,8 +67,8 @@ def test_a_task_is_deleted(client: Client, deployment: Deployment, duetime: Run)
 
 def test_an_endpoint_is_asked(client: Client, deployment: Deployment, duetime: Run) -> None:
     """The question goes into the query; the command prints what the endpoint said, or all of the answer."""
-    task = client.create_task("report", target={"kind": "http", "url": "https://e.org/", "queries": ["status"]})
-    reply = client.query_task(task.id, "status")
+    task = client.tasks.create("report", target={"kind": "http", "url": "https://e.org/", "queries": ["status"]})
+    reply = client.tasks.query(task.id, "status")
     assert (reply.status, reply.body) == (200, {"asked": ["status"]})
     assert deployment.received[-1].target == f"/stage/v1/tasks/{task.id}/query"
     result = duetime("tasks", "query", task.id, "summary")
@@ -83,24 +83,24 @@ def test_an_error_of_the_endpoint_is_the_commands_too(
     duetime: Run, client: Client, deployment: Deployment, status: int, code: int
 ) -> None:
     """A script learns from the exit code whether the endpoint answered well."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     deployment.scripted.append(Answer(200, {"status": status, "body": None}))
     assert duetime("tasks", "query", task.id, "status").exit_code == code
 
 
 def test_an_answer_without_a_reply_is_no_answer(client: Client, deployment: Deployment) -> None:
     """What lacks the endpoint's status or body is not passed on as if it were one."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     documents: list[object] = [{}, {"status": 200}, {"status": "200", "body": 1}, []]
     for document in documents:
         deployment.scripted.append(Answer(200, document))
         with pytest.raises(UnexpectedResponse):
-            client.query_task(task.id, "status")
+            client.tasks.query(task.id, "status")
 
 
 def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, deployment: Deployment) -> None:
     """An option cannot say null; an empty URL is one."""
-    task = client.create_task("report", callback_url="https://example.org/ended")
+    task = client.tasks.create("report", callback_url="https://example.org/ended")
     assert task.callback_url == "https://example.org/ended"
     assert "https://example.org/ended" in duetime("tasks", "get", task.id).stdout
     duetime("tasks", "update", task.id, "--callback-url", "")
@@ -111,7 +111,7 @@ def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, 
 def test_an_action_whose_answer_is_lost_is_not_repeated(deployment: Deployment, action: str) -> None:
     """Whoever does not know whether a task was resumed or retried must not do it again blindly."""
     with Client(deployment.url, retries=Retries(), sleep=lambda _: None) as client:
-        task = client.create_task("report")
+        task = client.tasks.create("report")
         deployment.scripted.append(Answer(None))
         with pytest.raises(Unreachable):
             ACTIONS[action](client, task.id)
@@ -123,7 +123,7 @@ def test_a_report_carries_its_fence_and_is_repeated_when_its_answer_is_lost(
     client: Client, deployment: Deployment, what: str, tell: Callable[[Client, str], Task], body: dict[str, object]
 ) -> None:
     """Under its fence the same word twice is one word, so a lost answer is asked for again."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     deployment.scripted.append(Answer(None))
     assert tell(client, task.id).id == task.id
     first, again = deployment.received[-2:]
@@ -133,15 +133,15 @@ def test_a_report_carries_its_fence_and_is_repeated_when_its_answer_is_lost(
 
 def test_a_strange_fence_is_a_conflict_with_its_code(client: Client) -> None:
     """A caller can tell a fence that differs from a state that does not allow it."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     with pytest.raises(Conflict) as refusal:
-        client.report_heartbeat(task.id, STRANGE_FENCE)
+        client.tasks.report_heartbeat(task.id, STRANGE_FENCE)
     assert refusal.value.code == "fence_mismatch"
 
 
 def test_attempts_are_read(client: Client) -> None:
     """What is known of each is there, and what nobody knows of a lost one is None."""
-    last, lost = client.list_task_attempts(client.create_task("report").id)
+    last, lost = client.tasks.list_attempts(client.tasks.create("report").id)
     assert (last.worker, last.outcome, last.duration_ms) == ("worker 1", "succeeded", 480)
     assert last.started_at == datetime.fromisoformat("2026-11-21T12:00:00Z")
     assert (lost.outcome, lost.started_at, lost.cost_dollars) == ("lost", None, None)
@@ -152,22 +152,22 @@ def test_an_answer_without_attempts_is_an_error(client: Client, deployment: Depl
     """Whatever stands where attempts should, the caller gets one error to catch."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
-        client.list_task_attempts("x")
+        client.tasks.list_attempts("x")
 
 
 def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, deployment: Deployment) -> None:
     """A plain cancel and a plain create have no parameters."""
-    task = client.create_task("report", wait_seconds=25)
-    client.cancel_task(task.id, force=True)
-    client.create_task("report")
-    client.cancel_task(task.id)
+    task = client.tasks.create("report", wait_seconds=25)
+    client.tasks.cancel(task.id, force=True)
+    client.tasks.create("report")
+    client.tasks.cancel(task.id)
     assert [request.query for request in deployment.received] == [{"wait_seconds": ["25"]}, {}, {}, {}]
     assert [request.document for request in deployment.received[1::2]] == [{"force": True}, {}]
 
 
 def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) -> None:
     """Lease, deferral and what is asked are read; an older API that has none of them is read too."""
-    task = client.create_task("report")
+    task = client.tasks.create("report")
     assert (task.lease, task.awaiting_notification, task.requested_action) == (None, False, None)
     lease = {"worker": "worker 1", "expires_at": "2026-11-21T12:01:00Z"}
     deployment.tasks[task.id] |= {
@@ -176,7 +176,7 @@ def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) ->
         "requested_action": "pause",
         "rollback_on_failure": True,
     }
-    seen = client.get_task(task.id)
+    seen = client.tasks.get(task.id)
     assert seen.lease is not None
     assert (seen.lease.worker, seen.awaiting_notification, seen.requested_action, seen.rollback_on_failure) == (
         "worker 1",
@@ -251,7 +251,7 @@ def test_the_error_of_each_attempt_is_shown(duetime: Run, client: Client, deploy
     """A column of its own, if any attempt failed; the client has class and message."""
     deployment.scripted += [Answer(200, {"attempts": [LOST, FAILED]})] * 2
     assert "Boom: no such row" in duetime("tasks", "attempts", "ID").stdout
-    lost, failed = client.list_task_attempts("ID")
+    lost, failed = client.tasks.list_attempts("ID")
     assert lost.error is None
     assert failed.error is not None
     assert (failed.error.type, failed.error.message) == ("Boom", "no such row")
@@ -279,7 +279,7 @@ def test_events_are_printed(duetime: Run, client: Client, deployment: Deployment
     assert any("attempt ended lost, attempt 1" in line for line in lines)
     assert "\x1b[31m" not in shown
     assert json.loads(duetime("tasks", "events", "ID", "--json").stdout) == told
-    history = client.list_task_events("ID")
+    history = client.tasks.list_events("ID")
     assert (history.dropped, history.events[1].fields_changed) == (3, ("due_at", "name"))
 
 

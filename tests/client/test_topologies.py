@@ -13,7 +13,7 @@ from rich.console import Console
 
 from duetime_client.commands.topology_levels import levels, signs
 from duetime_client.commands.topology_views import Picture
-from duetime_client.topology_runs import Topology
+from duetime_client.topologies import Topology
 from tests.client.deployment import problem, served
 from tests.client.graphs import GraphDeployment
 

@@ -107,19 +107,19 @@ class Running:
 
 def ended(client: Client, task: Task) -> Task:
     """The task when it has ended."""
-    until(lambda: client.get_task(task.id).is_terminal)
-    return client.get_task(task.id)
+    until(lambda: client.tasks.get(task.id).is_terminal)
+    return client.tasks.get(task.id)
 
 
 def is_running(client: Client, task: Task) -> bool:
     """Whether somebody works on it."""
-    return client.get_task(task.id).state == "running"
+    return client.tasks.get(task.id).state == "running"
 
 
 def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
     """As they came with the lease; of a task that is no node there are none."""
-    client.create_task(TYPE)
-    (leased,) = client.acquire_leases([TYPE])
+    client.tasks.create(TYPE)
+    (leased,) = client.leases.acquire([TYPE])
     assert Attempt(client, leased, 30).context.inputs is None
     of_a_node = leased.model_copy(update={"inputs": {"top": {"rows": 3}}})
     assert Attempt(client, of_a_node, 30).context.inputs == {"top": {"rows": 3}}
@@ -135,12 +135,12 @@ def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
         done.append(context.task_id)
         return {"twice": payload["n"] * 2, "fence": context.fence}
 
-    tasks = [client.create_task(TYPE, payload={"n": number}) for number in range(7)]
+    tasks = [client.tasks.create(TYPE, payload={"n": number}) for number in range(7)]
     with running:
         results = [ended(client, task).result for task in tasks]
     assert results == [{"twice": 2 * number, "fence": 1} for number in range(7)]
     assert sorted(done) == sorted(task.id for task in tasks)
-    assert client.list_task_attempts(tasks[0].id)[0].worker == "w1"
+    assert client.tasks.list_attempts(tasks[0].id)[0].worker == "w1"
 
 
 def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
@@ -157,8 +157,8 @@ def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
 
     retry = {"max_attempts": 2, "initial_seconds": 0}
     with running:
-        again = ended(client, client.create_task(TYPE, retry=retry))  # type: ignore[arg-type] # a plain dictionary
-        never = ended(client, client.create_task(TYPE, payload="never"))
+        again = ended(client, client.tasks.create(TYPE, retry=retry))  # type: ignore[arg-type] # a plain dictionary
+        never = ended(client, client.tasks.create(TYPE, payload="never"))
     assert (again.state, again.attempt) == ("succeeded", 2)
     assert (never.state, never.attempt) == ("failed", 1)
     assert never.error is not None
@@ -171,7 +171,7 @@ def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: {1, 2})
     with running:
-        task = ended(client, client.create_task(TYPE))
+        task = ended(client, client.tasks.create(TYPE))
     assert task.error is not None
     assert (task.state, task.attempt, task.error.type) == ("failed", 1, "ResultNotJson")
 
@@ -189,12 +189,12 @@ def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> No
         return context.lost
 
     with running:
-        task = client.create_task(TYPE)
-        first = until(lambda: client.get_task(task.id).lease)
+        task = client.tasks.create(TYPE)
+        first = until(lambda: client.tasks.get(task.id).lease)
         assert first is not None
 
         def is_renewed() -> bool:
-            seen = client.get_task(task.id)
+            seen = client.tasks.get(task.id)
             return seen.progress is not None and seen.lease is not None and seen.lease.expires_at > first.expires_at
 
         assert until(is_renewed)
@@ -217,13 +217,13 @@ def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
             threading.Event().wait(0.05)
 
     with running:
-        paused, cancelled = client.create_task(TYPE, payload="pause"), client.create_task(TYPE, payload="cancel")
+        paused, cancelled = client.tasks.create(TYPE, payload="pause"), client.tasks.create(TYPE, payload="cancel")
         for task in (paused, cancelled):
             assert until(partial(is_running, client, task))
-        client.pause_task(paused.id)
-        client.cancel_task(cancelled.id, force=True)
-        assert until(lambda: client.get_task(paused.id).state == "paused")
-        client.resume_task(paused.id)
+        client.tasks.pause(paused.id)
+        client.tasks.cancel(cancelled.id, force=True)
+        assert until(lambda: client.tasks.get(paused.id).state == "paused")
+        client.tasks.resume(paused.id)
         assert ended(client, paused).result == {"row": 7}
         assert ended(client, cancelled).state == "cancelled"
 
@@ -244,13 +244,13 @@ def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing
         return "too late"
 
     with running:
-        task = client.create_task(TYPE)
+        task = client.tasks.create(TYPE)
         assert lost.wait(PATIENCE_SECONDS)
         assert until(lambda: "lost" in running.did())
         assert until(lambda: "unreachable" in running.did())
     # Only now: once its lease is over, whoever asks would be given the task again.
     server.dead = False
-    seen = client.get_task(task.id)
+    seen = client.tasks.get(task.id)
     assert (seen.state, seen.attempt) == ("running", 1)
 
 
@@ -258,7 +258,7 @@ def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Cl
     """While there is no answer it asks again, ever more seldom, and then does what has become due."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
-    task = client.create_task(TYPE)
+    task = client.tasks.create(TYPE)
     server.dead = True
     with running:
         assert until(lambda: "unreachable" in running.did())
@@ -278,21 +278,21 @@ def test_a_stopped_worker_finishes_what_runs_and_leases_nothing_more(client: Cli
         return "finished"
 
     with running:
-        first = client.create_task(TYPE)
+        first = client.tasks.create(TYPE)
         assert begun.wait(PATIENCE_SECONDS)
-        second = client.create_task(TYPE)
+        second = client.tasks.create(TYPE)
         running.worker.stop()
         release.set()
-    assert client.get_task(first.id).result == "finished"
-    assert client.get_task(second.id).state == "scheduled"
+    assert client.tasks.get(first.id).result == "finished"
+    assert client.tasks.get(second.id).state == "scheduled"
 
 
 def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -> None:
     """A lease that was answered after the stop is released: nobody waits for its end, and it costs no attempt."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
-    task = client.create_task(TYPE)
-    leasing = client.acquire_leases
+    task = client.tasks.create(TYPE)
+    leasing = client.leases.acquire
 
     def stop_meanwhile(*types: Iterable[str], **options: Any) -> list[LeasedTask]:  # noqa: ANN401 - handed on
         leases = leasing(*types, **options)
@@ -300,10 +300,10 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
             running.worker.stop()
         return leases
 
-    client.acquire_leases = stop_meanwhile  # type: ignore[method-assign] # the moment a test cannot hit otherwise
+    client.leases.acquire = stop_meanwhile  # the moment a test cannot hit otherwise
     with running:
         assert until(lambda: "released" in running.did())
-    seen = client.get_task(task.id)
+    seen = client.tasks.get(task.id)
     assert (seen.state, seen.attempt) == ("waiting", 0)
 
 
@@ -365,7 +365,7 @@ def command(server: ApiServer, folder: Path, *arguments: str) -> subprocess.Pope
 
 def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Client, folder: Path) -> None:
     """It says what it does without a payload or a result, finishes what runs after SIGTERM, and ends well."""
-    task = client.create_task(TYPE, payload={"secret": "sesame"})
+    task = client.tasks.create(TYPE, payload={"secret": "sesame"})
     with command(server, folder, "jobs:worker", "--concurrency", "2") as process:
         # Not that the task is leased: a worker that is stopped before it has begun gives it back.
         assert until((folder / "begun").exists)
@@ -373,7 +373,7 @@ def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Clie
         (folder / "over").touch()
         said = process.communicate(timeout=PATIENCE_SECONDS)[1]
     assert process.returncode == 0
-    assert client.get_task(task.id).result == "hello sesame"
+    assert client.tasks.get(task.id).result == "hello sesame"
     assert "worker from a file: polling pulled, concurrency 2" in said
     assert re.search(rf"succeeded pulled {task.id} attempt 1 after \d+\.\d", said)
     assert "stopping" in said

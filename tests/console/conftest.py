@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import sync_playwright
 
-from layers.build import ROOT
+from infra import ROOT
 from tests.console.world import World
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import Variable
 from duetime_client import Client
-from duetime_client.client import MAX_BATCH
+from duetime_client.tasks import MAX_BATCH
 from local import demo_receiver
 from local.emulator.lambda_processes import processes_of, warm_up
 from local.terminal import Display
@@ -128,7 +128,7 @@ def killed(standing: Restartable, client: Client, counter: Receiver, plan: Plan)
             came.doubled += 1
     struck = _strike(standing, client, worker, plan, came, tasks)
     until(lambda: set(_states(client, tasks).values()) == {"succeeded"}, PATIENCE_SECONDS)
-    ends = [client.get_task(task.id) for task in tasks]
+    ends = [client.tasks.get(task.id) for task in tasks]
     for task in ends:
         came.ended[task.state] += 1
         came.again += task.attempt > 1
@@ -143,7 +143,7 @@ def killed(standing: Restartable, client: Client, counter: Receiver, plan: Plan)
 def _created(client: Client, counter: Receiver, plan: Plan, random_source: random.Random) -> Task:
     due = datetime.now(UTC) + timedelta(seconds=3 + random_source.random() * plan.seconds)
     payload = {"job": "kill", "work_ms": plan.work_ms, "fail_times": 0, "report_url": counter.report_url}
-    return client.create_task("ci.job", due_at=due, payload=payload, retry={"max_attempts": 50, "max_seconds": 2})
+    return client.tasks.create("ci.job", due_at=due, payload=payload, retry={"max_attempts": 50, "max_seconds": 2})
 
 
 def _double(over: Stack, task: Task) -> None:
@@ -200,7 +200,7 @@ def _kill(processes: Sequence[int]) -> None:
 def _states(client: Client, tasks: Sequence[Task]) -> dict[str, str]:
     ids = [task.id for task in tasks]
     chunks = (ids[first : first + MAX_BATCH] for first in range(0, len(ids), MAX_BATCH))
-    return {task.id: task.state for chunk in chunks for task in client.list_tasks(ids=chunk)}
+    return {task.id: task.state for chunk in chunks for task in client.tasks.list(ids=chunk)}
 
 
 def _count(came: Came, ends: Sequence[Task], executions: Sequence[Execution]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def waiting(client: Client, task_id: str) -> Gate | None:
     """The gate where a task waits now, if it has not ended; its gates must sum to the whole."""
-    explanation = client.explain_task(task_id)
+    explanation = client.tasks.explain(task_id)
     assert sum(gate.duration_ms or 0 for gate in explanation.gates) == explanation.total_ms
     return next((gate for gate in explanation.gates if gate.state == "waiting"), None)
 
@@ -31,31 +31,31 @@ def test_a_task_behind_a_lock_names_its_holder_and_later_how_long_it_waited(clie
     with receiving() as endpoint:
         endpoint.answers["PUT", "/first?action=run"] = (202, b"")
         endpoint.answers["PUT", "/second?action=run"] = (200, b"{}")
-        first = client.create_task("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
+        first = client.tasks.create("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
         # Only then the other: of two that are due at once, either may have the lock first.
         assert until(lambda: is_at(client, first.id, "notification"))
-        second = client.create_task("second", target={"kind": "http", "url": f"{endpoint.url}/second"}, lock=lock)
+        second = client.tasks.create("second", target={"kind": "http", "url": f"{endpoint.url}/second"}, lock=lock)
         assert until(lambda: is_at(client, second.id, "lock"))
         gate = waiting(client, second.id)
         assert gate is not None
         assert gate.waits_for is not None
         assert first.id in str(gate.waits_for["lock"])
         assert first.id in gate.text
-        client.notify_success(first.id, client.get_task(first.id).fence)
+        client.tasks.notify_success(first.id, client.tasks.get(first.id).fence)
         assert ended(client, second).state == "succeeded"
-    explanation = client.explain_task(second.id)
+    explanation = client.tasks.explain(second.id)
     assert sum(gate.duration_ms or 0 for gate in explanation.gates) == explanation.total_ms
     assert {"lock", "run"} <= {gate.name for gate in explanation.gates}
 
 
 def test_a_task_of_a_stopped_type_names_the_switch(client: Client) -> None:
     """Who set it and why, before the task is due and while it waits."""
-    later = client.create_task("explained", delay_seconds=600, target={"kind": "http", "url": "https://example.org/"})
-    client.put_switch("type", "explained", stopped=True, reason="a bad release")
+    later = client.tasks.create("explained", delay_seconds=600, target={"kind": "http", "url": "https://example.org/"})
+    client.switches.put("type", "explained", stopped=True, reason="a bad release")
     try:
-        found = client.explain_task(later.id)
+        found = client.tasks.explain(later.id)
         assert [(gate.name, gate.state) for gate in found.gates] == [("due", "waiting"), ("switch", "ahead")]
         assert "a bad release" in found.text
     finally:
-        client.delete_switch("type", "explained")
-        client.cancel_task(later.id)
+        client.switches.delete("type", "explained")
+        client.tasks.cancel(later.id)

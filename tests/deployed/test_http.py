@@ -32,18 +32,18 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
     assert len(secret) == 64
     receiver.answers["PUT", "/job?action=run"] = (200, b'{"rows": 3}')
     receiver.answers["GET", "/job?action=status"] = (200, b'"fine"')
-    task = client.create_task(
+    task = client.tasks.create(
         "report",
         target={"kind": "http", "url": f"{receiver.url}/job", "queries": ["status"]},
         callback_url=f"{receiver.url}/ended",
         wait_seconds=20,
     )
-    assert until(lambda: client.get_task(task.id).is_terminal)
-    task = client.get_task(task.id)
+    assert until(lambda: client.tasks.get(task.id).is_terminal)
+    task = client.tasks.get(task.id)
     assert (task.state, task.result, task.error) == ("succeeded", {"rows": 3}, None)
-    reply = client.query_task(task.id, "status")
+    reply = client.tasks.query(task.id, "status")
     assert (reply.status, reply.body) == (200, "fine")
-    assert until(lambda: client.get_task(task.id).finished_at)
+    assert until(lambda: client.tasks.get(task.id).finished_at)
     assert sorted(one.method for one in receiver.requests) == ["GET", "POST", "PUT"]
     for one in receiver.requests:
         assert is_signed_by(secret, one.headers, one.body)

@@ -30,7 +30,7 @@ def test_an_event_on_the_bus_becomes_a_task_that_runs(deployed: Stack, client: C
     answer = deployed.emulator.client("events").put_events(Entries=[entry, other])
     assert answer["FailedEntryCount"] == 0
 
-    assert until(lambda: [task.state for task in client.list_tasks(name=name)] == ["succeeded"])
+    assert until(lambda: [task.state for task in client.tasks.list(name=name)] == ["succeeded"])
 
 
 def test_what_can_become_no_task_lies_with_the_rejects(deployed: Stack) -> None:

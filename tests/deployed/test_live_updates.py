@@ -39,16 +39,16 @@ def changed(connection: WebSocketConnection, version: int) -> Mapping[str, Any]:
 
 def test_a_change_reaches_a_connection_that_a_ticket_has_opened(client: Client) -> None:
     """Ticket, connection, subscription, change: all of them by the deployed functions; the ticket is good once."""
-    task = client.create_task("duetime.probe", delay_seconds=7_200, tags={"a": "b"})
-    ticket = client.create_watch_ticket()
+    task = client.tasks.create("duetime.probe", delay_seconds=7_200, tags={"a": "b"})
+    ticket = client.watch_tickets.create()
     with WebSocketConnection(ticket.address) as connection:
         connection.send({"do": "subscribe", "ref": "one", "topic": f"task:{task.id}"})
         snapshot = received(connection, "snapshot")
         assert (snapshot["ref"], snapshot["item"]["id"], snapshot["item"]["tags"]) == ("one", task.id, {"a": "b"})
-        client.pause_task(task.id)
+        client.tasks.pause(task.id)
         change = changed(connection, snapshot["version"])
         assert (change["id"], change["refs"], change["item"]["state"]) == (task.id, ["one"], "paused")
-        assert change["version"] == client.get_task(task.id).version
+        assert change["version"] == client.tasks.get(task.id).version
         connection.send({"do": "ping", "ref": "p"})
         assert received(connection, "pong")["ref"] == "p"
         connection.send({"do": "dance"})
@@ -60,9 +60,9 @@ def test_a_change_reaches_a_connection_that_a_ticket_has_opened(client: Client) 
 
 def test_the_client_follows_a_task_to_its_end(client: Client) -> None:
     """Each change that it hands out is newer than the one before, and the last is the end."""
-    task = client.create_task("duetime.probe", delay_seconds=3)
+    task = client.tasks.create("duetime.probe", delay_seconds=3)
     versions = []
-    for change in client.watch(f"task:{task.id}"):
+    for change in client.tasks.watch(task.id):
         versions.append(change.version)
         last = change
     assert last.item is not None

@@ -30,7 +30,7 @@ def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
     with Client(stack.ready.api_url, retries=Retries(attempts=1)) as client:
         for _ in range(count):
             try:
-                accepted.append(client.create_task("echo", delay_seconds=1).id)
+                accepted.append(client.tasks.create("echo", delay_seconds=1).id)
             except ApiError as error:
                 refused.append(error)
     return accepted, refused
@@ -53,10 +53,10 @@ def test_the_client_waits_out_a_narrow_table(deployed: Stack) -> None:
     """
     retries = Retries(attempts=20)
     with Client(deployed.ready.api_url, retries=retries) as client, table_of_any_width(deployed) as narrow:
-        client.create_task("echo")
+        client.tasks.create("echo")
         narrow(TABLE_RATE)
         with ThreadPoolExecutor(CALLERS) as threads:
-            made_ = [threads.submit(client.create_task, "echo", delay_seconds=1) for _ in range(CALLERS * EACH)]
+            made_ = [threads.submit(client.tasks.create, "echo", delay_seconds=1) for _ in range(CALLERS * EACH)]
             ids = [task.result().id for task in made_]
         narrow(0)
         accepted, refused = send(deployed, 5)

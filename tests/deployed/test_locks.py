@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def span(client: Client, task: Task) -> tuple[datetime, float]:
     """When the attempt that counted began, and how many milliseconds it took."""
-    last = client.list_task_attempts(task.id)[-1]
+    last = client.tasks.list_attempts(task.id)[-1]
     assert last.started_at is not None
     assert last.duration_ms is not None
     return last.started_at, last.duration_ms
@@ -33,15 +33,15 @@ def test_tasks_of_one_lock_run_one_after_the_other_in_order(client: Client, coun
     with receiving() as endpoint:
         # Only accepted: it holds the lock until it is told that it has ended.
         endpoint.answers["PUT", "/first?action=run"] = (202, b"")
-        first = client.create_task("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
-        assert until(lambda: client.get_task(first.id).awaiting_notification)
+        first = client.tasks.create("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
+        assert until(lambda: client.tasks.get(first.id).awaiting_notification)
     dues = [soon(3 + number / 100) for number in range(8)]
     # The latest due is created first: the order of creation must not matter.
     waiting = [
-        client.create_task(TYPE, **reporting(counter, work_ms=50, due_at=due, lock=lock)) for due in reversed(dues)
+        client.tasks.create(TYPE, **reporting(counter, work_ms=50, due_at=due, lock=lock)) for due in reversed(dues)
     ]
-    assert until(lambda: len(client.get_lock("deployed").waiters) == len(dues))
-    client.notify_success(first.id, client.get_task(first.id).fence)
+    assert until(lambda: len(client.locks.get("deployed").waiters) == len(dues))
+    client.tasks.notify_success(first.id, client.tasks.get(first.id).fence)
     tasks = [first, *waiting]
     assert {ended(client, task).state for task in tasks} == {"succeeded"}
     spans = sorted(span(client, task) for task in tasks)
@@ -49,4 +49,4 @@ def test_tasks_of_one_lock_run_one_after_the_other_in_order(client: Client, coun
         assert (next_began - began).total_seconds() * 1000 >= took
     by_start = sorted(tasks, key=lambda task: span(client, task)[0])
     assert [task.due_at for task in by_start] == sorted(task.due_at for task in tasks)
-    assert client.get_lock("deployed").holders == []
+    assert client.locks.get("deployed").holders == []

@@ -21,9 +21,9 @@ def test_the_lines_of_an_attempt_are_found_by_its_task(
 ) -> None:
     """A handler that fails leaves a traceback: in the log of the worker, attributed, and with the attempt."""
     payload = {"job": "probe", "work_ms": 0, "fail_times": 9}
-    task = client.create_task("ci.job", payload=payload, retry={"max_attempts": 1}, wait_seconds=20)
-    assert until(lambda: client.get_task(task.id).state == "failed")
-    (attempt,) = client.list_task_attempts(task.id)
+    task = client.tasks.create("ci.job", payload=payload, retry={"max_attempts": 1}, wait_seconds=20)
+    assert until(lambda: client.tasks.get(task.id).state == "failed")
+    (attempt,) = client.tasks.list_attempts(task.id)
     assert attempt.error is not None
     assert attempt.error.traceback is not None
     for name in deployed.emulator.environ:

@@ -53,8 +53,8 @@ def reporting(counter: Receiver, *, work_ms: int = 0, **fields: Unpack[TaskField
 
 def ended(client: Client, task: Task) -> Task:
     """The task once its outcome is known, or as it is when nobody would wait any longer."""
-    until(lambda: client.get_task(task.id).is_terminal)
-    return client.get_task(task.id)
+    until(lambda: client.tasks.get(task.id).is_terminal)
+    return client.tasks.get(task.id)
 
 
 def starts(counter: Receiver, task: Task) -> list[datetime]:
@@ -91,7 +91,7 @@ def test_a_task_runs_once_when_it_is_due_and_succeeds(
     """Over HTTP and in Python alike, a task starts at its due time, never before, and has one outcome."""
     due = soon(2.5)
 
-    task = ended(client, client.create_task(TYPE, **fields(counter, due_at=due)))
+    task = ended(client, client.tasks.create(TYPE, **fields(counter, due_at=due)))
 
     assert (task.state, task.attempt, task.due_at) == ("succeeded", 1, due)
     (start,) = starts(counter, task)
@@ -101,23 +101,23 @@ def test_a_task_runs_once_when_it_is_due_and_succeeds(
 @pytest.mark.slow
 def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> None:
     """A task that was taken back before its time stays away, while one due after it runs."""
-    taken_back = client.create_task(TYPE, **calling(counter, due_at=soon(6)))
-    assert client.cancel_task(taken_back.id).state == "cancelled"
-    later = client.create_task(TYPE, **calling(counter, due_at=soon(7)))
+    taken_back = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
+    assert client.tasks.cancel(taken_back.id).state == "cancelled"
+    later = client.tasks.create(TYPE, **calling(counter, due_at=soon(7)))
 
     assert ended(client, later).state == "succeeded"
-    assert client.get_task(taken_back.id).state == "cancelled"
+    assert client.tasks.get(taken_back.id).state == "cancelled"
     assert starts(counter, taken_back) == []
 
 
 @pytest.mark.slow
 def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
     """The last due time is the one that holds: not the first, nor the one an hour away, and only once."""
-    task = client.create_task(TYPE, **calling(counter, due_at=soon(6)))
-    client.update_task(task.id, due_at=soon(3600))
+    task = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
+    client.tasks.update(task.id, due_at=soon(3600))
     due = soon(8)
 
-    changed = client.update_task(task.id, due_at=due)
+    changed = client.tasks.update(task.id, due_at=due)
     task = ended(client, changed)
 
     assert (task.state, task.due_at) == ("succeeded", due)
@@ -128,12 +128,12 @@ def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Re
 @pytest.mark.slow
 def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counter: Receiver) -> None:
     """The message that was sent for the first due time is dropped."""
-    moved = client.create_task(TYPE, **calling(counter, due_at=soon(6)))
-    client.update_task(moved.id, due_at=soon(3600))
-    later = client.create_task(TYPE, **calling(counter, due_at=soon(7)))
+    moved = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
+    client.tasks.update(moved.id, due_at=soon(3600))
+    later = client.tasks.create(TYPE, **calling(counter, due_at=soon(7)))
 
     assert ended(client, later).state == "succeeded"
-    assert client.get_task(moved.id).state == "scheduled"
+    assert client.tasks.get(moved.id).state == "scheduled"
     assert starts(counter, moved) == []
 
 
@@ -152,7 +152,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
         def created() -> Task | None:
             # A tick may send what other tests have left behind, but not each time.
             sqs.purge_queue(QueueUrl=queue)
-            task = client.create_task(TYPE, **calling(counter, due_at=due, priority="low"))
+            task = client.tasks.create(TYPE, **calling(counter, due_at=due, priority="low"))
             return task if waiting(deployed, queue) == 0 else None
 
         task = until(created)
@@ -170,7 +170,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
             answer = worker(event_of(message, queue_arn))
 
     assert answer == {"batchItemFailures": []}
-    assert client.get_task(task.id).state == "succeeded"
+    assert client.tasks.get(task.id).state == "succeeded"
     (start,) = starts(counter, task)
     assert timedelta(0) <= start + timedelta(milliseconds=clock.ahead_ms) - due < IN_TIME
 
@@ -223,8 +223,8 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
 
     `tests/scenarios/test_attempts.py` has the quick form, in virtual time.
     """
-    task = client.create_task(TYPE, **reporting(counter, work_ms=8000))
-    assert until(lambda: client.get_task(task.id).state == "running")
+    task = client.tasks.create(TYPE, **reporting(counter, work_ms=8000))
+    assert until(lambda: client.tasks.get(task.id).state == "running")
 
     for pid in processes_of(deployed.emulator, short_lease):
         # One that had nothing to do may have ended by itself.

@@ -61,8 +61,8 @@ def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[b
 
 def ended(client: Client, task: Task) -> Task:
     """The task once its outcome is known, or as it is when nobody would wait any longer."""
-    until(lambda: client.get_task(task.id).is_terminal)
-    return client.get_task(task.id)
+    until(lambda: client.tasks.get(task.id).is_terminal)
+    return client.tasks.get(task.id)
 
 
 @pytest.mark.slow
@@ -73,12 +73,12 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
 
     `tests/scenarios/test_pull_leases.py` is the quick form, in virtual time.
     """
-    task = client.create_task(TYPE, payload={"first": 600})
+    task = client.tasks.create(TYPE, payload={"first": 600})
     with worker(deployed, tmp_path, "killed") as killed:
-        assert until(lambda: client.get_task(task.id).state == "running")
+        assert until(lambda: client.tasks.get(task.id).state == "running")
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait(PATIENCE_SECONDS)
-    lease = client.get_task(task.id).lease
+    lease = client.tasks.get(task.id).lease
     assert lease is not None
     assert lease.worker == "killed"
 
@@ -87,7 +87,7 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
 
     assert (task.state, task.attempt, task.fence) == ("succeeded", 2, 2)
     assert task.result == {"by": "heir", "attempt": 2}
-    lost, second = client.list_task_attempts(task.id)
+    lost, second = client.tasks.list_attempts(task.id)
     assert (lost.outcome, second.outcome, second.worker) == ("lost", "succeeded", "heir")
     assert second.started_at is not None
     margin = timedelta(milliseconds=MAX_CLOCK_DIFFERENCE)
@@ -99,11 +99,11 @@ def test_a_worker_that_is_asked_to_stop_finishes_its_task_and_ends(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
     """SIGTERM in mid-task: the task succeeds in its first attempt, and the process ends well."""
-    task = client.create_task(TYPE, payload={"first": 8})
+    task = client.tasks.create(TYPE, payload={"first": 8})
     with worker(deployed, tmp_path, "patient") as process:
         # Not that the task is leased: a worker that is stopped before it has begun gives it back.
         assert until((tmp_path / "begun").exists)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_SECONDS) == 0
-    task = client.get_task(task.id)
+    task = client.tasks.get(task.id)
     assert (task.state, task.attempt, task.result) == ("succeeded", 1, {"by": "patient", "attempt": 1})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from layers.build import Layer
+from duetime_cdk.layers.build import Layer
 from local.deployment import HANDLERS
 from local.handlers import HandlerVersions, built, package
 from local.signing_secret import signing_secret
@@ -34,11 +34,11 @@ def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: 
     (folder / "__init__.py").write_text(FRESH)
     try:
         versions.publish({HANDLERS: Layer(tmp_path, "fresh-handlers")})
-        task = client.create_task("fresh", allow_unknown_type=True, wait_seconds=20)
+        task = client.tasks.create("fresh", allow_unknown_type=True, wait_seconds=20)
         assert (task.state, task.result) == ("succeeded", "fresh")
     finally:
         versions.publish(former)
-    assert client.create_task("echo", payload="as before", wait_seconds=20).state == "succeeded"
+    assert client.tasks.create("echo", payload="as before", wait_seconds=20).state == "succeeded"
 
 
 def test_the_secret_of_the_local_stack_can_be_read(deployed: Stack) -> None:

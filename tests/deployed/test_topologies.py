@@ -17,7 +17,7 @@ from tests.waiting import until
 
 if TYPE_CHECKING:
     from duetime_client import Client
-    from duetime_client.topology_runs import Topology
+    from duetime_client.topologies import Topology
     from local.stack import Stack
 
 
@@ -25,11 +25,11 @@ def ended(client: Client, task_id: str) -> Topology:
     """The topology, once its outcome is known."""
 
     def look() -> Topology | None:
-        found = client.get_topology(task_id)
+        found = client.topologies.get(task_id)
         return found if found.is_terminal else None
 
     found = until(look)
-    assert found is not None, client.get_topology(task_id).counts
+    assert found is not None, client.topologies.get(task_id).counts
     return found
 
 
@@ -43,11 +43,11 @@ def assert_in_order(client: Client, topology: Topology) -> None:
     assert topology.state == "succeeded", topology.error
     assert topology.counts == {"succeeded": len(topology.nodes)}
     ids = [str(node.task_id) for node in topology.nodes.values()]
-    assert {task.id: task.attempt for task in client.list_tasks(ids=ids)} == dict.fromkeys(ids, 1)
+    assert {task.id: task.attempt for task in client.tasks.list(ids=ids)} == dict.fromkeys(ids, 1)
     for key, node in topology.nodes.items():
         assert node.started_at is not None
         for parent in node.depends_on:
-            *_, last = client.list_task_attempts(str(topology.nodes[parent].task_id))
+            *_, last = client.tasks.list_attempts(str(topology.nodes[parent].task_id))
             assert last.started_at is not None
             ended_at = last.started_at + timedelta(milliseconds=last.duration_ms or 0)
             assert node.started_at >= ended_at, f"{key} began before {parent} had ended"
@@ -58,7 +58,7 @@ DIAMOND = {"top": nap(), "left": nap("top"), "right": nap("top"), "bottom": nap(
 
 def test_a_diamond_runs_from_top_to_bottom(client: Client) -> None:
     """The state machine plans it, each node starts after its parents have ended, and the topology succeeds."""
-    assert_in_order(client, ended(client, client.create_topology({"nodes": DIAMOND}).id))
+    assert_in_order(client, ended(client, client.topologies.create({"nodes": DIAMOND}).id))
 
 
 @pytest.mark.slow
@@ -73,17 +73,17 @@ def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
         for level in range(levels)
         for place in range(width)
     }
-    assert_in_order(client, ended(client, client.create_topology({"nodes": nodes}).id))
+    assert_in_order(client, ended(client, client.topologies.create({"nodes": nodes}).id))
 
 
 @pytest.mark.slow
 def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deployed: Stack) -> None:
     """A look at the topology finds that a person has stopped it, and takes back what has not started."""
     late = {**DIAMOND["top"], "delay_seconds": 3600}
-    topology = client.create_topology({"nodes": {**DIAMOND, "late": late}}).id
+    topology = client.topologies.create({"nodes": {**DIAMOND, "late": late}}).id
     machines, outputs = deployed.emulator.client("stepfunctions"), deployed.deployment.outputs
     execution = outputs["TopologyMachineArn"].replace(":stateMachine:", ":execution:") + f":{topology}-1"
-    assert until(lambda: client.get_topology(topology).nodes["top"].started_at)
+    assert until(lambda: client.topologies.get(topology).nodes["top"].started_at)
     machines.stop_execution(executionArn=execution)
     tasks = DynamoTaskStore(deployed.emulator.client("dynamodb"), outputs["TableName"], CREW, SILENT)
 
@@ -93,7 +93,7 @@ def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deplo
         assert task is not None
         queue = outputs[f"QueueUrl{task.priority.capitalize()}"]
         deployed.emulator.client("sqs").send_message(QueueUrl=queue, MessageBody=body_of(message_for(task)))
-        return client.get_topology(topology).nodes["late"].state == "cancelled"
+        return client.topologies.get(topology).nodes["late"].state == "cancelled"
 
     assert until(is_cancelled_at_a_look)
     assert machines.describe_execution(executionArn=execution)["status"] == "ABORTED"

@@ -63,7 +63,7 @@ def test_the_stack_is_announced_when_it_is_up_and_gone_after_sigterm(tmp_path: P
         ready = json.loads(ready_file.read_text())
         assert ready["pid"] == process.pid
         with Client(ready["api_url"]) as client:
-            assert list(client.list_tasks()) == []
+            assert list(client.tasks.list()) == []
         started = descendants(process.pid)
         assert started
 

@@ -41,5 +41,5 @@ def test_a_verification_finds_every_guarantee_kept(
     assert Verdict.FAILED not in verdicts.values()
     assert all(guarantee in ended.stdout for guarantee in verdicts)
     run_id = found["tag"].partition(":")[2]
-    assert all(task.is_terminal for task in client.list_tasks(tags={TAG: run_id}))
-    assert not [each for each in client.list_schedules() if run_id in each.name]
+    assert all(task.is_terminal for task in client.tasks.list(tags={TAG: run_id}))
+    assert not [each for each in client.schedules.list() if run_id in each.name]

@@ -6,11 +6,11 @@ import sys
 import grimp
 import pytest
 
-from infra.environments import FunctionName
+from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (171, 254),
-    "trigger": (137, 206),
+    "trigger": (138, 206),
     "worker": (146, 208),
     "topology": (155, 206),
     "bulk": (162, 206),

@@ -13,7 +13,7 @@ from tests.infra.synthesis import Synthesis, empty_layers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from layers.build import Layers
+    from duetime_cdk.layers.build import Layers
 
 CLOUD = ("dev", "staging", "prod")
 EVERY = (*CLOUD, "local")

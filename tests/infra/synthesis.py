@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
-from infra.app import add_stack
-from layers.build import ROOT, Layer, Layers
+from duetime_cdk import DuetimeStack
+from duetime_cdk.layers.build import Layer, Layers
+from infra import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from infra.environments import Environment
+    from duetime_cdk.environments import Environment
 
 Properties = dict[str, Any]
 OF_THE_CDK = "Custom"
@@ -63,6 +64,14 @@ class Synthesis:
         return self.statements()[referred(self.functions()[function]["Role"])]
 
 
+def add_stack(app: App, environment: Environment, layers: Layers) -> DuetimeStack:
+    """The stack of an environment, with the example handlers if it names none."""
+    named = environment.handlers_folder or "examples/handlers"
+    return DuetimeStack(
+        app, f"duetime-{environment.name}", environment=environment, settings={"handlers_folder": named}, layers=layers
+    )
+
+
 def new_app(folder: Path) -> App:
     """An app with the feature flags of `cdk.json`, which only the CDK's command reads by itself."""
     flags: Mapping[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
@@ -87,4 +96,4 @@ def as_list(value: Any) -> list[Any]:  # noqa: ANN401 (IAM allows one or many)
     return value if isinstance(value, list) else [value]
 
 
-__all__ = ["Stack", "Synthesis", "as_list", "empty_layers", "new_app", "referred"]
+__all__ = ["Stack", "Synthesis", "add_stack", "as_list", "empty_layers", "new_app", "referred"]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.contract.archive.lines import COLUMNS
+from duetime.contract.archive.columns import COLUMNS
 from duetime.contract.tasks.responses import TaskResponse
-from infra.archive import BATCH_SECONDS, BATCH_SIZE
-from infra.environments import UnsafeEnvironment, environment_named
+from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
+from duetime_cdk.environments import UnsafeEnvironment
+from infra.environments import environment_named
 from tests import grants
 from tests.infra.policies import policies
 from tests.infra.synthesis import Synthesis, referred
@@ -24,6 +25,49 @@ if TYPE_CHECKING:
 HOUR = 3600
 OF_THE_LINE = {"owner", "attempts", "events", "events_dropped", "archive_format"}
 """What a line has besides the task as the API answers it."""
+FORMAT_1 = {
+    "id": "text",
+    "owner": "text",
+    "type": "text",
+    "state": "text",
+    "name": "text",
+    "tags": "json",
+    "priority": "text",
+    "due_at": "instant",
+    "next_at": "instant",
+    "created_at": "instant",
+    "started_at": "instant",
+    "finished_at": "instant",
+    "lateness_ms": "integer",
+    "attempt": "integer",
+    "error": "json",
+    "payload": "json",
+    "result": "json",
+    "content_expired": "json",
+    "progress": "json",
+    "target": "json",
+    "retry": "json",
+    "timeout_seconds": "integer",
+    "notify_within_seconds": "integer",
+    "rollback_on_failure": "boolean",
+    "lock": "json",
+    "callback_url": "text",
+    "notify_on": "json",
+    "schedule": "json",
+    "topology": "json",
+    "lease": "json",
+    "awaiting_notification": "boolean",
+    "requested_action": "text",
+    "waiting_for": "json",
+    "traceparent": "text",
+    "fence": "integer",
+    "version": "integer",
+    "attempts": "json",
+    "events": "json",
+    "events_dropped": "integer",
+    "archive_format": "integer",
+}
+"""The columns with which archives were written first."""
 
 
 @pytest.fixture
@@ -127,6 +171,11 @@ def test_athena_has_every_field_of_a_line(prod: Synthesis) -> None:
     columns = [each["Name"] for each in table["TableInput"]["StorageDescriptor"]["Columns"]]
     assert columns == list(COLUMNS)
     assert set(columns) == get_type_hints(TaskResponse).keys() | OF_THE_LINE
+
+
+def test_no_column_is_removed_or_changes_its_type() -> None:
+    """Objects of an archive outlive deployments: queries find in old ones and new ones the same."""
+    assert COLUMNS.items() >= FORMAT_1.items()
 
 
 def test_athena_finds_the_days_by_itself(prod: Synthesis) -> None:

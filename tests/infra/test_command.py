@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from layers.build import ROOT
+from infra import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

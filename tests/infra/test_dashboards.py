@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.metrics import METRICS
-from infra.environments import UnsafeEnvironment, environment_named
+from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.metric_expressions import Expression
+from duetime_cdk.metric_sources import own
+from duetime_cdk.panels import sections
+from duetime_cdk.prices import PRICES
+from infra import ROOT
+from infra.environments import environment_named
 from infra.grafana import PATH, dashboard, text
-from infra.metric_expressions import Expression
-from infra.metric_sources import own
-from infra.panels import sections
-from infra.prices import PRICES
-from layers.build import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from infra.metric_sources import Source
+    from duetime_cdk.metric_sources import Source
     from tests.infra.synthesis import Synthesis
 
 PROD = environment_named("prod")

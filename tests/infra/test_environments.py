@@ -8,22 +8,16 @@ import pytest
 from aws_cdk.assertions import Annotations, Match
 
 from duetime.domain.tasks.task_options import Priority
-from infra.app import add_stack
-from infra.environments import (
-    ENVIRONMENTS,
-    Environment,
-    FunctionName,
-    UnknownEnvironment,
-    UnsafeEnvironment,
-    environment_named,
-)
-from layers.build import ROOT
-from tests.infra.synthesis import new_app
+from duetime_cdk import environments
+from duetime_cdk.environments import Environment, FunctionName, UnknownEnvironment, UnsafeEnvironment
+from infra import ROOT
+from infra.environments import ENVIRONMENTS, environment_named
+from tests.infra.synthesis import add_stack, new_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from layers.build import Layers
+    from duetime_cdk.layers.build import Layers
     from tests.infra.synthesis import Synthesis
 
 
@@ -35,16 +29,13 @@ def test_unknown_environment_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=lambda environment: environment.name)
 def test_settings_are_within_what_aws_allows(environment: Environment) -> None:
-    """Concurrency caps, timeouts and handlers of every environment would be accepted by a deployment."""
+    """Concurrency caps and timeouts of every environment would be accepted by a deployment."""
     assert all(2 <= environment.concurrency[priority] <= 1000 for priority in Priority)
     assert all(0 < size.timeout_seconds <= 900 for size in environment.sizes.values())
     assert all(128 <= size.memory_mb <= 10_240 for size in environment.sizes.values())
     assert 1 <= environment.intake_batch_size <= 10_000
     assert environment.intake_batch_seconds in range(1 if environment.intake_batch_size > 10 else 0, 301)
     assert 2 <= environment.intake_concurrency <= 1000
-    handlers = ROOT / environment.handlers_folder
-    assert (handlers / environment.handlers_package / "__init__.py").is_file()
-    assert (handlers / "grants.json").is_file()
 
 
 ACCOUNT = 1_000
@@ -158,8 +149,8 @@ def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
 
 def test_every_setting_is_documented() -> None:
     """Each field of an environment is followed by a sentence that says what it sets."""
-    source = Path(ENVIRONMENTS["dev"].__class__.__module__.replace(".", "/")).with_suffix(".py")
-    lines = (ROOT / source).read_text().splitlines()
+    source = Path(environments.__file__)
+    lines = source.read_text().splitlines()
     undocumented = [
         field.name
         for field in fields(Environment)

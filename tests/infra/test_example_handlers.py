@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.handlers import REGISTRY, Context, Unretriable
-from layers.build import ROOT
+from infra import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,16 +29,17 @@ from duetime.composition.topologies import TopologyServices
 from duetime.composition.trigger import TriggerServices
 from duetime.composition.worker import WorkerServices
 from duetime.environment_variables import Variable
-from infra.environments import FunctionName, UnsafeEnvironment, environment_named
-from layers.build import ROOT
-from layers.handler_import import MODULE
+from duetime_cdk.environments import FunctionName, UnsafeEnvironment
+from duetime_cdk.layers.handler_import import MODULE
+from infra import ROOT
+from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, as_list, referred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from layers.build import Layers
+    from duetime_cdk.layers.build import Layers
 
 OTLP_LAYER = "arn:aws:lambda:eu-west-1:901920570463:layer:aws-otel-python-arm64-ver-1-32-0:2"
 MONITOR = "https://monitor.example.org/ping"
@@ -250,7 +251,7 @@ def test_settings_reach_the_functions(every: Synthesis) -> None:
     assert told[Variable.PRECISION.value] == environment.precision.value
     assert told[Variable.LEASE_SECONDS.value] == str(environment.lease_seconds)
     assert told[Variable.TRACEBACKS.value] == ("keep" if environment.keep_tracebacks else "log")
-    assert told[Variable.HANDLERS.value] == environment.handlers_package
+    assert told[Variable.HANDLERS.value] == "example_handlers"
     told = every.functions()["egress"]["Environment"]["Variables"]
     assert told[Variable.HTTP_ALLOW.value].split(",") == list(environment.http_allow or [""])
     told = every.functions()["api"]["Environment"]["Variables"]

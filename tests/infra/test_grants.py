@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from layers.build import Layers
+    from duetime_cdk.layers.build import Layers
 
 
 MONITORING = ("trigger", "lambda:InvokeFunction", grants.function("egress"))
@@ -173,6 +173,8 @@ def test_grants_of_the_users_handlers_are_the_workers_alone(layers: Layers, tmp_
     """A statement in the handlers' `grants.json` is given to the worker's role and to no other."""
     statement = {"Effect": "Allow", "Action": "ses:SendEmail", "Resource": "arn:aws:ses:eu-west-1:1:identity/x"}
     (tmp_path / "grants.json").write_text(json.dumps([statement]))
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "__init__.py").touch()
     environment = replace(environment_named("dev"), handlers_folder=str(tmp_path))
     synthesis = Synthesis(environment, layers, tmp_path / "out")
     assert {name for name in synthesis.functions() if "ses:SendEmail" in actions_of(synthesis, name)} == {"worker"}

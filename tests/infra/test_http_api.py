@@ -9,13 +9,14 @@ import pytest
 from duetime.contract.http.operations import OPERATIONS
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
-from infra.environments import UnsafeEnvironment, environment_named
+from duetime_cdk.environments import UnsafeEnvironment
+from infra.environments import environment_named
 from tests.infra.synthesis import Properties, Synthesis
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from layers.build import Layers
+    from duetime_cdk.layers.build import Layers
 
 
 MAIN = "ANY /v1/{proxy+}"

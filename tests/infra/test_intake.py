@@ -8,14 +8,14 @@ from aws_cdk import Validations
 from cdk_nag import AwsSolutionsChecks
 
 from duetime.environment_variables import Variable
-from infra.app import add_stack
-from infra.environments import ENVIRONMENTS, UnsafeEnvironment, environment_named
-from tests.infra.synthesis import Synthesis, as_list, new_app, referred
+from duetime_cdk.environments import UnsafeEnvironment
+from infra.environments import ENVIRONMENTS, environment_named
+from tests.infra.synthesis import Synthesis, add_stack, as_list, new_app, referred
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from layers.build import Layers
+    from duetime_cdk.layers.build import Layers
 
 DAY = 86_400
 SETTINGS = replace(

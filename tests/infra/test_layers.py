@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.environments import CLOUD, environment_named
-from layers import build, bytecode
-from layers.handler_import import HandlersUnimportable
-from layers.install import AWS_SERVICES
-from layers.target import Target
+from duetime_cdk.environments import CLOUD
+from duetime_cdk.handlers_folder import handlers_of
+from duetime_cdk.layers import build, bytecode
+from duetime_cdk.layers.handler_import import HandlersUnimportable
+from duetime_cdk.layers.install import AWS_SERVICES
+from duetime_cdk.layers.target import Target
+from duetime_cdk.sources import CONSTRAINTS
+from infra.environments import environment_named
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from layers.build import Layer, Layers
+    from duetime_cdk.layers.build import Layer, Layers
 
 UNCHECKED_HASH = 0b01
 """Second word of a `.pyc`: it is found by the hash of its source, which nobody compares (PEP 552)."""
@@ -38,7 +41,7 @@ print(json.dumps({"files": found, "types": sorted(duetime.handlers.REGISTRY)}))
 def built() -> Layers:
     """The local environment's layers, as `make setup` has built them."""
     local = environment_named("local")
-    return build.build(local.target, build.ROOT / local.handlers_folder / local.handlers_package)
+    return build.build(local.target, handlers_of(local).package)
 
 
 @pytest.fixture
@@ -146,7 +149,7 @@ def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> 
     """What `requirements.txt` lists beside the package is in the layer, at the version that the project pins."""
     (package.parent / "requirements.txt").write_text("# one of ours, so that nothing new is fetched\njmespath\n")
     layer = build.handlers_layer(Target.of_this_machine(), package)
-    pinned = [line for line in build.CONSTRAINTS.read_text().splitlines() if line.startswith("jmespath==")]
+    pinned = [line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("jmespath==")]
     (installed,) = (layer.folder / "python").glob("jmespath-*.dist-info")
     assert pinned == [f"jmespath=={installed.name.removeprefix('jmespath-').removesuffix('.dist-info')}"]
 

@@ -9,15 +9,15 @@ from aws_cdk import aws_sqs as sqs
 from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
 from duetime.settings import Authentication
-from infra.app import add_stack
-from infra.environments import Environment, environment_named
+from infra.environments import environment_named
 from tests.infra.conftest import CLOUD
-from tests.infra.synthesis import new_app
+from tests.infra.synthesis import add_stack, new_app
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from layers.build import Layers
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.layers.build import Layers
 
 PROD = environment_named("prod")
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.environment_variables import Variable
-from infra.alarm_list import RUNBOOK, alarms
+from duetime_cdk.alarm_list import RUNBOOK, alarms
+from infra import ROOT
 from infra.environments import environment_named
-from layers.build import ROOT
 from tests.infra.synthesis import Synthesis, referred
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from layers.build import Layers
+    from duetime_cdk.layers.build import Layers
     from tests.infra.synthesis import Properties
 
 

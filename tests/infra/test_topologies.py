@@ -11,8 +11,8 @@ import pytest
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
 from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
-from infra.topology_state_machine import definition
-from layers.build import ROOT
+from duetime_cdk.topology_state_machine import definition
+from infra import ROOT
 from tests.infra.conftest import EVERY
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from duetime.environment_variables import Variable
-from infra.websocket_api import ROUTES, STAGE
+from duetime_cdk.websocket_api import ROUTES, STAGE
 
 if TYPE_CHECKING:
     from tests.infra.synthesis import Properties, Synthesis

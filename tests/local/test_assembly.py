@@ -22,11 +22,11 @@ def test_whatever_makes_the_template_makes_another_assembly() -> None:
     paths = {path.relative_to(ROOT).as_posix() for path in inputs()}
 
     assert {
-        "infra/stack.py",
+        "infra/cdk/duetime_cdk/stack.py",
         "infra/environments.py",
         "functions/worker/handler.py",
         "layers/duetime/python/duetime/settings.py",
-        "layers/build.py",
+        "infra/cdk/duetime_cdk/layers/build.py",
         "cdk.json",
         "constraints.txt",
         "pyproject.toml",

@@ -14,7 +14,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from infra.topology_state_machine import definition
+from duetime_cdk.topology_state_machine import definition
 from local import emulator
 from local.emulator.differences import GENTLE_WAITS, api_url, complete_deployment
 from tests.waiting import until

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from layers.build import Layer
-from layers.handler_import import HandlersUnimportable
+from duetime_cdk.layers.build import Layer
+from duetime_cdk.layers.handler_import import HandlersUnimportable
 from local.handlers import Reloader, signature
 
 if TYPE_CHECKING:

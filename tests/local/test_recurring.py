@@ -55,7 +55,7 @@ def test_what_came_before_a_schedule_was_made_is_not_expected() -> None:
     def create_schedule(_name: str, **_fields: object) -> SimpleNamespace:
         return SimpleNamespace(created_at=datetime.fromtimestamp(made_ms / 1000, UTC))
 
-    client = cast("Any", SimpleNamespace(create_schedule=create_schedule))
+    client = cast("Any", SimpleNamespace(schedules=SimpleNamespace(create=create_schedule)))
     recurring = Recurring.begin(client, Receiver(80), "run", START, 30_000)
     for planned, times in zip(PLAN, recurring.times_ms.values(), strict=True):
         assert times == [at for at in planned.times_ms(START, START + 29_000) if at >= made_ms]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import TERMINAL
 from duetime.metrics import METRICS, Unit
-from infra.environments import FunctionName
-from layers.build import ROOT
+from duetime_cdk.environments import FunctionName
+from infra import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

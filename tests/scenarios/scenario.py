@@ -32,8 +32,8 @@ class Scenario(Storm):
     they found, and leaving the block without an error fails if there is any.
     """
 
-    def __init__(self, seed: int = 1) -> None:
-        super().__init__(seed, 0.0)
+    def __init__(self, seed: int = 1, start: Millis | None = None) -> None:
+        super().__init__(seed, 0.0, start=start)
         self.faulty = self.is_mild = False
         self.attempts.hears_all = False
         self.target: Callable[[str, Any], Any] = lambda _phase, _context: "done"

@@ -27,8 +27,8 @@ class Schedules(Tasks):
         created_at: about when it was created.
     """
 
-    def __init__(self, seed: int = 1) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: int = 1, start: Millis | None = None) -> None:
+        super().__init__(seed, start)
         self.faulty = True
         self.created_at: Millis = 0
 

@@ -49,8 +49,8 @@ class Tasks(Scenario):
         answer_notice: the status with which the receiver answers a notice.
     """
 
-    def __init__(self, seed: int = 1) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: int = 1, start: Millis | None = None) -> None:
+        super().__init__(seed, start)
         self.effects: list[Effect] = []
         self.callbacks: list[tuple[str, str]] = []
         self.answer_callback: Callable[[], int] = lambda: 200

@@ -98,9 +98,11 @@ def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
     """Tasks of two days that TTL removes at once are in two objects."""
     with archived() as account:
         first = account.create()
-        account.run(DAY)
-        second = account.create()
         account.run(MINUTE)
+        account.stand_still()
+        account.run(DAY)
+        second = account.create(delay_seconds=600)
+        assert account.ask("POST", f"/v1/tasks/{second}/cancel").status == 200
         days = [account.ask("GET", f"/v1/tasks/{each}").body["finished_at"][:10] for each in (first, second)]
         account.pass_retention()
         account.read_stream()

@@ -70,7 +70,7 @@ def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: di
 def test_a_change_of_the_timing_drops_what_is_queued() -> None:
     """The occurrence was due by the old timing, and the new one does not mean its hour."""
     with Scenario() as scenario:
-        changed_while_queued(scenario, {"cron": "0 3 * * *"})
+        changed_while_queued(scenario, {"cron": "0 5 * * *"})
         assert ran(scenario) == []
         assert scenario.ask("GET", HOURLY).body["runs_skipped"] == 1
 

@@ -131,7 +131,7 @@ def test_a_topology_that_never_failed_is_not_retried() -> None:
         assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 409
 
 
-@pytest.mark.parametrize("minutes", [3, 10, 240])
+@pytest.mark.parametrize("minutes", [3, 10, pytest.param(240, marks=pytest.mark.slow)])
 def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
     """However long that takes: the run begins when the node has ended, keeps it, and no attempt is spent."""
     with Graphs() as graphs:

@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.occurrences import Occurrence, count_between
+from duetime.domain.schedules.occurrences import count_between, judged
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import TERMINAL
@@ -133,8 +133,8 @@ class ScheduleWatching:
             nominal >= stored_schedule.updated_at - 1,
             f"{task.id} stands for {nominal}, before {stored_schedule.name} began",
         )
-        key = stored_schedule.spec.clock.zone.text_at(nominal)
-        derived = stored_schedule.id_of(Occurrence(nominal, nominal, task.due_at, key))
+        # Whatever its calendars are by now.
+        derived = stored_schedule.id_of(judged(stored_schedule.schedule(), nominal))
         check(derived == task.id, f"{task.id} has not the id of its occurrence of {stored_schedule.name}, {derived}")
 
     def began(self, task: Task, claimed_at: Millis) -> None:

@@ -102,8 +102,10 @@ class Storm(Account):
         calm_after: how long it took until everything had ended, once nothing failed any more.
     """
 
-    def __init__(self, seed: int, rate: float | None = None, theme: Theme | None = None) -> None:
-        super().__init__(seed)
+    def __init__(
+        self, seed: int, rate: float | None = None, theme: Theme | None = None, *, start: Millis | None = None
+    ) -> None:
+        super().__init__(seed, start=start)
         self.theme = theme
         self.seed = seed
         drawn = self.random.choice(RATES)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Conflict, InvalidRequest, TaskNotFound
+from duetime_client import Conflict, InvalidRequest, NotFound
 from duetime_testing import Duetime
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_changes_are_watched_without_a_connection(duetime: Duetime) -> None:
     """The client polls, in virtual time, until the task has ended."""
     duetime.register("report", lambda _context, _payload: duetime.sleep(5))
     task = duetime.client.tasks.create("report", delay_seconds=30)
-    states = [change.item["state"] for change in duetime.client.watch(f"task:{task.id}") if change.item]
+    states = [change.item["state"] for change in duetime.client.tasks.watch(task.id) if change.item]
     assert (states[0], states[-1]) == ("scheduled", "succeeded")
 
 
@@ -61,7 +61,7 @@ def test_the_contract_is_the_deployed_one(duetime: Duetime) -> None:
     """Requests are refused as the API refuses them, and idempotency keys are kept."""
     with pytest.raises(InvalidRequest, match="due_at"):
         duetime.client.tasks.create("report", due_at="tomorrow")
-    with pytest.raises(TaskNotFound):
+    with pytest.raises(NotFound):
         duetime.client.tasks.get("01KE6P53G80000HJ4NJW9RY2YV")
     first, again = (duetime.client.tasks.create("report", idempotency_key="k") for _ in range(2))
     assert first.id == again.id

@@ -27,7 +27,7 @@ def list_backfills(
 ) -> None:
     """List the backfills of a schedule, with their progress; with --json, as one array."""
     with connected(context, deployment) as client:
-        found = client.list_backfills(name)
+        found = client.schedules.list_backfills(name)
     if as_json:
         show_json([each.document for each in found])
     else:
@@ -45,7 +45,7 @@ def show(
 ) -> None:
     """Show one backfill, with its progress."""
     with connected(context, deployment) as client:
-        found = client.get_backfill(name, backfill_id)
+        found = client.schedules.get_backfill(name, backfill_id)
     show_backfills([found], context.ensure_object(Clock), as_json=as_json)
 
 
@@ -66,7 +66,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     clock = context.ensure_object(Clock)
     start, end = moment(after, clock, "--after"), moment(before, clock, "--before")
     with connected(context, deployment) as client:
-        begun = client.create_backfill(
+        begun = client.schedules.create_backfill(
             name, start, end, per_minute=per_minute, idempotency_key=idempotency_key, if_match=if_match
         )
     show_backfills([begun], clock, as_json=as_json)
@@ -83,5 +83,5 @@ def cancel(
 ) -> None:
     """Cancel a backfill; tasks that it has created still run."""
     with connected(context, deployment) as client:
-        cancelled = client.cancel_backfill(name, backfill_id)
+        cancelled = client.schedules.cancel_backfill(name, backfill_id)
     show_backfills([cancelled], context.ensure_object(Clock), as_json=as_json)

@@ -30,7 +30,7 @@ def list_operations(
 ) -> None:
     """List the latest operations, newest first; with --json, as one array."""
     with connected(context, deployment) as client:
-        found = client.list_bulk_operations()
+        found = client.bulk_operations.list()
     if as_json:
         show_json([operation.document for operation in found])
     elif found:
@@ -50,7 +50,7 @@ def show(
 ) -> None:
     """Show the progress of an operation; exit code 1 if it was cancelled."""
     with connected(context, deployment) as client:
-        operation = watched(client, operation_id) if watch else client.get_bulk_operation(operation_id)
+        operation = watched(client, operation_id) if watch else client.bulk_operations.get(operation_id)
     show_one(operation, context.ensure_object(Clock), as_json=as_json)
     if operation.state == "cancelled":
         raise typer.Exit(1)
@@ -66,7 +66,7 @@ def cancel(
 ) -> None:
     """Stop an operation; what it has done stays done."""
     with connected(context, deployment) as client:
-        operation = client.cancel_bulk_operation(operation_id)
+        operation = client.bulk_operations.cancel(operation_id)
     show_one(operation, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -75,7 +75,7 @@ def watched(client: Client, operation_id: str) -> BulkOperation:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with progress_bar(*columns) as progress:
         bar = progress.add_task("")
-        for operation in client.follow_bulk_operation(operation_id):
+        for operation in client.bulk_operations.follow(operation_id):
             total = operation.matched if operation.topology_id else None
             progress.update(bar, total=total, completed=operation.affected, description=operation.kind)
     return operation

@@ -33,7 +33,7 @@ def list_calendars(
 ) -> None:
     """List calendars; with --json, as one array."""
     with connected(context, deployment) as client:
-        found = list(client.list_calendars())
+        found = list(client.calendars.list())
     if as_json:
         show_json([calendar.document for calendar in found])
     else:
@@ -50,7 +50,7 @@ def show(
 ) -> None:
     """Show one calendar."""
     with connected(context, deployment) as client:
-        calendar = client.get_calendar(name)
+        calendar = client.calendars.get(name)
     show_one(calendar, as_json=as_json)
 
 
@@ -78,9 +78,9 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
     fields = None if is_icalendar else fields_of(data)
     with connected(context, deployment) as client:
         if fields is None:
-            calendar = client.put_icalendar(name, data, mode=mode, timezone=timezone, if_match=if_match)
+            calendar = client.calendars.put_icalendar(name, data, mode=mode, timezone=timezone, if_match=if_match)
         else:
-            calendar = client.put_calendar(name, if_match=if_match, **fields)
+            calendar = client.calendars.put(name, if_match=if_match, **fields)
     show_one(calendar, as_json=as_json)
 
 
@@ -95,7 +95,7 @@ def delete(
 ) -> None:
     """Delete a calendar that no schedule uses."""
     with connected(context, deployment) as client:
-        calendar = client.delete_calendar(name, if_match=if_match)
+        calendar = client.calendars.delete(name, if_match=if_match)
     if as_json:
         show_json(calendar.document)
     else:

@@ -46,7 +46,7 @@ def list_dead_letters(
     task_filter = cast("DeadLetterFilter", selection.filter(clock))
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
-        tasks = list(islice(client.list_dead_letters(**task_filter), None if everything else limit + 1))
+        tasks = list(islice(client.dead_letters.list(**task_filter), None if everything else limit + 1))
     shown = tasks if everything else tasks[:limit]
     if as_json:
         show_json([task.document for task in shown])
@@ -73,17 +73,17 @@ def retry(  # noqa: PLR0913 - arguments, and bundles of options
     with connected(context, deployment) as client:
         if task_id is None:
             filter_action(
-                lambda task_filter: client.list_dead_letters(**cast("DeadLetterFilter", task_filter)),
+                lambda task_filter: client.dead_letters.list(**cast("DeadLetterFilter", task_filter)),
                 clock,
                 selection,
                 "retried",
-                lambda task_filter, options: client.retry_tasks_by_filter(
+                lambda task_filter, options: client.tasks.retry_by_filter(
                     cast("DeadLetterFilter", task_filter), **options
                 ),
                 as_json=as_json,
             )
             return
-        task = client.retry_task(task_id, reason=reason)
+        task = client.tasks.retry(task_id, reason=reason)
     show(task, clock, as_json=as_json)
 
 

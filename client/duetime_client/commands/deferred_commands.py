@@ -64,6 +64,7 @@ _SUMMARIES = {
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
     "context": "Name deployments, and choose the one that commands use.",
+    "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "why": "Explain why a task waits or where its time went; with --schedule and --at, why a schedule did"
     " not run then.",
     "logs": "Print what the attempts of tasks have logged and printed, from CloudWatch Logs.",
@@ -72,7 +73,14 @@ _SUMMARIES = {
     "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",
 }
 _NAMED_OTHERWISE = {"bulk": "bulk_operations", "context": "context_commands", "dead-letters": "dead_letters"}
-_FUNCTIONS = {"why": "why", "logs": "show_logs", "summary": "summary", "verify": "verify", "watch": "watch"}
+_FUNCTIONS = {
+    "init": "init",
+    "why": "why",
+    "logs": "show_logs",
+    "summary": "summary",
+    "verify": "verify",
+    "watch": "watch",
+}
 """Commands that are no groups, by their functions."""
 
 BUILTIN = {

@@ -153,7 +153,7 @@ def open_tasks(client: Client) -> Callable[[BulkFilter], Iterator[Task]]:
     """A function that finds tasks that match a filter and have not ended, among the first of the list."""
 
     def found(task_filter: BulkFilter) -> Iterator[Task]:
-        listed = islice(client.list_tasks(page_size=SCANNED, **task_filter), SCANNED)
+        listed = islice(client.tasks.list(page_size=SCANNED, **task_filter), SCANNED)
         return (task for task in listed if not task.is_terminal)
 
     return found

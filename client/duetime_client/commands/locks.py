@@ -12,7 +12,7 @@ from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.lock_admin import Lock
+from duetime_client.locks import Lock
 
 app = CommandGroup(help="See which tasks hold locks or wait for them; release a lock by force.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
@@ -27,7 +27,7 @@ def list_locks(
 ) -> None:
     """List the locks that were used in the last day or so; with --json, as one array."""
     with connected(context, deployment) as client:
-        found = list(client.list_locks())
+        found = list(client.locks.list())
     if as_json:
         show_json([lock.document for lock in found])
     else:
@@ -44,7 +44,7 @@ def show(
 ) -> None:
     """Show the tasks that hold a lock, and those that wait for it, in their order."""
     with connected(context, deployment) as client:
-        lock = client.get_lock(key)
+        lock = client.locks.get(key)
     show_one(lock, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -58,7 +58,7 @@ def release(
 ) -> None:
     """Take a lock from its holders by force: they stop at their next heartbeat, and the next waiting task gets it."""
     with connected(context, deployment) as client:
-        lock = client.release_lock(key)
+        lock = client.locks.release(key)
     if not as_json:
         say(f"released the lock {lock.key}")
     show_one(lock, context.ensure_object(Clock), as_json=as_json)

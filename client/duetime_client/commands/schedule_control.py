@@ -27,7 +27,7 @@ def pause(
 ) -> None:
     """Pause a schedule; its queued tasks will not run."""
     with connected(context, deployment) as client:
-        schedule = client.pause_schedule(name, reason, if_match=if_match)
+        schedule = client.schedules.pause(name, reason, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -42,7 +42,7 @@ def resume(
 ) -> None:
     """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
     with connected(context, deployment) as client:
-        schedule = client.resume_schedule(name, reason=reason, if_match=if_match)
+        schedule = client.schedules.resume(name, reason=reason, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -58,14 +58,14 @@ def run(
 ) -> None:
     """Run a schedule's task once, now, and show the task."""
     with connected(context, deployment) as client:
-        task = client.run_schedule(name, reason=reason, idempotency_key=idempotency_key, if_match=if_match)
+        task = client.schedules.run(name, reason=reason, idempotency_key=idempotency_key, if_match=if_match)
     show_task(task, context.ensure_object(Clock), as_json=as_json)
 
 
 def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment, as_json: AsJson = False) -> None:
     """Show what was done to a schedule: by whom, when and why."""
     with connected(context, deployment) as client:
-        history = client.list_schedule_events(name)
+        history = client.schedules.list_events(name)
     if as_json:
         show_json(history.document)
     else:

@@ -46,7 +46,7 @@ def list_schedules(
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
         wanted = None if everything else limit + 1
-        found = list(islice(client.list_schedules(state=state, page_size=min(wanted or MAX_PAGE, MAX_PAGE)), wanted))
+        found = list(islice(client.schedules.list(state=state, page_size=min(wanted or MAX_PAGE, MAX_PAGE)), wanted))
     shown = found if everything else found[:limit]
     if as_json:
         show_json([schedule.document for schedule in shown])
@@ -64,7 +64,7 @@ def show_schedule(
 ) -> None:
     """Show one schedule, its next occurrences, and recent events: runs by hand, pauses, what was skipped and why."""
     with connected(context, deployment) as client:
-        schedule = client.get_schedule(name)
+        schedule = client.schedules.get(name)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -89,7 +89,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     if allow_unknown_type:
         fields["task"]["allow_unknown_type"] = True
     with connected(context, deployment) as client:
-        schedule = client.create_schedule(schedule_name, idempotency_key=idempotency_key, **fields)
+        schedule = client.schedules.create(schedule_name, idempotency_key=idempotency_key, **fields)
     show(schedule, clock, as_json=as_json)
 
 
@@ -119,7 +119,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
         named = {} if task_type is None else {"type": task_type}
         changes["task"] = {**template, **named}  # type: ignore[typeddict-item] # an update need not name the type
     with connected(context, deployment) as client:
-        schedule = client.update_schedule(schedule_name, if_match=if_match, **changes)
+        schedule = client.schedules.update(schedule_name, if_match=if_match, **changes)
     show(schedule, clock, as_json=as_json)
 
 
@@ -134,7 +134,7 @@ def delete(
 ) -> None:
     """Delete a schedule; its queued tasks will not run."""
     with connected(context, deployment) as client:
-        schedule = client.delete_schedule(name, if_match=if_match)
+        schedule = client.schedules.delete(name, if_match=if_match)
     if as_json:
         show_json(schedule.document)
     else:
@@ -157,7 +157,7 @@ def occurrences(
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
     with connected(context, deployment) as client:
-        found = client.list_occurrences(name, start=first, end=last, limit=count)
+        found = client.schedules.list_occurrences(name, start=first, end=last, limit=count)
     if as_json:
         show_json([each.document for each in found])
     else:
@@ -182,7 +182,7 @@ def runs(
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
     with connected(context, deployment) as client:
-        listed = client.list_schedule_runs(name, due_after=first, due_before=last, page_size=min(limit, MAX_PAGE))
+        listed = client.schedules.list_runs(name, due_after=first, due_before=last, page_size=min(limit, MAX_PAGE))
         found = list(islice(listed, limit))
     if as_json:
         show_json([each.document for each in found])
@@ -205,7 +205,7 @@ def preview(
     fields = timing_fields(timing, clock)
     first = None if begin is None else moment(begin, clock, "--from")
     with connected(context, deployment) as client:
-        found = client.preview_schedule(start=first, count=count, **fields)
+        found = client.schedules.preview(start=first, count=count, **fields)
     if as_json:
         show_json([each.document for each in found])
     else:

@@ -23,9 +23,9 @@ def summary(
     """Show how many tasks there are: by type and state, some seconds old."""
     with connected(context, deployment) as client:
         if owners:
-            _show_owners(list(client.list_owner_summaries()), as_json=as_json)
+            _show_owners(list(client.summary.list_owners()), as_json=as_json)
             return
-        found = client.get_summary()
+        found = client.summary.get()
     if as_json:
         show_json(found.document)
         return

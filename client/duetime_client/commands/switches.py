@@ -43,7 +43,7 @@ def list_switches(
 ) -> None:
     """List what is stopped or limited, and, for operators, the HTTP hosts whose circuit breaker is open."""
     with connected(context, deployment) as client:
-        found = client.list_switches()
+        found = client.switches.list()
     if as_json:
         show_json(found.document)
         return
@@ -72,7 +72,7 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     if not stop and max_concurrent is None:
         raise typer.BadParameter("give --stop or --max-concurrent; to remove a switch, use `duetime switches delete`")
     with connected(context, deployment) as client:
-        switch = client.put_switch(scope.value, name, stopped=stop, max_concurrent=max_concurrent, reason=reason)
+        switch = client.switches.put(scope.value, name, stopped=stop, max_concurrent=max_concurrent, reason=reason)
     show_one(switch, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -87,7 +87,7 @@ def show(
 ) -> None:
     """Show one switch."""
     with connected(context, deployment) as client:
-        switch = client.get_switch(scope.value, name)
+        switch = client.switches.get(scope.value, name)
     show_one(switch, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -102,7 +102,7 @@ def delete(
 ) -> None:
     """Delete a switch: tasks that it stopped start by themselves within 90 seconds."""
     with connected(context, deployment) as client:
-        switch = client.delete_switch(scope.value, name)
+        switch = client.switches.delete(scope.value, name)
     if as_json:
         show_json(switch.document)
         return

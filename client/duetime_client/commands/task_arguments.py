@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import typer
 
 from duetime_client.commands.targets import target_of
 from duetime_client.commands.times import moment_of, seconds_of_span
+from duetime_client.task_fields import TaskFields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,30 +19,35 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions
-    from duetime_client.task_fields import NotifyOn, TaskFields, TaskFilter
+    from duetime_client.task_fields import NotifyOn, TaskFilter
+
+_CONVERTED = frozenset({"payload", "lock"})
+"""Fields whose options are not their values: JSON, and the key of a lock."""
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
     """The fields of a task that the options give; a field that no option gives is absent."""
-    fields: TaskFields = {}
+    fields = plain_fields(options)
     if options.payload is not None:
         fields["payload"] = json_of(options.payload)
-    if options.priority is not None:
-        fields["priority"] = options.priority
-    if options.name is not None:
-        fields["name"] = options.name
     if options.tag:
         fields["tags"] = tags_of(options.tag)
     if target := target_of(options):
         fields["target"] = target
-    if options.callback_url is not None:
-        fields["callback_url"] = options.callback_url or None
     if options.lock_max_holders is not None and options.lock is None:
         raise typer.BadParameter("needs --lock", param_hint="--lock-max-holders")
     if options.lock is not None:
         limit = options.lock_max_holders
         fields["lock"] = {"key": options.lock} if limit is None else {"key": options.lock, "max_holders": limit}
     return {**fields, **attempt_fields(options), **notify_fields(options)}
+
+
+def plain_fields(options: TaskOptions) -> TaskFields:
+    """The fields whose options have their names and values; an empty text is none."""
+    names = TaskFields.__annotations__.keys() - _CONVERTED
+    given = {name: getattr(options, name, None) for name in sorted(names)}
+    plain = {name: None if value == "" else value for name, value in given.items() if value is not None}
+    return cast("TaskFields", plain)
 
 
 def notify_fields(options: TaskOptions) -> TaskFields:
@@ -66,8 +72,6 @@ def attempt_fields(options: TaskOptions) -> TaskFields:
         fields["timeout_seconds"] = options.timeout
     if options.notify_within is not None:
         fields["notify_within_seconds"] = options.notify_within
-    if options.rollback_on_failure is not None:
-        fields["rollback_on_failure"] = options.rollback_on_failure
     return fields
 
 

@@ -21,7 +21,7 @@ from duetime_client.task import Task
 app = CommandGroup()
 
 
-def action(name: str, help_text: str, act: Callable[..., Task], starts: str = "") -> None:
+def action(name: str, help_text: str, act: Callable[[Client], Callable[..., Task]], starts: str = "") -> None:
     """Add a command that does one thing with one task and shows the task."""
 
     def command(
@@ -34,24 +34,28 @@ def action(name: str, help_text: str, act: Callable[..., Task], starts: str = ""
         as_json: AsJson = False,
     ) -> None:
         with connected(context, deployment) as client:
-            task = act(client, task_id, reason=reason, if_match=if_match)
+            task = act(client)(task_id, reason=reason, if_match=if_match)
         show(task, context.ensure_object(Clock), as_json=as_json, starts=starts)
 
     app.command(name, help=help_text)(command)
 
 
-action("pause", "Pause a task; a running task is requested to pause, and does so when it can.", Client.pause_task)
-action("resume", "Resume a paused task: at its due time, or now if that is past.", Client.resume_task)
-action("run", "Start a task now, before its due time.", Client.run_task, "now, before its due time")
-action("retry", "Run a failed task again, from its first attempt.", Client.retry_task)
-action("rollback", "Have the target undo a task that has ended.", Client.rollback_task)
+action(
+    "pause",
+    "Pause a task; a running task is requested to pause, and does so when it can.",
+    lambda client: client.tasks.pause,
+)
+action("resume", "Resume a paused task: at its due time, or now if that is past.", lambda client: client.tasks.resume)
+action("run", "Start a task now, before its due time.", lambda client: client.tasks.run, "now, before its due time")
+action("retry", "Run a failed task again, from its first attempt.", lambda client: client.tasks.retry)
+action("rollback", "Have the target undo a task that has ended.", lambda client: client.tasks.rollback)
 
 
 @app.command()
 def delete(context: typer.Context, task_id: TaskId, *, deployment: Deployment, if_match: IfMatch = None) -> None:
     """Delete a task with its payload, result and attempts; one that has not started is cancelled first."""
     with connected(context, deployment) as client:
-        client.delete_task(task_id, if_match=if_match)
+        client.tasks.delete(task_id, if_match=if_match)
     say(f"deleted the task {task_id}")
 
 
@@ -65,7 +69,7 @@ def attempts(
 ) -> None:
     """Show the finished attempts of a task: worker, times, outcome and cost; with --json, as one array."""
     with connected(context, deployment) as client:
-        found = client.list_task_attempts(task_id)
+        found = client.tasks.list_attempts(task_id)
     if as_json:
         show_json([attempt.document for attempt in found])
     else:
@@ -82,7 +86,7 @@ def events(
 ) -> None:
     """Show the life of a task: what was done to it, by whom and why, its attempts and its end."""
     with connected(context, deployment) as client:
-        history = client.list_task_events(task_id)
+        history = client.tasks.list_events(task_id)
     if as_json:
         show_json(history.document)
     else:
@@ -100,7 +104,7 @@ def query_(
 ) -> None:
     """Query the endpoint of a task about its state; exit code 1 if it responds with an error."""
     with connected(context, deployment) as client:
-        reply = client.query_task(task_id, action)
+        reply = client.tasks.query(task_id, action)
     show_json(reply.document if as_json else reply.body)
     if reply.status >= HTTPStatus.BAD_REQUEST:
         raise typer.Exit(1)
@@ -129,9 +133,9 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
     value = None if result is None else json_of(result, "--result")
     with connected(context, deployment) as client:
         if error is None:
-            task = client.notify_success(task_id, fence, value)
+            task = client.tasks.notify_success(task_id, fence, value)
         else:
-            task = client.notify_failure(task_id, fence, error, message, retriable=not unretriable)
+            task = client.tasks.notify_failure(task_id, fence, error, message, retriable=not unretriable)
     show(task, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -148,5 +152,5 @@ def progress(
 ) -> None:
     """Report the progress of an attempt; this is a heartbeat, too."""
     with connected(context, deployment) as client:
-        task = client.report_progress(task_id, fence, percent, message)
+        task = client.tasks.report_progress(task_id, fence, percent, message)
     show(task, context.ensure_object(Clock), as_json=as_json)

@@ -64,7 +64,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
     with connected(context, deployment) as client:
-        created = client.create_task(task_type, idempotency_key=idempotency_key, **fields)
+        created = client.tasks.create(task_type, idempotency_key=idempotency_key, **fields)
         if wait:
             show_created(created)
             created = outcome(client, created, clock)
@@ -83,7 +83,7 @@ def get(
 ) -> None:
     """Show one task."""
     with connected(context, deployment) as client:
-        task = client.get_task(task_id)
+        task = client.tasks.get(task_id)
     show(task, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -115,7 +115,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
         wanted = None if everything else limit + 1
-        tasks = list(islice(client.list_tasks(page_size=min(wanted or MAX_PAGE, MAX_PAGE), **filters), wanted))
+        tasks = list(islice(client.tasks.list(page_size=min(wanted or MAX_PAGE, MAX_PAGE), **filters), wanted))
     shown = tasks if everything else tasks[:limit]
     if as_json:
         show_json([task.document for task in shown])
@@ -156,11 +156,11 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
                 clock,
                 selection,
                 "updated",
-                lambda task_filter, options: client.update_tasks_by_filter(task_filter, changes, **options),
+                lambda task_filter, options: client.tasks.update_by_filter(task_filter, changes, **options),
                 as_json=as_json,
             )
             return
-        changed = client.update_task(task_id, if_match=if_match, reason=reason, **changes)
+        changed = client.tasks.update(task_id, if_match=if_match, reason=reason, **changes)
     show(changed, clock, as_json=as_json)
 
 
@@ -192,18 +192,18 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
                 clock,
                 selection,
                 "cancelled",
-                lambda task_filter, options: client.cancel_tasks_by_filter(task_filter, force=force, **options),
+                lambda task_filter, options: client.tasks.cancel_by_filter(task_filter, force=force, **options),
                 as_json=as_json,
             )
             return
-        task = client.cancel_task(task_id, force=force, reason=reason, if_match=if_match)
+        task = client.tasks.cancel(task_id, force=force, reason=reason, if_match=if_match)
     show(task, clock, as_json=as_json)
 
 
 def outcome(client: Client, task: Task, clock: Clock) -> Task:
     """Follow a task until it has ended, with a spinner on the error stream."""
     with console(stderr=True).status("") as status:
-        for seen in client.follow_task(task.id):
+        for seen in client.tasks.follow(task.id):
             task = seen
             status.update(waiting_line(task, clock))
     return task

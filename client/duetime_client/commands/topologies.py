@@ -21,8 +21,8 @@ from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
 from duetime_client.plurals import counted
 from duetime_client.task import Task
+from duetime_client.topologies import Topology, TopologyFilter
 from duetime_client.topology_files import TopologyInvalid, read_topology
-from duetime_client.topology_runs import Topology, TopologyFilter
 
 _MOST_ON_A_PAGE = 100
 app = CommandGroup(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
@@ -63,7 +63,7 @@ def run(  # noqa: PLR0913 - a command's options are its parameters
         if watch and not as_json:
             topology = watched(client, task.id, clock)
         else:
-            topology = waited_for(client, task.id) if wait or watch else client.get_topology(task.id)
+            topology = waited_for(client, task.id) if wait or watch else client.topologies.get(task.id)
     _show(topology, clock, as_json=as_json, drawn=watch)
     if (wait or watch) and topology.state != "succeeded":
         raise typer.Exit(1)
@@ -92,7 +92,7 @@ def show(
         if watch:
             topology = waited_for(client, topology_id) if as_json else watched(client, topology_id, clock)
         else:
-            topology = client.get_topology(topology_id)
+            topology = client.topologies.get(topology_id)
     _show(topology, clock, as_json=as_json, drawn=watch)
 
 
@@ -115,14 +115,14 @@ def list_(
         filters["name"] = name
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
-        found = list(islice(client.list_topologies(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1))
+        found = list(islice(client.topologies.list(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1))
     if as_json:
         show_json([topology.document for topology in found[:limit]])
     else:
         show_topologies(found[:limit], context.ensure_object(Clock), more=len(found) > limit)
 
 
-def _action(name: str, help_text: str, act: Callable[..., object]) -> None:
+def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., object]]) -> None:
     """Add a command that does one thing with a topology and shows the topology."""
 
     @app.command(name, help=help_text)
@@ -136,24 +136,30 @@ def _action(name: str, help_text: str, act: Callable[..., object]) -> None:
         as_json: AsJson = False,
     ) -> None:
         with connected(context, deployment) as client:
-            act(client, topology_id, reason=reason, if_match=if_match)
-            topology = client.get_topology(topology_id)
+            act(client)(topology_id, reason=reason, if_match=if_match)
+            topology = client.topologies.get(topology_id)
         _show(topology, context.ensure_object(Clock), as_json=as_json)
 
 
-_action("retry", "Run a failed topology again; nodes that succeeded are not repeated.", Client.retry_topology)
 _action(
-    "cancel", "Cancel the nodes that have not started, and request the running ones to stop.", Client.cancel_topology
+    "retry",
+    "Run a failed topology again; nodes that succeeded are not repeated.",
+    lambda client: client.topologies.retry,
 )
-_action("pause", "Start no more nodes; running ones continue.", Client.pause_topology)
-_action("resume", "Resume a paused topology.", Client.resume_topology)
+_action(
+    "cancel",
+    "Cancel the nodes that have not started, and request the running ones to stop.",
+    lambda client: client.topologies.cancel,
+)
+_action("pause", "Start no more nodes; running ones continue.", lambda client: client.topologies.pause)
+_action("resume", "Resume a paused topology.", lambda client: client.topologies.resume)
 
 
 @app.command()
 def delete(context: typer.Context, topology_id: Id, *, deployment: Deployment, if_match: IfMatch = None) -> None:
     """Delete a topology with all of its nodes; one that has not started is cancelled first."""
     with connected(context, deployment) as client:
-        client.delete_topology(topology_id, if_match=if_match)
+        client.topologies.delete(topology_id, if_match=if_match)
     say(f"deleted the topology {topology_id} with its nodes")
 
 
@@ -180,7 +186,7 @@ def _created(client: Client, body: dict[str, Any], file: Path, idempotency_key: 
         typer.Exit: the API has rejected it; the fields that it names are printed.
     """
     try:
-        return client.create_topology(body, idempotency_key=idempotency_key)
+        return client.topologies.create(body, idempotency_key=idempotency_key)
     except InvalidRequest as error:
         if not error.errors:
             raise

@@ -14,7 +14,7 @@ from duetime_client.task import TERMINAL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from duetime_client.topology_runs import TopologyNode
+    from duetime_client.topologies import TopologyNode
 
 SIGNS = {
     "succeeded": ("●", "green"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.topology_runs import TopologySummary
+    from duetime_client.topologies import TopologySummary
 
 
 def show_topologies(topologies: Sequence[TopologySummary], clock: Clock, *, more: bool) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from duetime_client.topology_runs import Topology
+    from duetime_client.topologies import Topology
 
 _BAR = 40
 _SHORTEST_BAR = 10

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from duetime_client.client import Client
     from duetime_client.commands.clock import Clock
-    from duetime_client.topology_runs import Topology
+    from duetime_client.topologies import Topology
 
 _DRAWN_A_SECOND = 4
 
@@ -36,13 +36,13 @@ def watched(client: Client, topology_id: str, clock: Clock) -> Topology:
 def waited_for(client: Client, topology_id: str) -> Topology:
     """Follow a topology until it has ended, with a spinner on the error stream."""
     with console(stderr=True).status("") as status:
-        for topology in client.follow_topology(topology_id):
+        for topology in client.topologies.follow(topology_id):
             status.update(Text.assemble(topology.id, f" {topology.percent} % ", printable(topology.state)))
     return topology
 
 
 def _drawn(client: Client, topology_id: str, clock: Clock, out: Console) -> Topology:
-    readings = client.follow_topology(topology_id)
+    readings = client.topologies.follow(topology_id)
     topology = next(readings)
     # The picture is updated by the clock between two readings.
     with Live(
@@ -57,7 +57,7 @@ def _drawn(client: Client, topology_id: str, clock: Clock, out: Console) -> Topo
 def _logged(client: Client, topology_id: str, clock: Clock, out: Console) -> Topology:
     last: object = None
     failed: set[str] = set()
-    for topology in client.follow_topology(topology_id):
+    for topology in client.topologies.follow(topology_id):
         here = (topology.state, topology.percent, topology.counts)
         if here != last:
             out.print(progress_line(topology, clock.now()), soft_wrap=True)

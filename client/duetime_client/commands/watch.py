@@ -11,10 +11,12 @@ from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
 from duetime_client.commands.formatting import STATE_STYLES
 from duetime_client.commands.task_arguments import tags_of
-from duetime_client.live_updates import MINE
 from duetime_client.watching import Change
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client.client import Client
     from duetime_client.task_fields import TaskFilter
 
 
@@ -53,18 +55,20 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
     clock = context.ensure_object(Clock)
     last: Change | None = None
     with connected(context, deployment) as client:
-        for change in client.watch(_topic(task_id, schedule, nodes=nodes), **filters):
+        for change in _changes(client, task_id, schedule, filters, nodes=nodes):
             _show(change, clock, as_json=as_json)
             last = change if task_id is not None and change.id == task_id.upper() else last
     if last is not None and (last.item or {}).get("state") != "succeeded":
         raise typer.Exit(1)
 
 
-def _topic(task_id: str | None, schedule: str | None, *, nodes: bool) -> str:
+def _changes(
+    client: "Client", task_id: str | None, schedule: str | None, filters: "TaskFilter", *, nodes: bool
+) -> "Iterator[Change]":
     if task_id is not None:
         # As the API writes ids.
-        return f"{'topology' if nodes else 'task'}:{task_id.upper()}"
-    return MINE if schedule is None else f"schedule:{schedule}"
+        return client.topologies.watch(task_id.upper()) if nodes else client.tasks.watch(task_id.upper())
+    return client.tasks.watch(**filters) if schedule is None else client.schedules.watch(schedule)
 
 
 def _show(change: Change, clock: Clock, *, as_json: bool) -> None:

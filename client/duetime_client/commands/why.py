@@ -46,9 +46,9 @@ def why(
     found: TaskExplanation | ScheduleExplanation
     with connected(context, deployment) as client:
         if schedule is not None and at is not None:
-            found = client.explain_schedule(schedule, moment(at, clock, "--at"))
+            found = client.schedules.explain(schedule, moment(at, clock, "--at"))
         else:
-            found = client.explain_task(task_id or "")
+            found = client.tasks.explain(task_id or "")
     if as_json:
         show_json(found.document)
     elif isinstance(found, TaskExplanation):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
-from duetime_client.errors import ClientError, Conflict, TaskNotFound, Unreachable
+from duetime_client.errors import ClientError, Conflict, NotFound, Unreachable
 from duetime_client.manifests.differences import TIMINGS, Action, step_of
 from duetime_client.manifests.reader import Entry
 
@@ -74,14 +74,14 @@ def present_schedules(client: Client, entries: Iterable[Entry]) -> dict[str, Sch
 
     A list may be a moment behind, and omits large payloads.
     """
-    listed = {schedule.name: schedule for schedule in client.list_schedules()}
+    listed = {schedule.name: schedule for schedule in client.schedules.list()}
     known = [each for each in entries if each.name in listed]
     unsure = [each.name for each in known if step_of(each, listed[each.name]).action is Action.UPDATE]
 
     def complete(name: str) -> Schedule | None:
         try:
-            return client.get_schedule(name)
-        except TaskNotFound:
+            return client.schedules.get(name)
+        except NotFound:
             return None
 
     found = dict(zip(unsure, _several(complete, unsure, lambda _: None), strict=True))
@@ -101,7 +101,7 @@ def _do(client: Client, step: Step) -> None:
         case Action.CREATE:
             _create(client, step)
         case Action.UPDATE:
-            client.update_schedule(step.name, if_match=step.etag, **(step.fields or {}))
+            client.schedules.update(step.name, if_match=step.etag, **(step.fields or {}))
         case Action.DELETE:
             _delete(client, step.name)
         case _:
@@ -111,18 +111,18 @@ def _do(client: Client, step: Step) -> None:
 def _create(client: Client, step: Step) -> None:
     fields = step.fields or {}
     try:
-        client.create_schedule(step.name, **fields)
+        client.schedules.create(step.name, **fields)
     except Conflict as error:
         if error.code != _EXISTS:
             raise
         # A list shows a schedule a moment after its creation, and a response may have been lost.
-        _do(client, step_of(Entry(step.line, step.name, fields), client.get_schedule(step.name)))
+        _do(client, step_of(Entry(step.line, step.name, fields), client.schedules.get(step.name)))
 
 
 def _delete(client: Client, name: str) -> None:
     try:
-        client.delete_schedule(name)
-    except TaskNotFound:
+        client.schedules.delete(name)
+    except NotFound:
         # Another client was faster, or the response to the first request was lost: it does not exist any more.
         return
 
@@ -131,4 +131,4 @@ def _check(client: Client, step: Step) -> None:
     if step.action not in {Action.CREATE, Action.UPDATE} or not any(name in TIMINGS for name in step.fields or {}):
         return
     timing = {name: value for name, value in (step.fields or {}).items() if name in _PREVIEWED}
-    client.preview_schedule(count=1, **timing)
+    client.schedules.preview(count=1, **timing)

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from duetime_client.task_fields import TaskFields
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -32,18 +34,18 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
     "expect_every_seconds": None,
 }
 """What the API takes where a schedule says nothing. `remaining_runs` is left out: it is counted down there."""
+_SAID_ONCE = "allow_unknown_type"
+"""What the API takes and does not keep."""
 TASK_DEFAULTS: Mapping[str, Any] = {
-    "payload": None,
+    **dict.fromkeys(TaskFields.__annotations__.keys() - {_SAID_ONCE, "due_at", "delay_seconds", "target", "retry"}),
     "priority": "normal",
     "timeout_seconds": 60,
     "notify_within_seconds": 3600,
     "rollback_on_failure": False,
-    "lock": None,
-    "callback_url": None,
-    "notify_on": None,
     "name": "",
     "tags": {},
 }
+"""The same for the task of a schedule: null for what is not named here."""
 RETRY_DEFAULTS: Mapping[str, Any] = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
 NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None}
 LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task"}
@@ -52,8 +54,6 @@ _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 _TASK = "task"
 _OPAQUE = "payload"
 """A field of a task that the API replaces as a whole."""
-_SAID_ONCE = "allow_unknown_type"
-"""What the API takes and does not keep."""
 _INSTANTS = frozenset({"start_at", "end_at"})
 
 

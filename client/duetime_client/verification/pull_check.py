@@ -37,7 +37,7 @@ class PulledTasks(Check):
         """Lease and complete them; tasks of others are released."""
         if not self.plan.pulled_type:
             return
-        leases = session.client.acquire_leases(
+        leases = session.client.leases.acquire(
             [self.plan.pulled_type],
             max_tasks=self.plan.pulled,
             lease_seconds=_PULL_LEASE_SECONDS,
@@ -46,9 +46,9 @@ class PulledTasks(Check):
         for leased in leases:
             if leased.task.id in session.followed:
                 self._leased[leased.task.id] += 1
-                session.client.complete_lease(leased.id)
+                session.client.leases.complete(leased.id)
             else:
-                session.client.release_lease(leased.id)
+                session.client.leases.release(leased.id)
 
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether each was leased once."""

@@ -34,7 +34,7 @@ class RecurringTasks(Check):
         self._expected = [first + number * period for number in range(self.plan.occurrences)]
         self._schedule = f"verify-{session.run_id}"
         session.schedules.append(self._schedule)
-        session.client.create_schedule(
+        session.client.schedules.create(
             self._schedule,
             cron=f"*/{self.plan.period_seconds} * * * * *",
             start_at=at(first),
@@ -49,7 +49,7 @@ class RecurringTasks(Check):
         if known < len(self._expected) and self._schedule:
             period = self.plan.period_seconds * 1000
             start, end = at(self._expected[0] - period), at(self._expected[-1] + period)
-            for occurrence in session.client.list_occurrences(self._schedule, start=start, end=end):
+            for occurrence in session.client.schedules.list_occurrences(self._schedule, start=start, end=end):
                 if occurrence.task_id:
                     session.follow(occurrence.task_id, millis(occurrence.scheduled_at), self.name)
 

@@ -79,7 +79,7 @@ class Session:
             ApiError: one was rejected.
         """
         made: list[Task] = []
-        for result in self.client.create_task_batch(tasks):
+        for result in self.client.tasks.create_batch(tasks):
             if isinstance(result, ApiError):
                 raise result
             self.follow(result.id, millis(result.due_at), group, expected, attempts)
@@ -95,7 +95,7 @@ class Session:
         now = self.now_ms()
         for task_id in self.open():
             if self.followed[task_id].due_ms <= now:
-                self.seen[task_id] = self.client.get_task(task_id)
+                self.seen[task_id] = self.client.tasks.get(task_id)
 
     def open(self) -> list[str]:
         """The tasks that are not known to have ended."""
@@ -104,8 +104,8 @@ class Session:
     def read_all(self) -> Iterator[str]:
         """Read every task again, with its attempts: a second run may come after the outcome."""
         for task_id in self.followed:
-            self.seen[task_id] = self.client.get_task(task_id)
-            self.attempts[task_id] = self.client.list_task_attempts(task_id)
+            self.seen[task_id] = self.client.tasks.get(task_id)
+            self.attempts[task_id] = self.client.tasks.list_attempts(task_id)
             yield task_id
 
     def executions(self, *groups: str) -> list[Execution]:
@@ -139,14 +139,14 @@ class Session:
         left: list[str] = []
         for name in self.schedules:
             with _error_recorder(left, f"schedule {name}"):
-                self.client.delete_schedule(name)
+                self.client.schedules.delete(name)
         with _error_recorder(left, f"tasks with the tag {TAG}:{self.run_id}"):
-            for _ in self.client.cancel_tasks_by_filter({"tags": self.tags}, force=True):
+            for _ in self.client.tasks.cancel_by_filter({"tags": self.tags}, force=True):
                 pass
         # The list of an owner's tasks is a moment behind, so tasks that were just created are cancelled by id.
         for task_id in self.open():
             with suppress(ClientError):
-                self.client.cancel_task(task_id, force=True)
+                self.client.tasks.cancel(task_id, force=True)
         return left
 
 

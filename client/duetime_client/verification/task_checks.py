@@ -58,7 +58,7 @@ class CancelledTasks(Check):
         due = at(session.now_ms() + round(LEAD_SECONDS * 1000))
         tasks = [session.probe(self.name, due_at=due) for _ in range(self.plan.cancelled)]
         for task in session.create(self.name, tasks, "cancelled", 0):
-            session.client.cancel_task(task.id)
+            session.client.tasks.cancel(task.id)
 
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether any of them ran."""
@@ -140,7 +140,7 @@ class IdempotentCreation(Check):
         """Send the same request several times concurrently, and then another one with the same key."""
         key, fields = f"verify-{session.run_id}", session.probe(self.name, payload={"note": 1})
         other = session.probe(self.name, payload={"note": 2})
-        create = session.client.create_task
+        create = session.client.tasks.create
 
         def create_one(_: int) -> str:
             made = create(PROBE, idempotency_key=key, **_without_type(fields))

@@ -40,14 +40,14 @@ class DiamondTopology(Check):
             for key in ("top", "left", "right", "bottom")
         }
         body = {"name": "verify-topology", "tags": session.tags, "nodes": nodes}
-        made = session.client.create_topology(body)
+        made = session.client.topologies.create(body)
         self._topology = made.id
         session.follow(made.id, millis(made.due_at), self.name)
 
     def observe(self, session: Session) -> None:
         """Find the tasks of its nodes."""
         if len(self._nodes) < len(EDGES) and self._topology:
-            topology = session.client.get_topology(self._topology)
+            topology = session.client.topologies.get(self._topology)
             for key, node in topology.nodes.items():
                 if node.task_id:
                     self._nodes[key] = node.task_id

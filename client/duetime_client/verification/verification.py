@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime_client.errors import Throttled, Unreachable
+from duetime_client.errors import RateLimited, Unreachable
 from duetime_client.verification import findings
 from duetime_client.verification.checks import all_checks
 
@@ -60,7 +60,7 @@ def _observe(session: Session, checks: Sequence[Check]) -> None:
         for check in checks:
             check.observe(session)
         session.read_due()
-    except (Throttled, Unreachable):
+    except (RateLimited, Unreachable):
         return
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import random
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from duetime_testing.fakes.stepfunctions import FakeStepFunctions
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.simulation.faults import Fault
 from duetime_testing.simulation.generations import Generation
+from duetime_testing.simulation.lambda_code import handler_of
 from duetime_testing.simulation.machines import SKEW, Machine
 from duetime_testing.simulation.state_machine import StateFailed, StateMachine
 from duetime_testing.simulation.virtual_time import VirtualTime
@@ -341,9 +341,8 @@ class Account:
         return invocation
 
     def _run(self, machine: Machine, invocation: Invocation, context: Context) -> None:
-        handler = importlib.import_module(f"functions.{invocation.function}.handler").handler
         try:
-            invocation.answer = handler(invocation.event, context)
+            invocation.answer = handler_of(invocation.function)(invocation.event, context)
             invocation.failed = False
         except Exception as error:  # noqa: BLE001 - Lambda reports whatever a function raises
             self.trace(machine, "raised", error)

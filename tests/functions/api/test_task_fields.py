@@ -10,6 +10,7 @@ from duetime.contract.tasks.bodies import TaskCreate, TaskFields, TaskLabels
 from duetime.contract.tasks.decoding import task_spec
 from duetime.contract.tasks.responses import TaskOptionsResponse
 from duetime.contract.topologies.decoding import read_graph
+from duetime.domain.tasks.task_changes import TaskChanges
 from duetime.domain.tasks.task_options import TASK_OPTIONS
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ def test_the_example_says_all_there_is_to_say() -> None:
 
 
 def test_the_forms_of_a_task_have_the_same_options() -> None:
-    """What a request takes is what the domain has, and what responses tell."""
+    """What a request takes is what the domain has and can change, and what responses tell."""
     assert set(TASK_OPTIONS) == set(TaskFields.model_fields) - OTHER_FORMS
     assert set(TASK_OPTIONS) == set(TaskOptionsResponse.__annotations__)
+    assert set(TASK_OPTIONS) <= set(TaskChanges.__annotations__)
 
 
 def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:

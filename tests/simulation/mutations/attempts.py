@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         "leases are not renewed",
         "services/worker/batch.py",
-        "            self._run_errand(id(delivery_state), partial(self._beat, delivery_state))",
+        "            self._run_in_background(id(delivery_state), partial(self._heartbeat, delivery_state))",
         "            delivery_state.renew_at += 10_000",
     ),
     Mutant(
@@ -138,7 +138,7 @@ MUTANTS = (
     Mutant(
         "an attempt that does not end in time is let go on",
         "services/worker/batch.py",
-        "return end is not None and self.inside.runtime.now() >= end + OVERDUE_GRACE",
+        "return end is not None and self.worker.runtime.now() >= end + OVERDUE_GRACE",
         "return False",
     ),
     Mutant(
@@ -150,7 +150,7 @@ MUTANTS = (
     Mutant(
         "a retry begins beside a target that has not ended",
         "domain/tasks/attempt_results.py",
-        "after_it = 0 if self.lingers_until is None else self.lingers_until + LEASE_RETURN_MARGIN",
+        "after_it = 0 if self.process_ends_at is None else self.process_ends_at + LEASE_RETURN_MARGIN",
         "after_it = 0",
     ),
     Mutant(

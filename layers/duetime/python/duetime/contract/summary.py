@@ -183,7 +183,7 @@ GET = Operation(
     errors=(SummaryOff,),
 )
 LIST_OWNERS = Operation(
-    "listOwnerSummaries",
+    "listSummaryOwners",
     "GET /v1/summary/owners",
     "List the numbers of tasks by owner",
     Returns(OwnerSummaryPage, "A page of owners."),

@@ -59,7 +59,7 @@ class LockStore(Protocol):
         ...
 
     def leave(self, name: LockName, waiter: Waiter) -> None:
-        """Take a task out of a lock's line, unless it has joined again at a later turn."""
+        """Take a task out of a lock's line, unless it has joined again with a later generation."""
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:

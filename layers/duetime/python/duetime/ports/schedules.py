@@ -30,6 +30,10 @@ class ScheduleStore(Protocol):
         """
         ...
 
+    def read_removed(self, owner: str, name: str) -> StoredSchedule | None:
+        """What was left of the schedule that was last removed under a name, for some hours, if no other has it now."""
+        ...
+
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule, if it is still itself and at the edition that was read; a new one, if the name is vacant.
 

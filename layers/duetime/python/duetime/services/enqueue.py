@@ -50,7 +50,7 @@ class Enqueuer:
     precision: Precision
 
     def create(self, task: Task) -> bool:
-        """Write a new record at home, without sending anything yet; one that comes too late for its home has a timer.
+        """Write a new record in its minute, without sending anything yet; one that comes too late for it has a timer.
 
         Returns:
             Whether the record is now this very task; `send_due` must follow.
@@ -88,7 +88,7 @@ class Enqueuer:
         )
 
     def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges) -> WriteResult:
-        """Set a new check of an existing task, in its next turn, with the move that causes it.
+        """Set a new check of an existing task, with its next generation, with the move that causes it.
 
         Args:
             task: the record as it was last seen.
@@ -124,7 +124,7 @@ class Enqueuer:
             self.tasks.add_late_timer(timer)
 
     def remind(self, task: Task, at: Millis) -> None:
-        """Have a task checked again at `at`, at its present turn, whatever happens to its message."""
+        """Have a task checked again at `at`, with its present generation, whatever happens to its message."""
         now = self.runtime.now()
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         if plan.timer:
@@ -135,7 +135,7 @@ class Enqueuer:
 
 
 def message_for(task: Task) -> Message:
-    """The message that makes a worker check a task at its present turn."""
+    """The message that makes a worker check a task with its present generation."""
     return Message(task.id, task.generation, task.next_at, task.priority, task.owner, task.pull_queue)
 
 

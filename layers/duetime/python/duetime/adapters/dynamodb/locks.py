@@ -117,7 +117,7 @@ class DynamoLockStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def leave(self, name: LockName, waiter: Waiter) -> None:
-        """Take a task out of a lock's line, unless it has joined again at a later turn."""
+        """Take a task out of a lock's line, unless it has joined again with a later generation."""
         with translated():
             try:
                 self._client.delete_item(

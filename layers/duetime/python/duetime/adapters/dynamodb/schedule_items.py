@@ -42,8 +42,7 @@ ACTIVITY = "a"
 UID = "u"
 _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
 _FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
-_EXPECTATION = "E"
-_ACTIONS = "Q"
+_EXPECTATION, _FORMER_PAYLOAD, _ACTIONS = "E", "F", "Q"
 ACTIVE = "a"
 BUFFERED = "w"
 
@@ -104,6 +103,8 @@ def item_of(stored: StoredSchedule) -> Item:
         item[_FORMER_REVISION_ENDS] = packed(former_ends_form(stored.revision_ends, stored.revision))
     if stored.stopped:
         item[_STOPPED] = packed(stopped_form(stored.stopped))
+    if stored.former_payload is not None:
+        item[_FORMER_PAYLOAD] = field_codecs.content(stored.former_payload)
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
     if stored.actions.records:
@@ -166,6 +167,7 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         expectation=read_expectation(unpacked(item[_EXPECTATION])) if _EXPECTATION in item else None,
         stopped=read_stopped(unpacked(item[_STOPPED])) if _STOPPED in item else (),
         actions=read_schedule_actions(item[_ACTIONS]) if _ACTIONS in item else NO_SCHEDULE_ACTIONS,
+        former_payload=field_codecs.read_content("payload", item[_FORMER_PAYLOAD]) if _FORMER_PAYLOAD in item else None,
     )
 
 

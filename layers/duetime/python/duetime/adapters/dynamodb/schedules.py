@@ -79,6 +79,12 @@ class DynamoScheduleStore:
             return 0
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
+    def read_removed(self, owner: str, name: str) -> StoredSchedule | None:
+        """What was left of the schedule that was last removed under a name, if no other has it now."""
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
+        return stored_of(owner, answer["Item"]) if "Item" in answer and is_deleted(answer["Item"]) else None
+
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
         item, identity = item_of(stored), Identity(UID, stored.uid.text)

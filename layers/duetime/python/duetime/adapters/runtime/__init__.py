@@ -1,1 +1,1 @@
-"""The real time, chance, threads, process and logs of a function."""
+"""The real time, randomness, threads, process and logs of a function."""

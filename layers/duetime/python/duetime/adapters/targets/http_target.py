@@ -132,5 +132,5 @@ def passes_with_time(status: int) -> bool:
 
 
 def _retry_after(text: str) -> int:
-    """Milliseconds of a `Retry-After` in whole seconds; other forms are not heeded."""
+    """Milliseconds of a `Retry-After` in whole seconds; other forms are ignored."""
     return min(int(text) * SECOND, DAY) if text.isascii() and text.isdigit() and len(text) < len("1000000") else 0

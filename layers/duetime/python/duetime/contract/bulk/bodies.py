@@ -171,7 +171,7 @@ _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
 
 
 def scope_of(body: FilterActionBody, owner: str) -> str:
-    """Which sweep a token is good for: one of this kind, owner, order and filter."""
+    """Which bulk operation a token is good for: one of this kind, owner, order and filter."""
     return repr((owner, type(body).__name__, body.order, body.filter.task_filter))
 
 

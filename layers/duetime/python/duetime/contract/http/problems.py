@@ -33,7 +33,7 @@ class Problem(TypedDict):
 
 
 def problem_of(error: Exception, instance: str) -> Problem:
-    """An error as a problem. One that nobody foresaw says nothing of our inside.
+    """An error as a problem. An unexpected one says nothing about the implementation.
 
     Args:
         error: what happened.

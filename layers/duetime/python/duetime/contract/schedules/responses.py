@@ -164,7 +164,11 @@ class ScheduleSummary(TypedDict):
     runs_started: Annotated[int, Field(description="Number of runs that were started.")]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
     revision: Annotated[
-        int, Field(description="Grows with every update; queued occurrences of an older revision are dropped.")
+        int,
+        Field(
+            description="Grows with every update; occurrences of an older revision are dropped unless their time had "
+            "come by then and the timing still has it."
+        ),
     ]
     tzdata: Annotated[str, Field(description="Version of the time zone data that it was last computed with.")]
     version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]

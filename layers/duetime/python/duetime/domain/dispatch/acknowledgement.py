@@ -63,7 +63,7 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
     if task.is_terminal or task.state is State.ROLLING_BACK:
         return _after_the_attempt(task, now)
     if task.generation != message.generation:
-        return DeleteMessage("another turn")
+        return DeleteMessage("another generation")
     if task.state is State.RUNNING and task.awaiting_notification and isinstance(task.target, TopologyTarget):
         return CheckTopology(task)
     if task.state in LEASED:

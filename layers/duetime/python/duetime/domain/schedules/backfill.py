@@ -78,7 +78,11 @@ def steps(
     going on from the last cursor gives the same occurrences with the same due times.
     """
     at = BackfillCursor(backfill.start - 1) if cursor is None else cursor
+    passed = count_between(schedule, backfill.start - 1, at.until)
     for occurrence in forward(replace(schedule, remaining_runs=None), at.until, backfill.end):
+        # A calendar may be replaced before a cursor is saved: no id may depend on it.
+        home = backfill.asked_at + passed * MINUTE // backfill.per_minute
         due_at = backfill.asked_at + at.runs_started * MINUTE // backfill.per_minute
         at = BackfillCursor(occurrence.nominal, at.runs_started + occurrence.runs)
-        yield replace(occurrence, at=due_at, due_at=due_at), at
+        passed += occurrence.runs or count_between(schedule, occurrence.nominal - 1, occurrence.nominal)
+        yield replace(occurrence, at=due_at, due_at=due_at, home=home), at

@@ -35,6 +35,7 @@ class Occurrence:
         key: the local time with offset that it stands for, `2026-11-21T02:33:00+00:00`; unlike any other's.
         runs: whether it runs at all.
         note: what a clock or a calendar has to do with it, in words; says why, where it does not run.
+        home: when its task would be due if no calendar excluded anything, where its id follows from that alone.
     """
 
     nominal: Millis
@@ -43,6 +44,7 @@ class Occurrence:
     key: str
     runs: bool = True
     note: str = ""
+    home: Millis | None = None
 
 
 def following(schedule: Schedule, after: Millis, limit: int) -> Sequence[Occurrence]:
@@ -103,6 +105,15 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
     if not occurrence.runs or not schedule.spec.jitter_seconds:
         return replace(occurrence, due_at=occurrence.at)
     return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))
+
+
+def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
+    """When an occurrence would be due if no calendar excluded it: a calendar may be replaced at any time."""
+    if occurrence.runs and occurrence.at == occurrence.nominal:
+        return occurrence.due_at
+    if not schedule.spec.jitter_seconds:
+        return occurrence.nominal
+    return occurrence.nominal + _delay(schedule, replace(occurrence, at=occurrence.nominal))
 
 
 def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurrence:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_NOTE_LENGTH, MAX_REMARKS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
-from duetime.domain.schedules.expansion import expand
-from duetime.domain.schedules.occurrences import Occurrence, next_nominal, previous_nominal
+from duetime.domain.schedules.expansion import count_missed, expand
+from duetime.domain.schedules.expansion_results import decide_missed
+from duetime.domain.schedules.occurrences import Occurrence, previous_nominal
 from duetime.domain.schedules.revisions import NO_REVISION, with_end
 from duetime.domain.schedules.run_history import RUN_BY_HAND, LastRun
 from duetime.domain.schedules.schedule import ScheduleState
@@ -68,6 +69,17 @@ def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
     )
 
 
+def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
+    """In its next revision, before it gets another timing: what was due still runs, as far as that means its instant.
+
+    What the trigger is late to place is decided here, for the new timing knows nothing of it.
+    """
+    if stored.owed is None and count_missed(stored.schedule(calendars), stored.done, now):
+        stored, _ = decide_missed(stored, stored.schedule(calendars), now, now)
+    after = edited(stored, now, calendars)
+    return replace(after, done=after.updated_at)
+
+
 def paused(
     stored: StoredSchedule,
     now: Millis,
@@ -99,11 +111,37 @@ def perhaps_placed(
     stored: StoredSchedule, now: Millis, horizon: Millis, calendars: Sequence[Calendar] = ()
 ) -> Sequence[Occurrence]:
     """The occurrences that are to come and may have been placed: also by an expansion that never saved the schedule."""
-    known = coming(stored, now, calendars)
-    if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
-        return known
-    more = expand(stored.schedule(calendars), _saved_to(stored, now), horizon).occurrences
-    return (*known, *(each for each in more if each.runs))
+    if stored.is_permanent:
+        return coming(stored, now, calendars)
+    schedule, saved_to = stored.schedule(calendars), _saved_to(stored, now)
+    # Also what a calendar excludes: it may have been replaced since.
+    found = expand(replace(schedule, remaining_runs=None), now, saved_to).occurrences if saved_to > now else ()
+    if stored.state is ScheduleState.ACTIVE:
+        found = (*found, *expand(schedule, saved_to, horizon).occurrences)
+    known = stored.stopped_instants
+    return tuple(each for each in found if each.nominal not in known)
+
+
+def with_placed(
+    stored: StoredSchedule, placed: Sequence[Millis], now: Millis, calendars: Sequence[Calendar]
+) -> StoredSchedule:
+    """With its counts as they are if its calendars had never been replaced: a change takes back what was placed.
+
+    Args:
+        stored: the schedule, knowing what was stopped.
+        placed: the instants ahead that have a task which was not stopped.
+        now: the time.
+        calendars: as they are now.
+    """
+    if stored.is_permanent or not stored.spec.calendars:
+        return stored
+    saved = sum(each <= _saved_to(stored, now) for each in placed)
+    more, remaining = saved - len(coming(stored, now, calendars)), stored.remaining_runs
+    return replace(
+        stored,
+        remaining_runs=None if remaining is None else max(0, remaining + more),
+        runs_started=max(0, stored.runs_started - more),
+    )
 
 
 def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: Millis) -> StoredSchedule:
@@ -159,15 +197,12 @@ def _is_counted(stored: StoredSchedule, task: Task) -> bool:
     return len(stored.log) == MAX_REMARKS and stored.log[0].at + MAX_CLOCK_DIFFERENCE > task.created_at
 
 
-def with_new_timing(stored: StoredSchedule, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """With what its user stopped set apart, as far as the new timing does not mean its instant."""
-    schedule = stored.schedule(calendars)
-
-    def is_meant(nominal: Millis) -> bool:
-        return stored.is_permanent or next_nominal(schedule, nominal - 1) == nominal
-
-    apart = [each if is_meant(each.nominal) else replace(each, revision=NO_REVISION) for each in stored.stopped]
-    return replace(stored, stopped=tuple(apart))
+def with_new_timing(stored: StoredSchedule) -> StoredSchedule:
+    """With what was owed dropped, and what its user stopped set apart, if the new timing does not mean its instant."""
+    means = stored.means
+    apart = [each if means(each.nominal) else replace(each, revision=NO_REVISION) for each in stored.stopped]
+    owed = stored.owed if stored.owed is not None and means(stored.owed.nominal) else None
+    return replace(stored, stopped=tuple(apart), owed=owed)
 
 
 def _saved_to(stored: StoredSchedule, now: Millis) -> Millis:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
+from duetime.domain.schedules.occurrences import next_nominal, unmoved_due_at
 from duetime.domain.schedules.revisions import is_of, revision_of
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
@@ -58,6 +59,7 @@ class StoredSchedule:
         log: the latest remarks, oldest first.
         runs_started: how many occurrences were placed, over its whole life, but for those that a change took back.
         runs_skipped: how many were not.
+        former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
     """
 
@@ -87,6 +89,7 @@ class StoredSchedule:
     expectation: ExpectationState | None = None
     stopped: tuple[StoppedOccurrence, ...] = ()
     actions: ScheduleHistory = NO_SCHEDULE_ACTIONS
+    former_payload: Content | None = None
 
     @property
     def name(self) -> str:
@@ -147,16 +150,25 @@ class StoredSchedule:
         """Whether an occurrence that was placed may still run."""
         if (stopped := self._stopped_at(placed.nominal)) is not None:
             return placed.revision == stopped.revision
-        return is_of(placed.revision, placed.nominal, self.revision, self.revision_ends)
+        if not is_of(placed.revision, placed.nominal, self.revision, self.revision_ends):
+            return False
+        return placed.revision == self.revision or self.means(placed.nominal)
+
+    def means(self, nominal: Millis) -> bool:
+        """Whether its present timing has an occurrence at an instant, or would have if no calendar excluded it."""
+        return self.is_permanent or next_nominal(self.schedule(), nominal - 1) == nominal
 
     def _stopped_at(self, nominal: Millis) -> StoppedOccurrence | None:
         return next((each for each in self.stopped if each.nominal == nominal), None)
 
     def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
-        """The id of an occurrence's task: the same whoever asks, and whenever."""
-        # What is made for a purpose of its own goes on whatever its schedule becomes.
-        revision = 0 if purpose else self.revision_of(occurrence.nominal)
-        return derived(self.uid.text, revision, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
+        """The id of an occurrence's task: the same whoever asks, and whenever, whatever its calendars are by then."""
+        if purpose:
+            # What is made for a purpose of its own goes on whatever its schedule becomes.
+            home = occurrence.due_at if occurrence.home is None else occurrence.home
+            return derived(self.uid.text, 0, occurrence.key, purpose).task_id(home, self.shards)
+        home = unmoved_due_at(self.schedule(), occurrence)
+        return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key).task_id(home, self.shards)
 
     def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE) -> ScheduleRef:
         """What an occurrence's task carries of it."""
@@ -189,7 +201,8 @@ class StoredSchedule:
         return replace(
             self,
             spec=replace(self.spec, task=TaskSpec(self.spec.task.type), end_at=self.done),
-            payload=Content(ContentPlace.RECORD, self.payload.name, b""),
+            # What lies outside is named, for whoever removes the schedule may not come to let it expire.
+            payload=self.payload if self.payload.is_outside else Content(ContentPlace.RECORD, self.payload.name, b""),
             state=ScheduleState.ENDED,
             paused_reason="",
             revision=self.revision + 1,

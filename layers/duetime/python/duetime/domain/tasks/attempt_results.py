@@ -32,19 +32,19 @@ class Failed:
     Attributes:
         retriable: another attempt might help.
         wait_at_least: the target asked not to be tried again for so long.
-        lingers_until: the target has not ended, its process will have by then: nothing of the task begins before.
+        process_ends_at: the target has not ended, its process will have by then: nothing of the task begins before.
         traceback: of what a Python handler raised, without secrets; empty if there is none.
     """
 
     error: TaskError
     retriable: bool = True
     wait_at_least: Millis = 0
-    lingers_until: Millis | None = None
+    process_ends_at: Millis | None = None
     traceback: str = ""
 
     def retry_at(self, ended_at: Millis, wait: Millis) -> Millis:
         """When the next attempt may begin, by a policy that waits for so long."""
-        after_it = 0 if self.lingers_until is None else self.lingers_until + LEASE_RETURN_MARGIN
+        after_it = 0 if self.process_ends_at is None else self.process_ends_at + LEASE_RETURN_MARGIN
         return max(ended_at + max(wait, self.wait_at_least), after_it)
 
 

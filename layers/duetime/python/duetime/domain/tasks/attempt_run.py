@@ -70,7 +70,7 @@ class Claimant:
     lease: Millis
 
     def claim(self, message: Message, nonce: str) -> Write:
-        """The write that takes a task up: of this turn and due, or left by a worker whose lease is over."""
+        """The write that claims a task: of this generation and due, or left by a worker whose lease is over."""
         start = max(self.now, message.due)
         return self._lease_service(
             message.task_id, Move.CLAIM, nonce, start, Guard(generation=message.generation, due_by=start)

@@ -66,6 +66,6 @@ def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     """Whether a change that leaves its due time alone needs a new check of a task."""
     if task.waiting_for is not None and sets.get("lock", task.lock) != task.lock:
         return True
-    # Another queue: the message on the old one is of an older turn, and dropped.
+    # Another queue: the message on the old one is of an older generation, and dropped.
     is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
     return is_moved or sets.get("priority", task.priority) != task.priority

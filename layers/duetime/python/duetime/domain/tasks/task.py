@@ -75,7 +75,7 @@ class Task(TaskOptions):
         version: grows with every write; the ETag and the order of events.
         fence: grows with every claim; every write of an attempt is checked against it.
         attempt: how many attempts have begun, of the work or of its rollback; a pause takes one back.
-        sent: the message of this turn was sent by whoever placed it, not left to the trigger.
+        sent: the message of this generation was sent by whoever enqueued it, not left to the trigger.
         nonce: of the last write; finding one's own after a rejection means that the write had been applied.
         lease_worker: who may run the task; kept after the end, to say who ran it last.
         lease_expires_at: until when; a lease is over once it is past by more than clocks may differ.

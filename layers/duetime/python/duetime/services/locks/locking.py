@@ -76,8 +76,8 @@ class LockManager:
         """Take one lock for the attempt that holds the task's lease.
 
         Returns:
-            Nothing if it is taken; else the task has joined the line as of its next turn, must be postponed as the
-            answer says, and `hand_over` must follow.
+            Nothing if it is taken; else the task has joined the line as of its next generation, must be postponed as
+            the answer says, and `hand_over` must follow.
         """
         for _ in range(_TRIES):
             now = self.runtime.now()
@@ -194,7 +194,7 @@ class LockManager:
 
     def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> Postponed:
         """Join the line. Only the first checks when the hold ends: the others would all come at once for one place."""
-        # Being postponed sets a new check, in a new turn; an ended task that is to clean up keeps its own.
+        # Being postponed sets a new check, with a new generation; an ended task that is to clean up keeps its own.
         generation = task.generation if task.is_terminal else task.generation + 1
         # Whoever holds the lock longest still finds the task in its line when it gives it back.
         expires_at = Lock.renewal_expires_at(now, now)

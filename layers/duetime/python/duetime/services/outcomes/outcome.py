@@ -99,7 +99,7 @@ class OutcomeWriter:
         attempt_metrics.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
-        # A topology's own run has its nodes stopped; its next attempt heeds what was requested of this one.
+        # A topology's own run has its nodes stopped; its next attempt does what was requested of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not is_cancelled(task, end):
@@ -139,7 +139,7 @@ class OutcomeWriter:
         sets: TaskChanges,
         ended_at: Millis,
         guard: Guard | None = None,
-        lingers_until: Millis | None = None,
+        process_ends_at: Millis | None = None,
     ) -> WriteResult:
         """Write an outcome; if something follows it, the task is not finished yet, and must be closed.
 
@@ -149,22 +149,22 @@ class OutcomeWriter:
             sets: what else it changes.
             ended_at: when it came about.
             guard: what must hold; the fence, unless something else is named.
-            lingers_until: its target still works, until then at the latest: it is closed by somebody after that.
+            process_ends_at: its target still works, until then at the latest: it is closed by somebody after that.
         """
         # A result of this very attempt was written with its expiry.
         result: Content | None = None if "result" in sets else task.result
         history = sets.get("attempt_history", task.attempt_history)
         state, error = LEGAL[move].to or task.state, sets.get("error", task.error)
         ended = replace(task, state=state, error=error, result=result, attempt_history=history)
-        follows = lingers_until is not None or self.completion.is_needed(ended)
+        follows = process_ends_at is not None or self.completion.is_needed(ended)
         # A node is kept as long as its topology, whose end gives it its expiry.
         sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
         if (task.awaiting_notification or task.pull_queue) and not self.completion.is_here:
             # Nobody works under it; a worker that still waits for its target keeps its lease, so that nothing follows.
             sets["lease_expires_at"] = None
-        if lingers_until is not None:
-            sets["lease_expires_at"] = lingers_until
+        if process_ends_at is not None:
+            sets["lease_expires_at"] = process_ends_at
         write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
@@ -199,32 +199,32 @@ class OutcomeWriter:
         if task.rollback_on_failure and Phase.ROLLBACK in phases:
             self.store_old_attempts(run, AttemptOutcome.FAILED)
             sets: TaskChanges = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
-            return self.undo(task, sets, ending.lingers_until)
-        return self.end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
+            return self.undo(task, sets, ending.process_ends_at)
+        return self.end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.process_ends_at)
 
     def _retry(self, run: Run, ending: Failed) -> WriteResult:
         task = run.task
         self.store_old_attempts(run, AttemptOutcome.RETRIED)
         at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
-        # A pause that its user asked of this attempt, the next one heeds before it calls anything.
+        # A pause that was requested of this attempt is done by the next one before it calls anything.
         del changes["requested_action"]
         sets: TaskChanges = {
             **changes,
             "error": ending.error,
             "progress": None,
-            "lease_expires_at": ending.lingers_until,
+            "lease_expires_at": ending.process_ends_at,
         }
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if is_cancelled(task, result):
-            return self.end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
+            return self.end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.process_ends_at)
         attempt_metrics.count_retry(self.runtime, at)
         return result
 
-    def undo(self, task: Task, sets: TaskChanges, lingers_until: Millis | None = None) -> WriteResult:
+    def undo(self, task: Task, sets: TaskChanges, process_ends_at: Millis | None = None) -> WriteResult:
         """Have the target roll back: attempts are counted again, and the lease is ended, unless it still works."""
-        sets = {**sets, "attempt": 0, "lease_expires_at": lingers_until}
-        at = self.runtime.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
+        sets = {**sets, "attempt": 0, "lease_expires_at": process_ends_at}
+        at = self.runtime.now() if process_ends_at is None else process_ends_at + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run) -> WriteResult:
@@ -241,9 +241,9 @@ class OutcomeWriter:
         return self.end(run, Move.STOP, AttemptOutcome.CANCELLED, {}) if is_cancelled(run.task, end) else end
 
     def end(
-        self, run: Run, move: Move, outcome: AttemptOutcome, sets: TaskChanges, lingers_until: Millis | None = None
+        self, run: Run, move: Move, outcome: AttemptOutcome, sets: TaskChanges, process_ends_at: Millis | None = None
     ) -> WriteResult:
         """Write down the last attempt of a task together with its outcome."""
         self.store_old_attempts(run, outcome)
         changes: TaskChanges = {**run.changes(outcome), **sets}
-        return self.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
+        return self.write_outcome(run.task, move, changes, run.ended_at, process_ends_at=process_ends_at)

@@ -41,12 +41,12 @@ class RollbackWriter:
             self.outcome_writer.store_old_attempts(run, AttemptOutcome.RETRIED)
             at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
             changes = run.changes(AttemptOutcome.RETRIED)
-            again: TaskChanges = {**changes, "error": failed.error, "lease_expires_at": failed.lingers_until}
+            again: TaskChanges = {**changes, "error": failed.error, "lease_expires_at": failed.process_ends_at}
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
         sets: TaskChanges = {"error": failed.error}
         if task.node_ref is not None:
             sets["node_ref"] = replace(task.node_ref, note=ROLLBACK_FAILED)
-        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.lingers_until)
+        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.process_ends_at)
 
     def leave(self, task: Task) -> WriteResult:
         """Fail a task as it has failed: it was to be undone if its target offers that, and it does not."""
@@ -66,11 +66,11 @@ class RollbackWriter:
         move: Move,
         outcome: AttemptOutcome,
         sets: TaskChanges,
-        lingers_until: Millis | None = None,
+        process_ends_at: Millis | None = None,
     ) -> WriteResult:
         self.outcome_writer.store_old_attempts(run, outcome)
         changes: TaskChanges = {**run.changes(outcome), **sets}
-        return self.outcome_writer.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
+        return self.outcome_writer.write_outcome(run.task, move, changes, run.ended_at, process_ends_at=process_ends_at)
 
 
 def _unfit() -> Failed:

@@ -118,7 +118,7 @@ class ScheduleExpander:
         try:
             self._guarded(current, partial(self.planner.save, current.after))
         except ConcurrentWrite:
-            # Whoever wrote has not moved its turn on, or the next check finds this timer stale.
+            # Whoever wrote has not moved its generation on, or the next check finds this timer stale.
             return timer
         if current.missed is not None and not current.failed:
             self._tell_of_miss(timer, current.missed)

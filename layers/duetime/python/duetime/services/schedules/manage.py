@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import edited, paused, retimed, with_new_timing
+from duetime.domain.schedules.schedule_changes import edited, paused, rescheduled, retimed, with_new_timing
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Content
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.schedules.schedule_writer import ScheduleWriter
@@ -58,7 +60,7 @@ class ScheduleManager:
     ) -> StoredSchedule:
         """Update a schedule; what was placed and is to come is placed again.
 
-        What was due by now and has not begun is dropped by a change of the timing, and by no other.
+        What was due by now and has not begun is dropped if the new timing does not mean its time, and else runs.
 
         Raises:
             FieldInvalid: a field cannot be accepted, or its time never comes.
@@ -73,8 +75,9 @@ class ScheduleManager:
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
-                # Another revision would have what is to come placed again, for nothing.
-                replaced_payload = None
+                # Another revision would have what is to come placed again, for nothing. A repeat of what was cut off
+                # comes here, too.
+                replaced_payload = stored.former_payload
                 return stored
             if update.task is not None:
                 self.writer.expander.planner.occurrence_tasks.accept(spec.task)
@@ -89,7 +92,9 @@ class ScheduleManager:
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
             # Of this try: another change may have replaced that of the one before.
             replaced_payload = stored.payload
-            return replace(after, payload=stored_payload)
+            return replace(
+                after, payload=stored_payload, former_payload=stored.payload if stored.payload.is_outside else None
+            )
 
         after = self.writer.write(before, version, updated, with_timer=True)
         if replaced_payload is not None:
@@ -104,13 +109,11 @@ class ScheduleManager:
 
     def _updated(self, stored: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
         """In its next revision, with another specification; active again if it had ended."""
-        keeps_due = stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec)
         planner = self.writer.expander.planner
-        moved = edited if keeps_due else retimed
-        after = moved(stored, self.runtime.now(), planner.known_calendars_of(stored))
+        after = _in_next_revision(stored, spec)(stored, self.runtime.now(), planner.known_calendars_of(stored))
         after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
-        if not keeps_due:
-            after = with_new_timing(after, planner.known_calendars_of(after))
+        if not spec.has_timing_of(stored.spec):
+            after = with_new_timing(after)
         return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
@@ -119,7 +122,7 @@ class ScheduleManager:
         for _ in range(TRIES):
             expires_at = self.runtime.now() + DELETION_MARKER_LIFE
             if self.stores.schedules.remove(stored, self.runtime.nonce(), expires_at):
-                self.writer.expire_payload(stored.uid, stored.payload)
+                self._expire_payloads(stored)
                 return
             try:
                 stored = self.writer.read_again(stored, version)
@@ -127,6 +130,21 @@ class ScheduleManager:
                 # Somebody else has removed it; what has its name now is another one.
                 return
         raise busy(name)
+
+    def get_for_deletion(self, owner: str, name: str) -> StoredSchedule:
+        """Read a schedule, as `get` does; should it be gone, whoever removed it may not have come to its payloads."""
+        try:
+            return self.get(owner, name)
+        except ScheduleNotFound:
+            removed = self.stores.schedules.read_removed(owner, name)
+            if removed is not None:
+                self._expire_payloads(removed)
+            raise
+
+    def _expire_payloads(self, stored: StoredSchedule) -> None:
+        for payload in (stored.payload, stored.former_payload):
+            if payload is not None:
+                self.writer.expire_payload(stored.uid, payload)
 
     def pause(self, owner: str, name: str, by: Attribution = BY_OWNER, version: int | None = None) -> StoredSchedule:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.
@@ -183,6 +201,16 @@ class ScheduleManager:
         if stored.state is ScheduleState.ACTIVE:
             return self.writer.with_payload(stored)
         return self.writer.expand(self.writer.write(stored, version, resumed, with_timer=True))
+
+
+def _in_next_revision(
+    stored: StoredSchedule, spec: ScheduleSpec
+) -> Callable[[StoredSchedule, Millis, Sequence[Calendar]], StoredSchedule]:
+    """How an update brings a schedule to its next revision: what becomes of the occurrences that were due by now."""
+    is_permanent = stored.is_permanent or spec.written.permanent is not None
+    if stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec):
+        return edited
+    return retimed if is_permanent or stored.state is ScheduleState.PAUSED else rescheduled
 
 
 def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:

@@ -80,6 +80,8 @@ class OccurrenceTasks:
         if stored.payload.is_outside and is_new:
             # Here, where the trigger comes too: whoever wrote the schedule may have vanished.
             self.contents.retain(stored.uid, stored.payload)
+        if stored.former_payload is not None and is_new:
+            self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
         return self.payload_of(stored) if dues else b""
 
     def produce(self, stored: StoredSchedule, due: Due, payload: bytes) -> Task:
@@ -100,7 +102,8 @@ class OccurrenceTasks:
         expiry = unless_referenced(occurrence.due_at)
         content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
-        task = replace(task, schedule_ref=stored.schedule_ref(occurrence.nominal, due.cause))
+        # A calendar moves an occurrence, and not its id.
+        task = replace(task, next_at=occurrence.due_at, schedule_ref=stored.schedule_ref(occurrence.nominal, due.cause))
         is_new = self.enqueuer.produce(task)
         if content.is_outside:
             # Also when another has written the record: it may not have come so far.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import first_unread
 from duetime.domain.schedules.revisions import StoppedOccurrence, is_stopped
-from duetime.domain.schedules.schedule_changes import counted, perhaps_placed, with_stopped
+from duetime.domain.schedules.schedule_changes import counted, perhaps_placed, with_placed, with_stopped
 from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:
@@ -36,30 +36,34 @@ class StoppedOccurrences:
 
         What is past is forgotten, but for what its user still holds: that may go on.
         """
-        found = self._found(stored, now, calendars)
+        found, placed = self._found(stored, now, calendars)
         known = {each.task_id: each for each in stored.stopped}
         records = self.tasks.read_many(list(known), consistent=True) if known else {}
         kept = [each for each in known.values() if each.nominal > now or _is_open(records.get(each.task_id))]
-        if not (kept or found or known):
-            return stored
-        return with_stopped(counted(stored, found, now), [*kept, *found])
+        if kept or found or known:
+            stored = with_stopped(counted(stored, found, now), [*kept, *found])
+        return with_placed(stored, placed, now, calendars)
 
     def stopped_meanwhile(
         self, before: StoredSchedule, after: StoredSchedule, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
         """What was stopped, or began, after `before` was read and before the change to `after` was written."""
-        return self._found(before, after.updated_at, calendars)
+        return self._found(before, after.updated_at, calendars)[0]
 
-    def _found(self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]) -> Sequence[StoppedOccurrence]:
+    def _found(
+        self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
+    ) -> tuple[Sequence[StoppedOccurrence], Sequence[Millis]]:
+        """What was placed ahead and stopped, and the instants of what was placed ahead and not stopped."""
         # Clocks differ by less than a minute.
         horizon = first_unread(now, self.look_ahead) + MINUTE
         nominals = {stored.id_of(each): each.nominal for each in perhaps_placed(stored, now, horizon, calendars)}
         records = self.tasks.read_many(list(nominals), consistent=True) if nominals else {}
-        return [
+        stopped = [
             StoppedOccurrence(nominals[task_id], task_id, stored.revision)
             for task_id, task in records.items()
             if is_stopped(task)
         ]
+        return stopped, [nominals[task_id] for task_id, task in records.items() if not is_stopped(task)]
 
 
 def _is_open(task: Task | None) -> bool:

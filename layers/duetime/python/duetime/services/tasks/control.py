@@ -106,7 +106,7 @@ class TaskControl:
             sets_of = self._recorded(Action.RESUMED, by, self._resuming)
             return self._placed(task, Move.RESUME, goes_on_at, sets_of, version)
         if is_held:
-            # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
+            # The attempt that was asked may have failed since: then the request is withdrawn from its retry.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, self._recorded(Action.RESUMED, by, pause_taken_back), version)
         raise StateConflict(task, "resumed")

@@ -72,7 +72,7 @@ class NodeFinished:
             if self.reconciler.is_large(topology_run):
                 self.reconciler.hand_over(topology_run, status)
             else:
-                self.reconciler.steer(topology_run, {key: status})
+                self.reconciler.reconcile(topology_run, {key: status})
             topology_run = self._whole_of(task.id, node_ref)
             if topology_run is None:
                 return

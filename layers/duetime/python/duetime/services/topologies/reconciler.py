@@ -54,7 +54,7 @@ class TopologyReconciler:
     runtime: Runtime
     bulk_operations: BulkOperations
 
-    def steer(
+    def reconcile(
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
         """Look where the run stands, and do what that asks for; if that is much, it is done in the background.
@@ -106,7 +106,7 @@ class TopologyReconciler:
         """
         topology_run = self.topology_repository.read(task.id)
         if topology_run is None:
-            return self._forestall(task)
+            return self._mark_ended(task)
         if not topology_run.task.is_terminal:
             return False
         if not topology_run.run_state.ended:
@@ -121,7 +121,7 @@ class TopologyReconciler:
             self.do(self.work(topology_run))
         return False
 
-    def _forestall(self, task: Task) -> bool:
+    def _mark_ended(self, task: Task) -> bool:
         """Have a plan that was begun, and is still to enter its run, find that the topology has ended."""
         if task.fence:
             begun = Begun(self.runtime.now(), 1)
@@ -148,8 +148,8 @@ class TopologyReconciler:
             self.bulk_operations.end_topology(topology_run.task.owner, topology_run.task.id)
 
     def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
-        """Steer, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
-        found, statuses = self.steer(topology_run)
+        """Reconcile, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
+        found, statuses = self.reconcile(topology_run)
         if not topology_run.task.is_terminal:
             # Of another version of the code, or kept by a retry whose plan was cut off.
             self.retention.keep(topology_run, statuses)

@@ -40,7 +40,7 @@ class ControlResult:
 
     Attributes:
         task: the topology's.
-        operation: what goes on about its nodes after the answer; `None` if they have heeded it already.
+        operation: the bulk operation that goes on with its nodes after the answer; `None` if all of them are done.
     """
 
     task: Task
@@ -51,7 +51,7 @@ class ControlResult:
 class TopologyService:
     """Shows and controls topologies; each method raises `TaskNotFound` for what is no topology of the owner's.
 
-    What is steered at a version is steered only if the topology's task is still at it. `by` says who does it, and why.
+    With a version, an action is refused if the topology's task has another by now. `by` says who acts, and why.
     """
 
     topology_repository: TopologyRepository
@@ -116,9 +116,9 @@ class TopologyService:
         return self.apply_gate(task)
 
     def apply_gate(self, task: Task) -> ControlResult:
-        """Have the nodes of a topology heed what was just asked of its task; any other task has none.
+        """Apply what was just requested of a topology's task to its nodes; any other task has none.
 
-        What is soon done is done; the rest goes on in a bulk operation.
+        What takes little time is done at once; a bulk operation does the rest.
         """
         if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
             return ControlResult(task)
@@ -134,7 +134,7 @@ class TopologyService:
         return ControlResult(task, self.bulk_operations.start_on(task.owner, task.id, kind, earlier))
 
     def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
-        """Have the nodes heed it here, unless that takes too long; says whether they all have."""
+        """Apply it to the nodes here, unless that takes too long; says whether all of them are done."""
         reconciler = self.reconciler
         topology_run = reconciler.topology_repository.read(task.id)
         if topology_run is None:

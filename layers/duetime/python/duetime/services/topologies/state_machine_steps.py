@@ -135,7 +135,7 @@ class StateMachineSteps:
             self.machine.answer(token)
 
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
-        """End the attempt at the topology's task if the run has come to its end; else steer it there.
+        """End the attempt at the topology's task if the run has come to its end; else bring it there.
 
         Of a run that is still to be planned nothing has ended, whatever happened to the run before.
 

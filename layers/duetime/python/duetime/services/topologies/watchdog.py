@@ -57,7 +57,7 @@ class TopologyWatchdog:
         for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
         topology_run = self.topology_repository.read(task.id)
-        # What a plan has not made yet nobody can steer; and only a execution goes on making it.
+        # What a plan has not created yet cannot be reconciled, and only an execution goes on creating it.
         is_planned = topology_run is not None and topology_run.is_present and topology_run.run_state.opened
         if is_planned and self.state_machine_steps.finish(task.id, task.fence).over:
             return

@@ -94,12 +94,12 @@ class AttemptRunner:
         finally:
             delivery_state.task = None
 
-    def finish_overdue(self, delivery_state: DeliveryState, lingers_until: Millis) -> None:
+    def finish_overdue(self, delivery_state: DeliveryState, process_ends_at: Millis) -> None:
         """Write down that a target has not ended in time.
 
         Args:
             delivery_state: what it works on.
-            lingers_until: its process must have been ended by then; nothing of the task begins before.
+            process_ends_at: its process must have been ended by then; nothing of the task begins before.
         """
         task, started = delivery_state.task, delivery_state.started_at
         if task is None or started is None:
@@ -109,12 +109,12 @@ class AttemptRunner:
             self.completion.finish(task)
             delivery_state.disposition = DeleteMessage("overdue")
             return
-        ending = replace(timeout(task), lingers_until=lingers_until)
+        ending = replace(timeout(task), process_ends_at=process_ends_at)
         end = self.phases.write(task, Run(task, started, self.runtime.now(), arrival=delivery_state.arrival), ending)
         delivery_state.disposition = self._decided(delivery_state, end)
         if isinstance(end, Applied) and end.task.is_terminal:
             delivery_state.disposition = RedeliverMessage(
-                lingers_until + LEASE_RETURN_MARGIN, "its process is still ending"
+                process_ends_at + LEASE_RETURN_MARGIN, "its process is still ending"
             )
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import TaskStore
     from duetime.services.worker.attempt import AttemptRunner
 
-_LOOK_INTERVAL = SECOND
+_CHECK_INTERVAL = SECOND
 """How often a batch checks for leases to renew and for targets that do not end."""
 
 
@@ -66,60 +66,63 @@ class BatchWorker:
 class _Batch:
     """One batch at work: a job for each delivery, and this thread to watch over them."""
 
-    def __init__(self, inside: BatchWorker, delivery_states: Sequence[DeliveryState], holder: str) -> None:
-        self.inside = inside
+    def __init__(self, worker: BatchWorker, delivery_states: Sequence[DeliveryState], holder: str) -> None:
+        self.worker = worker
         self.delivery_states = delivery_states
         self.holder = holder
-        self.ends_at = inside.runtime.now() + WORKER_FUNCTION_SECONDS * SECOND
-        self.visibility = MessageVisibility(inside.queues, inside.runtime, inside.lease, delivery_states)
-        self.renewal = LeaseRenewal(inside.tasks, inside.attempt_runner.phases.locks, inside.runtime, inside.lease)
-        self.doomed_until: Millis | None = None
-        self.errands: dict[object, Job] = {}
+        self.ends_at = worker.runtime.now() + WORKER_FUNCTION_SECONDS * SECOND
+        self.visibility = MessageVisibility(worker.queues, worker.runtime, worker.lease, delivery_states)
+        self.renewal = LeaseRenewal(worker.tasks, worker.attempt_runner.phases.locks, worker.runtime, worker.lease)
+        self.ends_process_at: Millis | None = None
+        self.background_jobs: dict[object, Job] = {}
 
     def run(self) -> None:
-        inside = self.inside
+        worker = self.worker
         self.visibility.extend()
         jobs = [
-            inside.runtime.executor.start(partial(self._attempt, delivery_state))
+            worker.runtime.executor.start(partial(self._attempt, delivery_state))
             for delivery_state in self.delivery_states
         ]
         while open_jobs := [job for job in jobs if not job.done]:
-            inside.runtime.executor.wait(open_jobs, inside.runtime.now() + _LOOK_INTERVAL)
-            self._run_errand("give back", self.visibility.give_back)
+            worker.runtime.executor.wait(open_jobs, worker.runtime.now() + _CHECK_INTERVAL)
+            self._run_in_background("give back", self.visibility.give_back)
             self._renew_leases()
-            self._look_for_overdue()
-            self._look_for_cut_off()
-            if self.doomed_until is not None and self._must_end(jobs):
+            self._check_overdue()
+            self._check_unrenewed_leases()
+            if self.ends_process_at is not None and self._must_end(jobs):
                 self._end()
                 return
-        while under_way := [job for job in self.errands.values() if not job.done]:
-            inside.runtime.executor.wait(under_way, inside.runtime.now() + _LOOK_INTERVAL)
+        while under_way := [job for job in self.background_jobs.values() if not job.done]:
+            worker.runtime.executor.wait(under_way, worker.runtime.now() + _CHECK_INTERVAL)
         self.visibility.give_back()
 
-    def _run_errand(self, key: object, errand: Callable[[], None]) -> None:
+    def _run_in_background(self, key: object, job: Callable[[], None]) -> None:
         """Do something beside the watch, which no call that hangs may hold up; not while the same is under way."""
-        if key not in self.errands or self.errands[key].done:
-            self.errands[key] = self.inside.runtime.executor.start(errand)
+        if key not in self.background_jobs or self.background_jobs[key].done:
+            self.background_jobs[key] = self.worker.runtime.executor.start(job)
 
     def _attempt(self, delivery_state: DeliveryState) -> None:
         watch = Watch(
-            self.holder, self.ends_at, lambda: self.doomed_until is not None, partial(self._beat, delivery_state)
+            self.holder,
+            self.ends_at,
+            lambda: self.ends_process_at is not None,
+            partial(self._heartbeat, delivery_state),
         )
-        self.inside.attempt_runner.attempt(delivery_state, watch)
+        self.worker.attempt_runner.attempt(delivery_state, watch)
 
     def _renew_leases(self) -> None:
-        now = self.inside.runtime.now()
+        now = self.worker.runtime.now()
         due = [
             delivery_state
             for delivery_state in self.delivery_states
             if delivery_state.task and delivery_state.renew_at <= now and not self._is_overdue(delivery_state)
         ]
         if due:
-            self._run_errand("stay invisible", self.visibility.extend)
+            self._run_in_background("stay invisible", self.visibility.extend)
         for delivery_state in due:
-            self._run_errand(id(delivery_state), partial(self._beat, delivery_state))
+            self._run_in_background(id(delivery_state), partial(self._heartbeat, delivery_state))
 
-    def _beat(self, delivery_state: DeliveryState) -> None:
+    def _heartbeat(self, delivery_state: DeliveryState) -> None:
         """Renew one lease, and write down the progress that was told since."""
         task = delivery_state.task
         if task is None or delivery_state.ended:
@@ -129,38 +132,40 @@ class _Batch:
 
     def _is_overdue(self, delivery_state: DeliveryState) -> bool:
         end = delivery_state.overdue_at()
-        return end is not None and self.inside.runtime.now() >= end + OVERDUE_GRACE
+        return end is not None and self.worker.runtime.now() >= end + OVERDUE_GRACE
 
-    def _look_for_overdue(self) -> None:
+    def _check_overdue(self) -> None:
         for delivery_state in self.delivery_states:
-            if self._is_overdue(delivery_state) and self.doomed_until is None:
+            if self._is_overdue(delivery_state) and self.ends_process_at is None:
                 # Its lease is no longer renewed; the others may end by themselves until it is over.
-                rest = self.inside.lease - self.inside.lease // HEARTBEATS_PER_LEASE
-                self._doom(self.inside.runtime.now() + rest // 2, "a target did not end in time", delivery_state)
+                rest = self.worker.lease - self.worker.lease // HEARTBEATS_PER_LEASE
+                self._end_process_by(
+                    self.worker.runtime.now() + rest // 2, "a target did not end in time", delivery_state
+                )
 
-    def _look_for_cut_off(self) -> None:
+    def _check_unrenewed_leases(self) -> None:
         """Find what has not renewed its lease: it must be gone when the lease is over."""
-        now = self.inside.runtime.now()
+        now = self.worker.runtime.now()
         for delivery_state in self.delivery_states:
             if (
                 delivery_state.task
                 and not delivery_state.ended
-                and now >= delivery_state.leased_until - PROCESS_END_TIME - _LOOK_INTERVAL
+                and now >= delivery_state.leased_until - PROCESS_END_TIME - _CHECK_INTERVAL
             ):
                 self._lose("a lease could not be renewed", delivery_state)
 
     def _lose(self, reason: str, delivery_state: DeliveryState) -> None:
         """End the process for a lease that is another's by now, or soon will be."""
-        self.inside.runtime.telemetry.count("leases_lost")
-        self._doom(self.inside.runtime.now(), reason, delivery_state)
+        self.worker.runtime.telemetry.count("leases_lost")
+        self._end_process_by(self.worker.runtime.now(), reason, delivery_state)
 
-    def _doom(self, until: Millis, reason: str, delivery_state: DeliveryState) -> None:
-        if self.doomed_until is None:
-            self.inside.runtime.telemetry.count("processes_ended")
-            self.inside.runtime.telemetry.note(
+    def _end_process_by(self, until: Millis, reason: str, delivery_state: DeliveryState) -> None:
+        if self.ends_process_at is None:
+            self.worker.runtime.telemetry.count("processes_ended")
+            self.worker.runtime.telemetry.note(
                 "ending the worker's process", reason=reason, delivery=delivery_state.delivery.id
             )
-        self.doomed_until = until if self.doomed_until is None else min(until, self.doomed_until)
+        self.ends_process_at = until if self.ends_process_at is None else min(until, self.ends_process_at)
 
     def _must_end(self, jobs: Sequence[Job]) -> bool:
         """Whether nobody is left to wait for: the time has come, or only the overdue still run."""
@@ -169,19 +174,19 @@ class _Batch:
         ]
         if not open_deliveries:
             return False
-        is_time = self.doomed_until is not None and self.inside.runtime.now() >= self.doomed_until
+        is_time = self.ends_process_at is not None and self.worker.runtime.now() >= self.ends_process_at
         return is_time or all(self._is_overdue(delivery_state) for delivery_state in open_deliveries)
 
     def _end(self) -> None:
         """End the process at its time, whether or not what is written down before has been answered by then."""
-        inside = self.inside
-        now = inside.runtime.now()
+        worker = self.worker
+        now = worker.runtime.now()
         if any(
             delivery_state.task and not delivery_state.ended and now >= delivery_state.leased_until
             for delivery_state in self.delivery_states
         ):
             # The process stood still past a lease: what it works on may be another's already.
-            inside.process.end()
+            worker.process.end()
             return
         until = now + PROCESS_END_TIME
         overdue = [
@@ -191,23 +196,23 @@ class _Batch:
         ]
         for delivery_state in self.delivery_states:
             if delivery_state.disposition is None and delivery_state.task is None:
-                delivery_state.disposition = RedeliverMessage(inside.runtime.now(), "the worker is ending")
-        jobs = [inside.runtime.executor.start(self.visibility.give_back)]
+                delivery_state.disposition = RedeliverMessage(worker.runtime.now(), "the worker is ending")
+        jobs = [worker.runtime.executor.start(self.visibility.give_back)]
         jobs += [
-            inside.runtime.executor.start(partial(self._finish_overdue, delivery_state, until))
+            worker.runtime.executor.start(partial(self._finish_overdue, delivery_state, until))
             for delivery_state in overdue
         ]
-        while (open_jobs := [job for job in jobs if not job.done]) and inside.runtime.now() < until:
-            inside.runtime.executor.wait(open_jobs, until)
-        inside.process.end()
+        while (open_jobs := [job for job in jobs if not job.done]) and worker.runtime.now() < until:
+            worker.runtime.executor.wait(open_jobs, until)
+        worker.process.end()
 
-    def _finish_overdue(self, delivery_state: DeliveryState, lingers_until: Millis) -> None:
+    def _finish_overdue(self, delivery_state: DeliveryState, process_ends_at: Millis) -> None:
         try:
-            self.inside.attempt_runner.finish_overdue(delivery_state, lingers_until)
+            self.worker.attempt_runner.finish_overdue(delivery_state, process_ends_at)
         except Unavailable as error:
             # The lease runs out, and the message comes back after it.
-            self.inside.runtime.telemetry.note("a timeout was not written down", error=str(error))
+            self.worker.runtime.telemetry.note("a timeout was not written down", error=str(error))
             return
         if isinstance(disposition := delivery_state.disposition, RedeliverMessage):
-            seconds = -(-(disposition.at - self.inside.runtime.now()) // SECOND)
+            seconds = -(-(disposition.at - self.worker.runtime.now()) // SECOND)
             self.visibility.change([delivery_state.delivery], [max(0, seconds)])

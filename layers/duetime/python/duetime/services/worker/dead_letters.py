@@ -39,7 +39,7 @@ class DeadLetterService:
     def bury(self, message: Message) -> bool:
         """Look into one dead letter.
 
-        The task is failed only if it has no live lease, is at the message's turn and has spent its attempts;
+        The task is failed only if it has no live lease, is of the message's generation and has spent its attempts;
         else it is placed again.
 
         Returns:

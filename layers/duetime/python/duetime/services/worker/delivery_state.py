@@ -73,10 +73,10 @@ class Watch:
         holder: who works, for the attempt history.
         ends_at: when Lambda ends the function, whatever it does then.
         is_closing_time: whether nothing new may be claimed any more.
-        beat: renews the lease at once, when the target asks for it.
+        heartbeat: renews the lease at once, when the target asks for it.
     """
 
     holder: str
     ends_at: Millis
     is_closing_time: Callable[[], bool]
-    beat: Callable[[], None]
+    heartbeat: Callable[[], None]

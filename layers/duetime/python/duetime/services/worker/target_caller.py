@@ -42,7 +42,7 @@ class TargetCaller:
 
         def report(progress: Progress | None) -> None:
             if progress is None:
-                watch.beat()
+                watch.heartbeat()
             else:
                 delivery_state.progress = progress
 

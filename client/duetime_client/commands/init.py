@@ -1,0 +1,25 @@
+"""`duetime init`: a new project."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from duetime_client.commands.console import say
+from duetime_client.commands.messages import show_error
+from duetime_client.new_project import ProjectRejected, create_project
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder of the project; its name is that of the project.")
+    ],
+) -> None:
+    """Make a project: handlers with tests, settings, a CDK app, a CI workflow."""
+    try:
+        written = create_project(folder)
+    except ProjectRejected as error:
+        show_error(error)
+        raise typer.Exit(2) from None
+    say(f"{folder}: {len(written)} files")
+    say(f"Next: cd {folder} && uv sync && uv run pytest; README.md says how to deploy.")

@@ -1,0 +1,47 @@
+"""HTTP by httpx, which is imported with the first client that is made: its import takes a while."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from duetime_client.errors import AddressInvalid, Unreachable
+from duetime_client.session import sendable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONNECT_SECONDS = 5.0
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Timeout) -> dict[str, Any]:
+    """What both clients say to httpx."""
+    if not isinstance(timeout, httpx.Timeout):
+        timeout = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+    return {
+        "headers": {"User-Agent": f"duetime-client/{version('duetime-client')}", **sendable(headers)},
+        "timeout": timeout,
+        # A proxy named by the environment cannot reach this machine's own loopback.
+        "trust_env": httpx.URL(url).host not in _LOOPBACK,
+    }
+
+
+def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
+    """The error for a request without a response."""
+    reason = str(error) or type(error).__name__
+    return Unreachable(url, reason, sent=not isinstance(error, _NEVER_SENT))
+
+
+def checked(url: str) -> str:
+    """The address without its trailing slash, if it is a valid http or https URL."""
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise AddressInvalid(url) from error
+    if parsed.scheme not in {"http", "https"} or not parsed.host or parsed.query or parsed.fragment:
+        raise AddressInvalid(url)
+    return url.rstrip("/")

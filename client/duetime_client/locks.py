@@ -1,0 +1,76 @@
+"""`client.locks`: locks, their holders and waiting tasks."""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from duetime_client.pages import pages
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import one, read
+from duetime_client.session import segment
+from duetime_client.steps import Request
+from duetime_client.task import ResponseModel
+
+if TYPE_CHECKING:
+    from duetime_client.steps import Items
+
+LOCKS = "/v1/locks"
+
+
+class LockHolder(ResponseModel):
+    """A task that holds a lock; its fence is `None` while the lock is only reserved for it."""
+
+    task_id: str
+    fence: int | None
+    expires_at: datetime
+
+
+class LockWaiter(ResponseModel):
+    """A task that waits for a lock."""
+
+    task_id: str
+    due_at: datetime
+
+
+class Lock(ResponseModel):
+    """A named resource: its holders and, except in lists, the waiting tasks in their order."""
+
+    key: str
+    holders: list[LockHolder]
+    waiters: list[LockWaiter] = Field(default_factory=list)
+
+
+class LockOperations(Resource):
+    """Locks."""
+
+    @Stream
+    def list(self) -> Items[Lock]:
+        """All locks that were used in the last day or so, by key, page by page."""
+        return pages(self._session, LOCKS, "locks", partial(read, Lock))
+
+    @Operation
+    def get(self, key: str) -> Request[Lock]:
+        """One lock, with the first of its waiting tasks."""
+        return Request("GET", path_of(key), one(Lock))
+
+    @Operation
+    def release(self, key: str) -> Request[Lock]:
+        """Take a lock from its holders by force; the first waiting task gets it."""
+        return Request("DELETE", path_of(key), one(Lock))
+
+
+class Locks(LockOperations, SyncResource):
+    """`client.locks` of `Client`."""
+
+
+class AsyncLocks(LockOperations, AsyncResource):
+    """`client.locks` of `AsyncClient`."""
+
+
+def path_of(key: str) -> str:
+    """The path of a lock; the key is one segment of it, whatever characters it has."""
+    return f"{LOCKS}/{segment(key)}"

@@ -1,0 +1,178 @@
+"""What carries out the steps of operations: by waiting for `Client`, by awaiting for `AsyncClient`."""
+
+from __future__ import annotations
+
+from contextlib import aclosing, closing
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+
+from duetime_client.http import unreachable
+from duetime_client.steps import CloseConnection, HttpCall, Item, OpenConnection, Pause, ReceiveMessage, SendMessage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+
+    from duetime_client.live_connection import AsyncConnect, AsyncLiveConnection, Connect, LiveConnection
+    from duetime_client.session import Session
+    from duetime_client.steps import Items, Step, Steps
+
+T = TypeVar("T")
+
+
+class Runner:
+    """Carries out steps while its caller waits. Threads may share it."""
+
+    def __init__(
+        self, session: Session, http: httpx.Client, sleep: Callable[[float], object], connect: Connect
+    ) -> None:
+        self.session = session
+        self.http = http
+        self.sleep = sleep
+        self.connect = connect
+
+    def run(self, steps: Steps[T]) -> T:
+        """The result of some steps."""
+        with closing(self.stream(_with_result(steps))) as items:
+            return next(items)
+
+    def stream(self, steps: Items[T]) -> Generator[T]:
+        """The results of some steps, as they come."""
+        with closing(steps), closing(_Devices(self)) as devices:
+            outcome: Any = None
+            error: Exception | None = None
+            while True:
+                try:
+                    step = steps.throw(error) if error else steps.send(outcome)
+                except StopIteration:
+                    return
+                outcome = error = None
+                if isinstance(step, Item):
+                    yield step.value
+                    continue
+                try:
+                    outcome = devices.carry_out(step)
+                except Exception as raised:  # noqa: BLE001 - the steps decide what to do about it
+                    error = raised
+
+
+class _Devices:
+    """What the steps of one call use."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._connection: LiveConnection | None = None
+
+    def carry_out(self, step: Step) -> object:
+        """Carry out a step."""
+        match step:
+            case HttpCall():
+                return self._call(step)
+            case Pause():
+                return self._runner.sleep(step.seconds)
+            case OpenConnection():
+                self.close()
+                self._connection = self._runner.connect(step.url)
+            case SendMessage() if self._connection:
+                self._connection.send(step.message)
+            case ReceiveMessage() if self._connection:
+                return self._connection.receive(step.timeout)
+            case CloseConnection():
+                self.close()
+        return None
+
+    def _call(self, call: HttpCall) -> httpx.Response:
+        try:
+            return self._runner.http.request(call.method, call.url, content=call.content, headers=call.headers)
+        except httpx.RequestError as error:
+            raise unreachable(self._runner.session.url, error) from error
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        connection, self._connection = self._connection, None
+        if connection:
+            connection.close()
+
+
+class AsyncRunner:
+    """Carries out steps while other coroutines run."""
+
+    def __init__(
+        self,
+        session: Session,
+        http: httpx.AsyncClient,
+        sleep: Callable[[float], Awaitable[object]],
+        connect: AsyncConnect,
+    ) -> None:
+        self.session = session
+        self.http = http
+        self.sleep = sleep
+        self.connect = connect
+
+    async def run(self, steps: Steps[T]) -> T:
+        """The result of some steps."""
+        async with aclosing(self.stream(_with_result(steps))) as items:
+            return await anext(items)
+
+    async def stream(self, steps: Items[T]) -> AsyncGenerator[T]:
+        """The results of some steps, as they come."""
+        with closing(steps):
+            async with aclosing(_AsyncDevices(self)) as devices:
+                outcome: Any = None
+                error: Exception | None = None
+                while True:
+                    try:
+                        step = steps.throw(error) if error else steps.send(outcome)
+                    except StopIteration:
+                        return
+                    outcome = error = None
+                    if isinstance(step, Item):
+                        yield step.value
+                        continue
+                    try:
+                        outcome = await devices.carry_out(step)
+                    except Exception as raised:  # noqa: BLE001 - the steps decide what to do about it
+                        error = raised
+
+
+class _AsyncDevices:
+    """What the steps of one call use."""
+
+    def __init__(self, runner: AsyncRunner) -> None:
+        self._runner = runner
+        self._connection: AsyncLiveConnection | None = None
+
+    async def carry_out(self, step: Step) -> object:
+        """Carry out a step."""
+        match step:
+            case HttpCall():
+                return await self._call(step)
+            case Pause():
+                return await self._runner.sleep(step.seconds)
+            case OpenConnection():
+                await self.aclose()
+                self._connection = await self._runner.connect(step.url)
+            case SendMessage() if self._connection:
+                await self._connection.send(step.message)
+            case ReceiveMessage() if self._connection:
+                return await self._connection.receive(step.timeout)
+            case CloseConnection():
+                await self.aclose()
+        return None
+
+    async def _call(self, call: HttpCall) -> httpx.Response:
+        try:
+            return await self._runner.http.request(call.method, call.url, content=call.content, headers=call.headers)
+        except httpx.RequestError as error:
+            raise unreachable(self._runner.session.url, error) from error
+
+    async def aclose(self) -> None:
+        """Close the connection, if there is one."""
+        connection, self._connection = self._connection, None
+        if connection:
+            await connection.close()
+
+
+def _with_result(steps: Steps[T]) -> Items[T]:
+    """The same steps, which hand out their result."""
+    yield Item((yield from steps))

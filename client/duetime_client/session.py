@@ -1,0 +1,102 @@
+"""What a client knows of its API: from a request to HTTP calls, with retries where they are safe."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urlencode
+
+from duetime_client.errors import ClientError, HeaderInvalid
+from duetime_client.problems import error_of_response
+from duetime_client.steps import HttpCall, Pause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    import httpx
+
+    from duetime_client.retries import Retries
+    from duetime_client.steps import Request, Steps
+
+T = TypeVar("T")
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One API, and how its requests are retried.
+
+    Attributes:
+        url: The address of the API, as `checked` returns it.
+        retries: How often a request is retried.
+        random_source: A number from 0, less than 1.
+        now: The time.
+    """
+
+    url: str
+    retries: Retries
+    random_source: Callable[[], float]
+    now: Callable[[], datetime]
+
+    def send(self, request: Request[T]) -> Steps[T]:
+        """A request with its retries.
+
+        A request is retried if that is safe: a GET, one with a key, or one that is `repeatable`.
+
+        Raises:
+            ApiError: The API rejected the request, or all of its retries.
+            Unreachable: The API did not respond.
+        """
+        headers = sendable(request.headers)
+        content = request.body if isinstance(request.body, bytes) else None
+        if request.body is not None and content is None:
+            content = json.dumps(request.body, allow_nan=False).encode()
+            headers["Content-Type"] = "application/json"
+        repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
+        call = HttpCall(request.method, self._address(request.path, request.query), content, headers)
+        for attempts in count(1):
+            try:
+                response = yield from self._response(call)
+                break
+            except ClientError as error:
+                if not self.retries.allows(error, attempts, repeatable=repeatable):
+                    raise
+                seconds = self.retries.wait_seconds(error, attempts, self.random_source)
+            yield Pause(seconds)
+        return request.decode(response)
+
+    def _response(self, call: HttpCall) -> Steps[httpx.Response]:
+        response: httpx.Response = yield call
+        if not response.is_success:
+            raise error_of_response(response)
+        return response
+
+    def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
+        # Encoded strictly, because a SigV4 signature holds for this one spelling of the query.
+        encoded = urlencode([*query], quote_via=quote, safe="", errors="replace")
+        return f"{self.url}{path}?{encoded}" if encoded else f"{self.url}{path}"
+
+
+def sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers, if they can be sent.
+
+    Raises:
+        HeaderInvalid: One has characters that HTTP headers cannot have.
+    """
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            raise HeaderInvalid(name)
+    return dict(headers)
+
+
+def guard(if_match: str | None) -> dict[str, str]:
+    """The header by which a request is refused unless its subject still has this ETag; none for any."""
+    return {"If-Match": if_match} if if_match else {}
+
+
+def segment(name: str) -> str:
+    """A name as one segment of a path, whatever characters it has."""
+    return quote(name, safe="", errors="replace")

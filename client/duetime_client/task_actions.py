@@ -1,0 +1,104 @@
+"""Actions on an existing task: of its user, and of the target that runs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime_client.resource import Operation, Resource
+from duetime_client.responses import reply_of, task_of
+from duetime_client.session import guard, segment
+from duetime_client.steps import Request
+
+if TYPE_CHECKING:
+    from duetime_client.task import TargetReply, Task
+
+TASKS = "/v1/tasks"
+
+
+class TaskActions(Resource):
+    """Actions on a task.
+
+    The reason of an action is recorded: `list_events` shows it. With `if_match`, an action takes place only if the
+    task still has that `etag`.
+    """
+
+    @Operation
+    def pause(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Pause a task; a running task is requested to pause, and does so when it can."""
+        return _action(task_id, "pause", reason, if_match)
+
+    @Operation
+    def resume(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Resume a paused task: at its due time, or now if that is past."""
+        return _action(task_id, "resume", reason, if_match)
+
+    @Operation
+    def run(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Start a task now, before its due time."""
+        return _action(task_id, "run", reason, if_match)
+
+    @Operation
+    def retry(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Run a failed task again, from its first attempt."""
+        return _action(task_id, "retry", reason, if_match)
+
+    @Operation
+    def rollback(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Have the target undo a task that has ended."""
+        return _action(task_id, "rollback", reason, if_match)
+
+    @Operation
+    def cancel(
+        self, task_id: str, *, force: bool = False, reason: str = "", if_match: str | None = None
+    ) -> Request[Task]:
+        """Cancel a task that has not started; with `force`, also request a running one to stop."""
+        body: dict[str, object] = {**({"force": True} if force else {}), **(reason_body(reason) or {})}
+        return Request("POST", f"{path_of(task_id)}/cancel", task_of, body=body, headers=guard(if_match))
+
+    @Operation
+    def query(self, task_id: str, query: str) -> Request[TargetReply]:
+        """Query the endpoint of a task for its `status`, `progress` or `summary`, if it supports that."""
+        # A query changes nothing, so it may be retried.
+        return Request("POST", f"{path_of(task_id)}/query", reply_of, body={"action": query}, repeatable=True)
+
+    @Operation
+    def notify_success(self, task_id: str, fence: int, result: object = None) -> Request[Task]:
+        """Report the success of an attempt whose target accepted the work and notifies later."""
+        return _report(task_id, "notify", {"fence": fence, "outcome": "succeeded", "result": result})
+
+    @Operation
+    def notify_failure(
+        self, task_id: str, fence: int, kind: str, message: str = "", *, retriable: bool = True
+    ) -> Request[Task]:
+        """Report the failure of an attempt whose target accepted the work, and whether another attempt may succeed."""
+        error = {"type": kind, "message": message}
+        return _report(task_id, "notify", {"fence": fence, "outcome": "failed", "error": error, "retriable": retriable})
+
+    @Operation
+    def report_heartbeat(self, task_id: str, fence: int) -> Request[Task]:
+        """Send a heartbeat of an attempt; `requested_action` of the response is what was requested meanwhile."""
+        return _report(task_id, "heartbeat", {"fence": fence})
+
+    @Operation
+    def report_progress(self, task_id: str, fence: int, percent: int, message: str = "") -> Request[Task]:
+        """Report the progress of an attempt; this is a heartbeat, too."""
+        return _report(task_id, "progress", {"fence": fence, "percent": percent, "message": message})
+
+
+def path_of(task_id: str) -> str:
+    """The path of a task; the id is one segment of it, whatever characters it has."""
+    return f"{TASKS}/{segment(task_id)}"
+
+
+def reason_body(reason: str) -> dict[str, object] | None:
+    """The body of an action: none at all without a reason."""
+    return {"reason": reason} if reason else None
+
+
+def _action(task_id: str, action: str, reason: str, if_match: str | None) -> Request[Task]:
+    return Request("POST", f"{path_of(task_id)}/{action}", task_of, body=reason_body(reason), headers=guard(if_match))
+
+
+def _report(task_id: str, what: str, body: dict[str, object]) -> Request[Task]:
+    # Repeating a report under one fence changes nothing, so it may be retried.
+    return Request("POST", f"{path_of(task_id)}/{what}", task_of, body=body, repeatable=True)

@@ -1,0 +1,192 @@
+"""`client.tasks`."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias, Unpack
+from uuid import uuid4
+
+from duetime_client.errors import WaitTimeout
+from duetime_client.explanations import TaskExplanation
+from duetime_client.filter_actions import FilterActions
+from duetime_client.pages import pages
+from duetime_client.polling import pause_after
+from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
+from duetime_client.responses import attempts_of, batch_results, nothing, one, task_in, task_of
+from duetime_client.session import IDEMPOTENCY_KEY, guard
+from duetime_client.steps import Item, Pause, Request
+from duetime_client.task import TaskHistory
+from duetime_client.task_actions import TASKS, TaskActions, path_of
+from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
+from duetime_client.watching import MINE, watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from duetime_client.errors import ApiError
+    from duetime_client.steps import Items, Steps
+    from duetime_client.task import Attempt, Task
+    from duetime_client.watching import Change
+
+MAX_BATCH = 100
+"""The API takes this many tasks in one request."""
+Attempts: TypeAlias = list["Attempt"]
+Results: TypeAlias = list["Task | ApiError"]
+
+
+class TaskOperations(TaskActions, FilterActions):
+    """Tasks."""
+
+    @Operation
+    def create(
+        self,
+        task_type: str,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+        wait_seconds: int = 0,
+        **fields: Unpack[TaskFields],
+    ) -> Request[Task]:
+        """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
+
+        A retried request never creates a second task: it carries an idempotency key, by default a random one.
+        With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
+        `traceparent` (W3C Trace Context) is handed on to the handler or target, and to the callback.
+        """
+        return Request(
+            "POST",
+            TASKS,
+            task_of,
+            query=_wait_query(wait_seconds),
+            body={"type": task_type, **body_of(fields)},
+            headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **_trace_of(traceparent)},
+        )
+
+    @Operation
+    def create_batch(
+        self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None, traceparent: str | None = None
+    ) -> Steps[Results]:
+        """Create many tasks, in requests as large as the API accepts; each has its own result, in the given order.
+
+        If a later request fails, the tasks of the earlier ones exist. Calling again with the same key and the
+        same tasks creates only what is missing.
+        """
+        key = idempotency_key or str(uuid4())
+        remaining = iter(tasks)
+        results: Results = []
+        while chunk := list(islice(remaining, MAX_BATCH)):
+            request = Request(
+                "POST",
+                f"{TASKS}/batch",
+                partial(batch_results, expected=len(chunk)),
+                body={"tasks": [body_of(task) for task in chunk]},
+                headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}", **_trace_of(traceparent)},
+            )
+            results.extend((yield from self._session.send(request)))
+        return results
+
+    @Operation
+    def get(self, task_id: str, *, wait_seconds: int = 0) -> Request[Task]:
+        """The task as it is now, or, with `wait_seconds`, once its outcome is known or that time is over."""
+        return Request("GET", path_of(task_id), task_of, query=_wait_query(wait_seconds))
+
+    @Stream
+    def list(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Items[Task]:
+        """All tasks that match the filters, fetched page by page as they are needed."""
+        return pages(self._session, TASKS, "tasks", task_in, list(query_of(filters, page_size)))
+
+    @Operation
+    def update(
+        self, task_id: str, /, *, if_match: str | None = None, reason: str = "", **changes: Unpack[TaskFields]
+    ) -> Request[Task]:
+        """Update a task that has not started; with `if_match`, only if it still has that `etag`.
+
+        The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock` and a `target` of the same kind are merged,
+        and None removes; `payload` is replaced completely. The reason is recorded with the task.
+        """
+        query = [("reason", reason)] if reason else []
+        return Request("PATCH", path_of(task_id), task_of, query=query, body=body_of(changes), headers=guard(if_match))
+
+    @Operation
+    def delete(self, task_id: str, *, if_match: str | None = None) -> Request[None]:
+        """Delete a task with its payload, its result and its attempts; one that has not started is cancelled first.
+
+        A topology is deleted with all of its nodes, and a node only so. A task that runs cannot be deleted.
+        """
+        return Request("DELETE", path_of(task_id), nothing, headers=guard(if_match))
+
+    @Operation
+    def list_attempts(self, task_id: str) -> Request[Attempts]:
+        """The attempts of a task that have ended, oldest first."""
+        return Request("GET", f"{path_of(task_id)}/attempts", attempts_of)
+
+    @Operation
+    def list_events(self, task_id: str) -> Request[TaskHistory]:
+        """The life of a task, oldest event first: what was done to it, by whom and why, its attempts and its end."""
+        return Request("GET", f"{path_of(task_id)}/events", one(TaskHistory))
+
+    @Operation
+    def explain(self, task_id: str) -> Request[TaskExplanation]:
+        """Why a task waits, or where its time went."""
+        return Request("GET", f"{path_of(task_id)}/explain", one(TaskExplanation))
+
+    @Stream
+    def follow(self, task_id: str) -> Items[Task]:
+        """The task as it is now, and again each time it is polled, until its outcome is known."""
+        pause = 0.0
+        while True:
+            task = yield from TaskOperations.get.steps(self, task_id)
+            yield Item(task)
+            if task.is_terminal:
+                return
+            pause = pause_after(task, pause, self._session.now())
+            yield Pause(pause)
+
+    @Operation
+    def wait(self, task_id: str, *, timeout: float | None = None) -> Steps[Task]:
+        """The task once its outcome is known; it is polled until then.
+
+        Raises:
+            WaitTimeout: It is not known after `timeout` seconds.
+        """
+        pause, now = 0.0, self._session.now
+        began = now()
+        while True:
+            task = yield from TaskOperations.get.steps(self, task_id)
+            if task.is_terminal:
+                return task
+            pause = pause_after(task, pause, now())
+            if timeout is not None:
+                remaining = timeout - (now() - began).total_seconds()
+                if remaining <= 0:
+                    raise WaitTimeout(task_id, task.state, timeout)
+                pause = min(pause, remaining)
+            yield Pause(pause)
+
+    @Stream
+    def watch(self, task_id: str | None = None, /, **filters: Unpack[TaskFilter]) -> Items[Change]:
+        """Changes as they happen, over a WebSocket: of one task, or of all tasks of the caller.
+
+        Of all tasks, which filters narrow down, only changes from now on are told. One task is told of at once, and
+        to its end. Lost connections are opened again; without the package `websockets` (`duetime-client[live]`), or
+        where a WebSocket cannot be opened, the API is polled.
+        """
+        return watch(self._session, MINE if task_id is None else f"task:{task_id}", filters)
+
+
+class Tasks(TaskOperations, SyncResource):
+    """`client.tasks` of `Client`."""
+
+
+class AsyncTasks(TaskOperations, AsyncResource):
+    """`client.tasks` of `AsyncClient`."""
+
+
+def _wait_query(wait_seconds: int) -> Sequence[tuple[str, str]]:
+    return [("wait_seconds", str(wait_seconds))] if wait_seconds else []
+
+
+def _trace_of(traceparent: str | None) -> dict[str, str]:
+    return {} if traceparent is None else {"traceparent": traceparent}

@@ -1,0 +1,179 @@
+"""`client.topologies`: graphs of tasks that run as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from uuid import uuid4
+
+from pydantic import Field
+
+from duetime_client.pages import pages
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import nothing, one, read, task_of
+from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
+from duetime_client.steps import Item, Pause, Request
+from duetime_client.task import TERMINAL, Failure, ResponseModel
+from duetime_client.task_actions import reason_body
+from duetime_client.task_fields import query_of
+from duetime_client.watching import watch
+
+if TYPE_CHECKING:
+    from duetime_client.steps import Items
+    from duetime_client.task import Task
+    from duetime_client.watching import Change
+
+TOPOLOGIES = "/v1/topologies"
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 5.0
+
+
+class TopologyNode(ResponseModel):
+    """A node of a topology, and its state."""
+
+    task_id: str | None = None
+    type: str
+    state: str
+    reason: str | None = None
+    percent: int = 0
+    depends_on: list[str] = Field(default_factory=list)
+    trigger_rule: str
+    expected_seconds: float | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class CriticalPath(ResponseModel):
+    """The chain of nodes that determines when the topology ends."""
+
+    nodes: list[str]
+    seconds: float
+
+
+class TopologyFilter(TypedDict, total=False):
+    """Which topologies to list, in which order: those that match all fields."""
+
+    state: str
+    type: str
+    name: str
+    tags: Mapping[str, str]
+    due_after: datetime | str
+    due_before: datetime | str
+    order: Literal["asc", "desc"]
+
+
+class TopologySummary(ResponseModel):
+    """A topology as lists show it: its own task."""
+
+    id: str
+    state: str
+    name: str | None = None
+    due_at: datetime | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    requested_action: str | None = None
+    error: Failure | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether its outcome is known."""
+        return self.state in TERMINAL
+
+
+class Topology(TopologySummary):
+    """A graph of tasks, and its state."""
+
+    run: int
+    on_failure: str
+    percent: int
+    counts: Mapping[str, int]
+    critical_path: CriticalPath
+    nodes: Mapping[str, TopologyNode]
+
+
+class TopologyOperations(Resource):
+    """Topologies."""
+
+    @Operation
+    def create(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> Request[Task]:
+        """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file."""
+        headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
+        return Request("POST", TOPOLOGIES, task_of, body=dict(body), headers=headers)
+
+    @Operation
+    def get(self, task_id: str) -> Request[Topology]:
+        """A topology with the states of its nodes."""
+        return Request("GET", _path_of(task_id), one(Topology))
+
+    @Stream
+    def list(self, *, page_size: int | None = None, **filters: Unpack[TopologyFilter]) -> Items[TopologySummary]:
+        """All topologies that match the filters, fetched page by page as they are needed."""
+        query = list(query_of(filters, page_size))
+        return pages(self._session, TOPOLOGIES, "topologies", partial(read, TopologySummary), query)
+
+    @Stream
+    def follow(self, task_id: str) -> Items[Topology]:
+        """The topology as it is now, and again each time it is polled, until its outcome is known."""
+        pause = _FIRST_PAUSE
+        while True:
+            topology = yield from TopologyOperations.get.steps(self, task_id)
+            yield Item(topology)
+            if topology.is_terminal:
+                return
+            yield Pause(pause)
+            pause = min(pause * 1.1, _LONGEST_PAUSE)
+
+    @Stream
+    def watch(self, task_id: str) -> Items[Change]:
+        """Changes of a topology and its nodes as they happen, to its end; see `tasks.watch`."""
+        return watch(self._session, f"topology:{task_id}", {})
+
+    @Operation
+    def retry(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Run a failed topology again; nodes that succeeded are not repeated."""
+        return _action(task_id, "retry", reason, if_match)
+
+    @Operation
+    def cancel(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Cancel the nodes that have not started, and request the running ones to stop."""
+        return _action(task_id, "cancel", reason, if_match)
+
+    @Operation
+    def pause(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Start no more nodes; running ones continue."""
+        return _action(task_id, "pause", reason, if_match)
+
+    @Operation
+    def resume(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Resume a paused topology."""
+        return _action(task_id, "resume", reason, if_match)
+
+    @Operation
+    def delete(self, task_id: str, *, if_match: str | None = None) -> Request[None]:
+        """Delete a topology with all of its nodes; one that has not started is cancelled first.
+
+        Raises:
+            Conflict: It runs, or one of its nodes does: cancel it, and wait for its end.
+        """
+        return Request("DELETE", _path_of(task_id), nothing, headers=guard(if_match))
+
+
+class Topologies(TopologyOperations, SyncResource):
+    """`client.topologies` of `Client`."""
+
+
+class AsyncTopologies(TopologyOperations, AsyncResource):
+    """`client.topologies` of `AsyncClient`."""
+
+
+def _action(task_id: str, action: str, reason: str, if_match: str | None) -> Request[Task]:
+    # What was asked for already stays as it is, so it may be asked again; not under a version, which has changed.
+    path, body = f"{_path_of(task_id)}/{action}", reason_body(reason)
+    return Request("POST", path, task_of, body=body, headers=guard(if_match), repeatable=if_match is None)
+
+
+def _path_of(task_id: str) -> str:
+    return f"{TOPOLOGIES}/{segment(task_id)}"

@@ -1,0 +1,333 @@
+"""The alarms of a deployment: what sets each off, and what has happened then. Each has a section in the runbook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
+from duetime.domain.times import MINUTE, SECOND
+from duetime_cdk.environments import LOCAL, FunctionName
+from duetime_cdk.metric_expressions import QUEUES, Expression, accepted, on_time
+from duetime_cdk.metric_sources import function_metric, own, queue, table_operation
+from duetime_cdk.panels import THROTTLED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.metric_sources import Source
+
+RUNBOOK = "docs/how-to/respond-to-an-alarm.md"
+_LATE = 10 * SECOND
+"""The latest start that the guarantees allow without a fault."""
+_OLDEST = 15 * MINUTE
+_SKEW = 3 * SECOND
+"""Clocks may differ by 5 s before two attempts could overlap; DynamoDB tells its own to the second."""
+_LAG = MINUTE
+_ARCHIVE_LAG = 60 * MINUTE
+"""What is gathered for five minutes is a little late at any time; the stream keeps it for a day."""
+
+
+class Comparison(StrEnum):
+    """When a value counts."""
+
+    AT_LEAST = "GREATER_THAN_OR_EQUAL_TO_THRESHOLD"
+    BELOW = "LESS_THAN_THRESHOLD"
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmSpec:
+    """An alarm.
+
+    Attributes:
+        name: of its construct, and of its section in the runbook.
+        watched: a metric, or a figure of several.
+        says: what has happened, for whoever gets the mail.
+        threshold: from which a value counts, or below which.
+        minutes: how many are checked.
+        datapoints: in how many periods the threshold must be reached; in all, if it is 0.
+        period: minutes of one value.
+        missing_is_bad: whether no data sets it off, too.
+    """
+
+    name: str
+    watched: Source | Expression
+    says: str
+    threshold: float = 1
+    minutes: int = 5
+    datapoints: int = 0
+    period: int = 1
+    comparison: Comparison = Comparison.AT_LEAST
+    missing_is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BurnRate:
+    """An alarm on a service level: its budget of bad events is used up many times too fast, for long and still now.
+
+    Attributes:
+        name: of its construct.
+        level: the share of good events, in percent.
+        objective: the share that is promised.
+        factor: how many times faster than allowed.
+        long: minutes over which that holds.
+        short: minutes of the last while, so that it ends soon after the cause has.
+    """
+
+    name: str
+    runbook: str
+    level: Expression
+    says: str
+    objective: float
+    factor: float
+    long: int
+    short: int
+
+    @property
+    def threshold(self) -> float:
+        """The share of good events below which the budget is used up that fast."""
+        return round(100 - (100 - self.objective) * self.factor, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmList:
+    """All alarms of an environment."""
+
+    single: Sequence[AlarmSpec]
+    burn_rates: Sequence[BurnRate] = field(default_factory=tuple)
+
+    @property
+    def runbook_sections(self) -> set[str]:
+        """The names of the sections that the runbook must have."""
+        return {each.name for each in self.single} | {each.runbook for each in self.burn_rates}
+
+
+def alarms(environment: Environment) -> AlarmList:
+    """The alarms of an environment; the embedded AWS knows no alarms on figures of several metrics."""
+    single = [*_trigger(), *_tasks(environment), *_queues(), *_schedules(), *_functions(environment)]
+    if environment.intake_owner:
+        single.append(_events_rejected())
+    if environment.archive_days:
+        single.append(_archive_behind())
+    if environment.name == LOCAL:
+        return AlarmList([each for each in single if not isinstance(each.watched, Expression)])
+    return AlarmList(single, [*_burn_rates(environment)])
+
+
+def runbook(environment: Environment, section: str) -> str:
+    """Where an alarm's section of the runbook is."""
+    return f"{environment.docs_url}{RUNBOOK}#{section.lower()}"
+
+
+def _trigger() -> list[AlarmSpec]:
+    trigger = FunctionName.TRIGGER
+    return [
+        AlarmSpec(
+            "TriggerStopped",
+            function_metric(trigger, "Invocations", "Sum"),
+            "The trigger was not invoked for five minutes: nothing becomes due",
+            comparison=Comparison.BELOW,
+            # No invocation is no data: that is what this alarm waits for.
+            missing_is_bad=True,
+        ),
+        AlarmSpec(
+            "TriggerFailing",
+            function_metric(trigger, "Errors", "Sum"),
+            "The trigger failed in three of five minutes: its log says what it could not read",
+            # The next tick makes up for a single one that failed.
+            datapoints=3,
+        ),
+        AlarmSpec(
+            "TriggerBehind",
+            own("cursor_lag", "Maximum", trigger),
+            "The trigger is a minute behind the clock for five minutes: tasks are sent late",
+            threshold=_LAG,
+        ),
+        AlarmSpec(
+            "ClockSkewed",
+            own("clock_skew", "Maximum", trigger),
+            "The clock of the trigger's machines differs from DynamoDB's by 3 s or more",
+            threshold=_SKEW,
+            datapoints=3,
+        ),
+    ]
+
+
+def _tasks(environment: Environment) -> list[AlarmSpec]:
+    return [
+        AlarmSpec(
+            "TasksLate",
+            own("lateness", "p99", FunctionName.WORKER),
+            "One of a hundred attempts starts 10 s or more after its planned start, in three of five minutes",
+            threshold=_LATE,
+            datapoints=3,
+        ),
+        AlarmSpec(
+            "TasksFailing",
+            own("tasks_failed", "Sum", FunctionName.WORKER),
+            f"{environment.failures_alarm} or more tasks failed finally within five minutes",
+            threshold=environment.failures_alarm,
+            period=5,
+        ),
+        AlarmSpec(
+            "OldestDue",
+            own("oldest_due", "Maximum", FunctionName.TRIGGER),
+            "A task has been due for 15 minutes or more, and nobody has started it",
+            threshold=_OLDEST,
+            datapoints=2,
+        ),
+        AlarmSpec(
+            "LeasesLost",
+            own("attempts_lost", "Sum", FunctionName.WORKER),
+            "Workers vanish in the middle of attempts: ten or more attempts were lost within five minutes",
+            threshold=10,
+            period=5,
+        ),
+    ]
+
+
+def _queues() -> list[AlarmSpec]:
+    visible = "ApproximateNumberOfMessagesVisible"
+    return [
+        *(
+            AlarmSpec(
+                f"Backlog{each.capitalize()}",
+                queue(each, visible, "Minimum", each),
+                f"The queue of priority {each} had {RECOVERY_SCAN_BACKLOG} due tasks or more for ten minutes: the"
+                " workers do not keep up",
+                threshold=RECOVERY_SCAN_BACKLOG,
+                minutes=10,
+            )
+            for each in QUEUES
+        ),
+        AlarmSpec(
+            "DeadLettersWaiting",
+            queue("dead_letters", visible, "Maximum", "dead letters"),
+            "The dead-letter queue has not been empty for five minutes: the deadletter function is not processing it",
+        ),
+    ]
+
+
+def _schedules() -> list[AlarmSpec]:
+    return [
+        AlarmSpec(
+            "OccurrencesMissed",
+            own("occurrences_missed", "Sum", FunctionName.TRIGGER),
+            "Occurrences of schedules were missed: `duetime schedules show` says which and whether one is caught up",
+            minutes=1,
+        ),
+        AlarmSpec(
+            "ExpectationMissed",
+            own("expectations_missed", "Sum", FunctionName.TRIGGER),
+            "A schedule has not achieved what is expected of it: the trigger's log names it, and `schedules list`",
+            minutes=1,
+        ),
+        AlarmSpec(
+            "ExpansionsFailing",
+            own("expansions_failed", "Sum", FunctionName.TRIGGER),
+            "A schedule could not be expanded: the trigger's log names it",
+            minutes=1,
+        ),
+    ]
+
+
+def _functions(environment: Environment) -> list[AlarmSpec]:
+    # CloudWatch takes ten metrics in an alarm; the archive has one of its own, and no task waits for the console.
+    apart = {FunctionName.ARCHIVE, FunctionName.CONSOLE}
+    watched = [name for name in environment.functions if name not in apart]
+    throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(watched)}
+    refused = {f"m{n}": table_operation(each, "ThrottledRequests", "Sum", each) for n, each in enumerate(THROTTLED)}
+    return [
+        AlarmSpec(
+            "HandlersUnavailable",
+            own("handlers_unavailable", "Sum", FunctionName.WORKER),
+            "The package of handlers cannot be imported: its tasks wait, and say why in `waiting_for`",
+            minutes=1,
+        ),
+        AlarmSpec(
+            "WorkerFailing",
+            function_metric(FunctionName.WORKER, "Errors", "Sum"),
+            "Invocations of the worker failed in three of five minutes: it cannot start, runs out of memory or time, or"
+            " ends itself",
+            datapoints=3,
+        ),
+        AlarmSpec(
+            "WorkerDefect",
+            own("worker_errors", "Sum", FunctionName.WORKER),
+            "A delivery failed in duetime's own code: the worker's log has the error",
+            minutes=1,
+        ),
+        AlarmSpec(
+            "FunctionsThrottled",
+            Expression("throttled invocations", _sum(throttles), throttles),
+            "Lambda refused invocations in three of five minutes: the account's concurrency is used up",
+            datapoints=3,
+        ),
+        AlarmSpec(
+            "TableThrottled",
+            Expression("throttled requests", _sum(refused), refused),
+            "DynamoDB throttled ten or more requests a minute in three of five minutes",
+            threshold=10,
+            datapoints=3,
+        ),
+        AlarmSpec(
+            "StreamBehind",
+            function_metric(FunctionName.BROADCAST, "IteratorAge", "Maximum"),
+            "The reader of the table's stream is a minute or more behind: live updates and events are late",
+            threshold=_LAG,
+        ),
+        AlarmSpec(
+            "ChangesLost",
+            queue("lost_changes", "ApproximateNumberOfMessagesVisible", "Maximum", "lost changes"),
+            "Changes of the table were given up after a day: events of them are missing, and the summary is wrong",
+            minutes=1,
+        ),
+    ]
+
+
+def _events_rejected() -> AlarmSpec:
+    return AlarmSpec(
+        "EventsRefused",
+        queue("rejects", "ApproximateNumberOfMessagesVisible", "Maximum", "rejected events"),
+        "Events lie there that could become no task: each says why in its attribute `reason`",
+        minutes=1,
+    )
+
+
+def _archive_behind() -> AlarmSpec:
+    return AlarmSpec(
+        "ArchiveBehind",
+        function_metric(FunctionName.ARCHIVE, "IteratorAge", "Maximum"),
+        "Tasks that TTL removed an hour ago are not in the archive yet: the table's stream forgets them after a day",
+        threshold=_ARCHIVE_LAG,
+    )
+
+
+def _burn_rates(environment: Environment) -> list[BurnRate]:
+    """The two pairs of windows that Google's Site Reliability Workbook recommends, chapter 5."""
+    levels = (
+        ("Accepted", accepted(), "Requests to the API fail", environment.accepted_objective),
+        ("OnTime", on_time(), "Attempts start late", environment.on_time_objective),
+    )
+    windows = (("Fast", 14.4, 60, 5, "2 % of a month's budget in an hour"), ("Slow", 6, 360, 30, "5 % in six hours"))
+    return [
+        BurnRate(
+            f"{name}BurnRate{speed}",
+            f"{name}BurnRate",
+            level,
+            f"{what}: at this rate they use up {meaning} of what an objective of {objective:g} % allows",
+            objective,
+            factor,
+            long,
+            short,
+        )
+        for name, level, what, objective in levels
+        for speed, factor, long, short, meaning in windows
+        if objective
+    ]
+
+
+def _sum(sources: dict[str, Source]) -> str:
+    return " + ".join(f"FILL({name}, 0)" for name in sources)

@@ -1,0 +1,96 @@
+"""CloudWatch alarms for work that is late, fails, stalls or piles up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Aws, Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from duetime_cdk.alarm_list import AlarmSpec, BurnRate, alarms, runbook
+from duetime_cdk.metric_expressions import Expression
+
+if TYPE_CHECKING:
+    from duetime_cdk.dashboard import MetricNames
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.metric_sources import Source
+
+
+class Alarms(Construct):
+    """Every alarm goes to one topic."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, names: MetricNames) -> None:
+        super().__init__(scope, id_)
+        self._environment = environment
+        self._names = names
+        self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
+        self._grant_publishing()
+        if environment.alarm_email:
+            self.topic.add_subscription(subscriptions.EmailSubscription(environment.alarm_email))
+        every = alarms(environment)
+        for alarm in [*map(self._alarm, every.single), *map(self._burn_rate, every.burn_rates)]:
+            alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+    def _grant_publishing(self) -> None:
+        """The policy that rejects plain connections replaces the topic's default one, which had let alarms publish."""
+        self.topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="AlarmsPublish",
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[self.topic.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
+            )
+        )
+
+    def _alarm(self, spec: AlarmSpec) -> cloudwatch.Alarm:
+        missing = cloudwatch.TreatMissingData
+        return cloudwatch.Alarm(
+            self,
+            spec.name,
+            metric=self._watched(spec.watched, spec.period),
+            alarm_description=self._description(spec.says, spec.name),
+            threshold=spec.threshold,
+            comparison_operator=cloudwatch.ComparisonOperator[spec.comparison.value],
+            evaluation_periods=-(-spec.minutes // spec.period),
+            datapoints_to_alarm=spec.datapoints or None,
+            treat_missing_data=missing.BREACHING if spec.missing_is_bad else missing.NOT_BREACHING,
+        )
+
+    def _burn_rate(self, spec: BurnRate) -> cloudwatch.CompositeAlarm:
+        windows = [self._window(spec, minutes) for minutes in (spec.long, spec.short)]
+        return cloudwatch.CompositeAlarm(
+            self,
+            spec.name,
+            alarm_rule=cloudwatch.AlarmRule.all_of(
+                *(cloudwatch.AlarmRule.from_alarm(each, cloudwatch.AlarmState.ALARM) for each in windows)
+            ),
+            alarm_description=self._description(spec.says, spec.runbook),
+        )
+
+    def _window(self, spec: BurnRate, minutes: int) -> cloudwatch.Alarm:
+        """Half of a burn rate's condition, which tells nobody by itself."""
+        return cloudwatch.Alarm(
+            self,
+            f"{spec.name}{minutes}m",
+            metric=self._watched(spec.level, minutes),
+            alarm_description=f"Part of {spec.name}: below {spec.threshold:g} % over {minutes} minutes",
+            threshold=spec.threshold,
+            comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+            evaluation_periods=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+
+    def _watched(self, watched: Expression | Source, minutes: int) -> cloudwatch.IMetric:
+        period = Duration.minutes(minutes)
+        if isinstance(watched, Expression):
+            return self._names.math(watched, period)
+        return self._names.unlabelled(watched, period)
+
+    def _description(self, says: str, section: str) -> str:
+        return f"{says}. See {runbook(self._environment, section)}"

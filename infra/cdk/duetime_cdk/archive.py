@@ -1,0 +1,147 @@
+"""The archive of ended tasks: its bucket, how removed records reach it, and how Athena reads it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from aws_cdk import Acknowledgment, Duration, Stack, Validations
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from duetime.adapters.dynamodb import schema
+from duetime_cdk.environments import LOCAL
+from duetime_cdk.removal_policies import removal_of
+from duetime_cdk.table_stream import OLDEST, READ
+
+if TYPE_CHECKING:
+    from aws_cdk import CfnElement
+
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.lambda_function import LambdaFunction
+    from duetime_cdk.tasks_table import Tables
+
+BATCH_SIZE = 1000
+"""Most removed records that an invocation is given; 6 MB must hold them."""
+BATCH_SECONDS = 300
+"""How long they are gathered, as long as Lambda allows: fewer and larger objects cost less to write and to read."""
+OBJECTS = ("archive/*", "unreadable/*")
+"""What the function writes."""
+GIVEN_UP = "aws/lambda/*"
+"""Where Lambda writes batches that it gives up (Source: AWS Lambda Developer Guide, "Retain discarded records")."""
+_INFREQUENT_AFTER = 30
+"""Days until objects are stored for less, and read for more: S3 allows it no earlier."""
+_COLD_AFTER = 120
+_QUERY_RESULTS_DAYS = 7
+RESULTS_PREFIX = "query-results/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Age:
+    """When objects move to a cheaper class."""
+
+    storage: s3.StorageClass
+    days: int
+
+
+class ArchiveBucket(Construct):
+    """The bucket of the archive: objects are moved to cheaper storage, and removed when their time is over."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
+        super().__init__(scope, id_)
+        days = environment.archive_days
+        ages = [
+            _Age(s3.StorageClass.INFREQUENT_ACCESS, _INFREQUENT_AFTER),
+            _Age(s3.StorageClass.GLACIER_INSTANT_RETRIEVAL, _COLD_AFTER),
+        ]
+        self.bucket = s3.Bucket(
+            self,
+            "Bucket",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            enforce_ssl=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
+                s3.LifecycleRule(prefix=RESULTS_PREFIX, expiration=Duration.days(_QUERY_RESULTS_DAYS)),
+                s3.LifecycleRule(
+                    prefix="archive/",
+                    expiration=Duration.days(days),
+                    # An object that is removed a day later is not worth the price of its move.
+                    transitions=[
+                        s3.Transition(storage_class=each.storage, transition_after=Duration.days(each.days))
+                        for each in ages
+                        if days >= 2 * each.days
+                    ],
+                ),
+                *(
+                    s3.LifecycleRule(prefix=prefix, expiration=Duration.days(days))
+                    for prefix in ("unreadable/", "aws/lambda/")
+                ),
+            ],
+            removal_policy=removal_of(environment),
+            # As of the bucket of payloads.
+            auto_delete_objects=not environment.protected and environment.name != LOCAL,
+        )
+        Validations.of(self.bucket).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions-S1",
+                reason="One function writes it, and whoever reads it does so by a role of the account, which CloudTrail"
+                " can log; server access logs would cost more than the objects",
+            )
+        )
+
+
+class ArchiveStream(Construct):
+    """What TTL removes from the table goes to the function, in large batches.
+
+    A batch that fails is delivered again until it is too old; then Lambda writes all of it to the bucket.
+    """
+
+    def __init__(
+        self, scope: Construct, id_: str, *, tables: Tables, function: LambdaFunction, archive: ArchiveBucket
+    ) -> None:
+        super().__init__(scope, id_)
+        stream = tables.tasks.table_stream_arn
+        assert stream is not None  # noqa: S101 - `Tables` turns it on
+        function.allow(READ, [stream])
+        bucket = archive.bucket
+        function.allow(["s3:PutObject"], [bucket.arn_for_objects(each) for each in (*OBJECTS, GIVEN_UP)])
+        # Lambda asks for it before it writes what it gives up.
+        function.allow(["s3:ListBucket"], [bucket.bucket_arn])
+        # Attempts, payloads and results that lie beside the records.
+        function.allow(["dynamodb:GetItem", "dynamodb:Query"], [tables.tasks.table_arn])
+        _acknowledge(function, bucket)
+        on_failure = lambda_.CfnEventSourceMapping.OnFailureProperty(destination=bucket.bucket_arn)
+        pattern = json.dumps(schema.REMOVED_TASKS_FILTER)
+        mapping = lambda_.CfnEventSourceMapping(
+            self,
+            "Mapping",
+            function_name=function.function.function_name,
+            event_source_arn=stream,
+            starting_position="TRIM_HORIZON",
+            batch_size=BATCH_SIZE,
+            maximum_batching_window_in_seconds=BATCH_SECONDS,
+            bisect_batch_on_function_error=True,
+            maximum_record_age_in_seconds=round(OLDEST.to_seconds()),
+            maximum_retry_attempts=-1,
+            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(on_failure=on_failure),
+            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=pattern)]
+            ),
+        )
+        # Lambda checks at once whether the role may read, and write.
+        mapping.node.add_dependency(function.role)
+
+
+def _acknowledge(function: LambdaFunction, bucket: s3.Bucket) -> None:
+    logical_id = Stack.of(bucket).get_logical_id(cast("CfnElement", bucket.node.default_child))
+    for prefix in (*OBJECTS, GIVEN_UP):
+        Validations.of(function.role).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM5[Resource::<{logical_id}.Arn>/{prefix}]",
+                reason="Objects are named after tasks, which cannot be listed in a policy; it is our own bucket",
+            )
+        )

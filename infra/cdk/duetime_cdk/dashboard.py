@@ -1,0 +1,95 @@
+"""CloudWatch's dashboard of a deployment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from duetime_cdk.metric_expressions import Expression
+from duetime_cdk.metric_sources import namespace_of
+from duetime_cdk.panels import Panel, Unit, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.functions import Functions, Stores
+    from duetime_cdk.http_api import HttpApi
+    from duetime_cdk.metric_sources import Source
+
+_WIDTH, _HEIGHT = 8, 6
+_PERIOD = Duration.minutes(1)
+_AXES = {
+    Unit.MILLISECONDS: "ms",
+    Unit.SECONDS: "s",
+    Unit.PERCENT: "%",
+    Unit.DOLLARS: "US dollars",
+}
+
+
+class MetricNames:
+    """What the resources are called that panels and alarms name by `$`."""
+
+    def __init__(self, environment: Environment, *, stores: Stores, functions: Functions, http: HttpApi) -> None:
+        queues, intake = stores.queues, stores.intake
+        self._namespace = namespace_of(environment)
+        self._resources: Mapping[str, str] = {
+            "$table": stores.tables.tasks.table_name,
+            "$api": http.api.api_id,
+            "$queue_lost_changes": functions.stream.lost.queue_name,
+            "$queue_dead_letters": queues.dead_letters.queue_name,
+            **({"$queue_rejects": intake.rejects.queue_name} if intake else {}),
+            **{f"$queue_{priority}": each.queue_name for priority, each in queues.of_priority.items()},
+            **{f"$function_{name}": each.function.function_name for name, each in functions.by_name},
+        }
+
+    def metric(self, source: Source) -> cloudwatch.Metric:
+        """A metric as a panel shows it."""
+        return self.unlabelled(source, _PERIOD).with_(label=source.label)
+
+    def unlabelled(self, source: Source, period: Duration) -> cloudwatch.Metric:
+        """A metric as an alarm watches it: one with a label would be metric math."""
+        return cloudwatch.Metric(
+            namespace=source.namespace or self._namespace,
+            metric_name=source.name,
+            dimensions_map={name: self._resources.get(value, value) for name, value in source.dimensions.items()},
+            statistic=source.statistic,
+            period=period,
+        )
+
+    def math(self, expression: Expression, period: Duration = _PERIOD) -> cloudwatch.MathExpression:
+        """A figure as CloudWatch calculates it."""
+        return cloudwatch.MathExpression(
+            expression=expression.formula,
+            using_metrics={name: self.unlabelled(source, period) for name, source in expression.sources.items()},
+            label=expression.label,
+            period=period,
+        )
+
+
+class Dashboard(Construct):
+    """All panels, section by section."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, names: MetricNames) -> None:
+        super().__init__(scope, id_)
+        self._names = names
+        dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=f"duetime-{environment.name}")
+        for section in sections(environment):
+            dashboard.add_widgets(cloudwatch.TextWidget(markdown=f"## {section.title}", width=24, height=1))
+            dashboard.add_widgets(*(self._widget(panel) for panel in section.panels))
+
+    def _widget(self, panel: Panel) -> cloudwatch.IWidget:
+        lines = [
+            self._names.math(line) if isinstance(line, Expression) else self._names.metric(line) for line in panel.lines
+        ]
+        return cloudwatch.GraphWidget(
+            title=f"{panel.title}: {panel.meaning}",
+            left=lines,
+            left_y_axis=cloudwatch.YAxisProps(label=_AXES.get(panel.unit), show_units=False),
+            width=_WIDTH,
+            height=_HEIGHT,
+            period=_PERIOD,
+        )

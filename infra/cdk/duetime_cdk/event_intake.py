@@ -1,0 +1,64 @@
+"""The way in for events: a queue, the rule that fills it, and a queue for what can become no task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from duetime.domain.tasks.arns import EVENT_SOURCE
+from duetime_cdk.environments import FunctionName
+from duetime_cdk.queues import MAX_RECEIVES
+
+if TYPE_CHECKING:
+    from duetime_cdk.environments import Environment
+
+_MOST_DAYS = 4
+
+
+class Intake(Construct):
+    """Whoever may send to the queue, or put events on the bus, creates tasks of the one owner: IAM says who may."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
+        super().__init__(scope, id_)
+        self.rejects = sqs.Queue(
+            self,
+            "Rejects",
+            retention_period=Duration.days(14),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+        )
+        Validations.of(self.rejects).acknowledge(
+            Acknowledgment(
+                id="Serverless-SQSRedrivePolicy",
+                reason="It is a dead-letter queue itself: a person looks at what lies there, and an alarm tells of it",
+            )
+        )
+        seconds = environment.sizes[FunctionName.INTAKE].timeout_seconds + environment.intake_batch_seconds
+        self.queue = sqs.Queue(
+            self,
+            "Queue",
+            # An event must not outlive the record by which a repeated delivery of it is known.
+            retention_period=Duration.days(min(_MOST_DAYS, environment.retention_days)),
+            # A message is hidden while its batch is gathered, too.
+            visibility_timeout=Duration.seconds(seconds),
+            dead_letter_queue=sqs.DeadLetterQueue(max_receive_count=MAX_RECEIVES, queue=self.rejects),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+        )
+        events.Rule(
+            self,
+            "Rule",
+            description=f"Events that become tasks of duetime {environment.name}",
+            event_bus=events.EventBus.from_event_bus_name(self, "Bus", environment.intake_bus),
+            event_pattern=events.EventPattern(
+                detail_type=[environment.intake_detail_type],
+                # What a task puts on the bus makes no task: its owner would be another.
+                source=events.Match.anything_but(EVENT_SOURCE),
+            ),
+            targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.rejects)],
+        )

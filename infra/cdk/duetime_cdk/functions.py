@@ -1,0 +1,389 @@
+"""The Lambda functions: their environment variables, permissions and event sources."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime_cdk.archive import ArchiveStream
+from duetime_cdk.environments import FunctionName
+from duetime_cdk.lambda_function import LambdaFunction
+from duetime_cdk.table_stream import TableStream
+from duetime_cdk.target_grants import grant_target_calls
+from duetime_cdk.topology_state_machine import TopologyMachine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime_cdk.archive import ArchiveBucket
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.event_intake import Intake
+    from duetime_cdk.handlers_folder import HandlersFolder
+    from duetime_cdk.layer_versions import LayerVersions
+    from duetime_cdk.payload_bucket import Content
+    from duetime_cdk.queues import Queues
+    from duetime_cdk.signing_secret import Signing
+    from duetime_cdk.tasks_table import Tables
+    from duetime_cdk.websocket_api import WebSocketApi
+
+BATCH_SIZE = 10
+"""Messages an invocation is given: the most that SQS hands out at once."""
+DEAD_LETTERS_AT_ONCE = 5
+"""Most invocations at once that handle dead letters: they are in no hurry, and leave the rest to everything else."""
+WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
+"""What every function does to the table: read one item, put one, move one by a condition."""
+LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
+"""What it takes to hand out what lies on a queue."""
+READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
+DELETE = ("dynamodb:DeleteItem",)
+"""What it takes to leave the line of a lock, and to remove what lies beside the record of a deleted task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What the functions work on."""
+
+    tables: Tables
+    content: Content
+    queues: Queues
+    signing: Signing
+    intake: Intake | None = None
+    archive: ArchiveBucket | None = None
+
+
+class Functions(Construct):
+    """Each function is given the variables it reads and the actions it calls: no more."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        environment: Environment,
+        layers: LayerVersions,
+        stores: Stores,
+        live: WebSocketApi,
+        handlers: HandlersFolder,
+    ) -> None:
+        super().__init__(scope, id_)
+        self._environment = environment
+        self._handlers = handlers
+        self._layers = layers
+        self._stores = stores
+        self._live = live
+        self.egress = self._egress()
+        self.bulk = self._bulk()
+        self.api = self._api()
+        self.trigger = self._trigger()
+        self.topology = self._topology()
+        self.machine = TopologyMachine(self, "Topologies", environment=environment, function=self.topology)
+        self.worker = self._worker()
+        self.deadletter = self._deadletter()
+        self.intake = self._intake(stores.intake) if stores.intake else None
+        self.broadcast = self._broadcast()
+        self.watch = self._watch()
+        self.console = self._console() if environment.console else None
+        self.stream = TableStream(
+            self, "Stream", environment=environment, tables=stores.tables, function=self.broadcast
+        )
+        self.archive = self._archive(stores.archive) if stores.archive else None
+        self.machine.grant_task_success([self.topology, self.worker])
+
+    def _api(self) -> LambdaFunction:
+        settings = self._environment
+        function = self._function(
+            FunctionName.API,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.RETENTION_DAYS: str(settings.retention_days),
+                Variable.AUTHENTICATION: settings.authentication,
+                Variable.OPERATORS: " ".join(settings.operators),
+                Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
+                Variable.LONG_POLLS: str(settings.long_polls),
+                Variable.SUMMARY_SPREAD: str(settings.summary_spread),
+                Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
+                Variable.EGRESS_FUNCTION: self.egress.function.function_name,
+                Variable.HANDLER_TYPES: self._layers.types_module,
+                Variable.WATCH_URL: self._live.url,
+                Variable.ARCHIVE_BUCKET: self._stores.archive.bucket.bucket_name if self._stores.archive else "",
+                **self._callable,
+            },
+        )
+        self._grant_egress(function)
+        self._grant_bulk_start(function)
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        self._grant_leasing(function)
+        self._stores.content.grant_access(function)
+        self._stores.content.grant_deletion(function)
+        return function
+
+    def _trigger(self) -> LambdaFunction:
+        function = self._function(
+            FunctionName.TRIGGER,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                **self._callable,
+            },
+        )
+        if url := self._environment.heartbeat_url:
+            function.function.add_environment(Variable.HEARTBEAT_URL, url)
+            function.function.add_environment(Variable.EGRESS_FUNCTION, self.egress.function.function_name)
+            self._grant_egress(function)
+        function.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
+        # Schedules hand their payloads on to the tasks that the trigger makes for them.
+        self._stores.content.grant_access(function)
+        function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
+        self._grant_bulk_start(function)
+        # The next tick catches up what this one missed; a repeat by Lambda would only overlap with it.
+        function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
+        # With many shards it invokes itself. A policy of its own, as one of the role's would have to exist before
+        # the function whose name is in it.
+        invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function.function_arn])
+        iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[function.role])
+        return function
+
+    def _topology(self) -> LambdaFunction:
+        settings = self._environment
+        function = self._function(
+            FunctionName.TOPOLOGY,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.RETENTION_DAYS: str(settings.retention_days),
+                **self._callable,
+            },
+        )
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        self._grant_bulk_start(function)
+        self._stores.content.grant_access(function)
+        return function
+
+    def _bulk(self) -> LambdaFunction:
+        settings = self._environment
+        function = self._function(
+            FunctionName.BULK,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.RETENTION_DAYS: str(settings.retention_days),
+                **self._callable,
+            },
+        )
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        self._stores.content.grant_access(function)
+        self._stores.content.grant_deletion(function)
+        # Whatever happens to a start, the operation's timer is met within two minutes.
+        function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
+        return function
+
+    def _worker(self) -> LambdaFunction:
+        settings = self._environment
+        function = self._function(
+            FunctionName.WORKER,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.RETENTION_DAYS: str(settings.retention_days),
+                Variable.LEASE_SECONDS: str(settings.lease_seconds),
+                Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
+                Variable.HANDLERS: self._handlers.package.name,
+                Variable.EGRESS_FUNCTION: self.egress.function.function_name,
+                **self._callable,
+                Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
+            },
+        )
+        self.machine.grant_start(function)
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        self._grant_egress(function)
+        self._grant_bulk_start(function)
+        grant_target_calls(function, settings.aws_targets)
+        self._stores.content.grant_access(function)
+        for statement in self._handlers.grants:
+            function.role.add_to_policy(iam.PolicyStatement.from_json(statement))
+        self._invoke_by_queues(function)
+        return function
+
+    def _invoke_by_queues(self, worker: LambdaFunction) -> None:
+        """A mapping for each priority, so that each has room of its own."""
+        for priority, queue in self._stores.queues.of_priority.items():
+            worker.invoke_by(queue, batch_size=BATCH_SIZE, concurrency=self._environment.concurrency[priority])
+            worker.allow(["sqs:ChangeMessageVisibility"], [queue.queue_arn])
+
+    def _deadletter(self) -> LambdaFunction:
+        function = self._function(
+            FunctionName.DEADLETTER,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.RETENTION_DAYS: str(self._environment.retention_days),
+            },
+        )
+        function.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE, concurrency=DEAD_LETTERS_AT_ONCE)
+        return function
+
+    def _intake(self, intake: Intake) -> LambdaFunction:
+        settings = self._environment
+        function = self._function(
+            FunctionName.INTAKE,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                **self._callable,
+                Variable.HANDLER_TYPES: self._layers.types_module,
+                Variable.INTAKE_OWNER: settings.intake_owner,
+                Variable.INTAKE_REJECTS: intake.rejects.queue_url,
+            },
+        )
+        self._stores.content.grant_access(function, reads=False)
+        function.allow(["sqs:SendMessage"], [intake.rejects.queue_arn])
+        function.invoke_by(
+            intake.queue,
+            batch_size=settings.intake_batch_size,
+            batch_seconds=settings.intake_batch_seconds,
+            concurrency=settings.intake_concurrency,
+        )
+        return function
+
+    def _broadcast(self) -> LambdaFunction:
+        """What reads the table's stream: it can place no task, and no task waits for it."""
+        settings, tasks = self._environment, self._stores.tables.tasks
+        more = {
+            Variable.SUMMARY_SPREAD: str(settings.summary_spread),
+            Variable.SUMMARY_RECOUNT_MEGABYTES: str(settings.summary_recount_megabytes),
+            Variable.EVENT_BUS: settings.event_bus,
+        }
+        function = self._live_function(FunctionName.BROADCAST, more)
+        function.allow(["dynamodb:Query", *DELETE], [tasks.table_arn])
+        if settings.summary_spread:
+            function.allow(WRITE, [tasks.table_arn])
+        if settings.recounts_summary:
+            function.allow(["dynamodb:Scan"], [tasks.table_arn])
+        if settings.event_bus:
+            bus = Stack.of(self).format_arn(service="events", resource="event-bus", resource_name=settings.event_bus)
+            function.allow(["events:PutEvents"], [bus])
+        return function
+
+    def _archive(self, archive: ArchiveBucket) -> LambdaFunction:
+        """What copies removed records: it can write nothing but the archive."""
+        tables = self._stores.tables
+        variables = {
+            Variable.TABLE: tables.tasks.table_name,
+            Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name,
+        }
+        function = LambdaFunction(
+            self, FunctionName.ARCHIVE, environment=self._environment, layers=self._layers, variables=variables
+        )
+        ArchiveStream(self, "ArchiveStream", tables=tables, function=function, archive=archive)
+        return function
+
+    def _watch(self) -> LambdaFunction:
+        """What clients that watch speak with."""
+        function = self._live_function(FunctionName.WATCH)
+        function.allow([*WRITE, "dynamodb:Query", *DELETE], [self._stores.tables.tasks.table_arn])
+        self._live.serve(function)
+        return function
+
+    def _console(self) -> LambdaFunction:
+        """What serves the files of the console: it may call nothing."""
+        variables = {Variable.WATCH_URL: self._live.url}
+        return LambdaFunction(
+            self, FunctionName.CONSOLE, environment=self._environment, layers=self._layers, variables=variables
+        )
+
+    def _live_function(self, name: FunctionName, more: Mapping[Variable, str] | None = None) -> LambdaFunction:
+        """A function that places no tasks, and writes to the connections of clients."""
+        variables = {
+            Variable.TABLE: self._stores.tables.tasks.table_name,
+            Variable.WATCH_URL: self._live.url,
+            **(more or {}),
+        }
+        function = LambdaFunction(self, name, environment=self._environment, layers=self._layers, variables=variables)
+        self._live.grant_sending(function)
+        return function
+
+    def _egress(self) -> LambdaFunction:
+        """What calls strangers holds no permission but to read what it signs with."""
+        settings, secret = self._environment, self._stores.signing.secret
+        variables = {
+            Variable.HTTP_ALLOW: ",".join(settings.http_allow),
+            Variable.SIGNING_SECRET: secret.secret_arn,
+        }
+        function = LambdaFunction(
+            self, FunctionName.EGRESS, environment=settings, layers=self._layers, variables=variables
+        )
+        function.allow(["secretsmanager:GetSecretValue"], [secret.secret_arn])
+        return function
+
+    def _grant_egress(self, function: LambdaFunction) -> None:
+        """Let a function have HTTP calls made."""
+        function.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
+
+    def _grant_bulk_start(self, function: LambdaFunction) -> None:
+        """Let a function have bulk operations run."""
+        function.function.add_environment(Variable.BULK_FUNCTION, self.bulk.function.function_name)
+        function.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
+
+    @property
+    def by_name(self) -> list[tuple[FunctionName, LambdaFunction]]:
+        """The functions by name."""
+        return [
+            (FunctionName.API, self.api),
+            (FunctionName.TRIGGER, self.trigger),
+            (FunctionName.TOPOLOGY, self.topology),
+            (FunctionName.WORKER, self.worker),
+            (FunctionName.DEADLETTER, self.deadletter),
+            (FunctionName.BULK, self.bulk),
+            (FunctionName.BROADCAST, self.broadcast),
+            (FunctionName.WATCH, self.watch),
+            (FunctionName.EGRESS, self.egress),
+            *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
+            *([(FunctionName.CONSOLE, self.console)] if self.console else []),
+            *([(FunctionName.ARCHIVE, self.archive)] if self.archive else []),
+        ]
+
+    @property
+    def _callable(self) -> dict[Variable, str]:
+        """What tasks may call: whoever makes a task rejects what would not be called."""
+        settings = self._environment
+        return {
+            Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+            Variable.HTTP_ALLOW: ",".join(settings.http_allow),
+        }
+
+    @property
+    def _queue_arns(self) -> list[str]:
+        return [queue.queue_arn for queue in self._stores.queues.to_work]
+
+    @property
+    def _pulled_urls(self) -> str:
+        urls = {name: queue.queue_url for name, queue in self._stores.queues.pulled.items()}
+        return Stack.of(self).to_json_string(urls) if urls else "{}"
+
+    def _grant_leasing(self, function: LambdaFunction) -> None:
+        """Let a function hand out the tasks of the pulled types."""
+        pulled = self._stores.queues.pulled.values()
+        if pulled:
+            function.allow(LEASE, [queue.queue_arn for queue in pulled])
+
+    def _function(self, name: FunctionName, variables: Mapping[Variable, str]) -> LambdaFunction:
+        """A function that can place a task: a timer and a record in the table, a message on a queue."""
+        settings, queues = self._environment, self._stores.queues.of_priority
+        enqueuing = {
+            Variable.TABLE: self._stores.tables.tasks.table_name,
+            **{QUEUE_VARIABLES[priority]: queue.queue_url for priority, queue in queues.items()},
+            Variable.PULLED_QUEUES: self._pulled_urls,
+            Variable.SHARDS: str(settings.shards),
+            Variable.LOOK_AHEAD_SECONDS: str(settings.look_ahead_seconds),
+            Variable.METRIC_OWNERS: " ".join(settings.metric_owners),
+            Variable.METRIC_TYPES: " ".join(settings.metric_types),
+            Variable.PRECISION: settings.precision,
+        }
+        function = LambdaFunction(
+            self, name, environment=settings, layers=self._layers, variables={**enqueuing, **variables}
+        )
+        function.allow(WRITE, [self._stores.tables.tasks.table_arn])
+        function.allow(["sqs:SendMessage"], self._queue_arns)
+        return function

@@ -1,0 +1,155 @@
+"""The HTTP API: all paths lead to the api function, behind the environment's authorizer unless they are public."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import jsii
+from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import aws_apigateway as access_log
+from aws_cdk import aws_apigatewayv2 as apigateway
+from aws_cdk import aws_apigatewayv2_authorizers as authorizers
+from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from duetime.contract import health
+from duetime.settings import Authentication
+from duetime_cdk.removal_policies import removal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aws_cdk import aws_lambda as lambda_
+
+    from duetime_cdk.environments import Environment
+
+EVERYTHING = "/v1/{proxy+}"
+CONSOLE = ("/console", "/console/{proxy+}")
+PUBLIC = tuple(operation.path for operation in (health.INDEX, health.HEALTH, health.OPENAPI))
+READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
+PREFLIGHT_LIFE = Duration.hours(1)
+ALLOWED_HEADERS = (
+    *("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"),
+    *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Idempotency-Key", "traceparent"),
+)
+"""What a script of another origin may send."""
+EXPOSED_HEADERS = (
+    *("ETag", "Location", "Request-Id", "Retry-After", "Idempotent-Replayed", "traceparent", "RateLimit-Policy"),
+    *("Allow", "Accept-Patch", "Deprecation", "Sunset", "Link"),
+)
+"""What it may read of an answer."""
+ACCESS_LOG_FIELDS = {
+    "requestId": "$context.requestId",
+    "time": "$context.requestTime",
+    "sourceIp": "$context.identity.sourceIp",
+    "caller": "$context.identity.userArn",
+    "request": "$context.httpMethod $context.path",
+    "status": "$context.status",
+    "latencyMs": "$context.responseLatency",
+    "integrationLatencyMs": "$context.integrationLatency",
+    "error": "$context.error.message",
+}
+
+
+class HttpApi(Construct):
+    """The function routes by itself: so the API that is tested is the API that is deployed."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: lambda_.Function) -> None:
+        super().__init__(scope, id_)
+        self.api = apigateway.HttpApi(
+            self,
+            "Api",
+            api_name=f"duetime-{environment.name}",
+            create_default_stage=False,
+            cors_preflight=_cors(environment.cors_origins) if environment.cors_origins else None,
+        )
+        integration = integrations.HttpLambdaIntegration("Function", function)
+        self.api.add_routes(
+            path=EVERYTHING,
+            methods=[apigateway.HttpMethod.ANY],
+            integration=integration,
+            authorizer=_authorizer(environment),
+        )
+        for path in PUBLIC:
+            self._open(path, READING, integration)
+        if environment.cors_origins:
+            # Browsers send no credentials with a preflight, and the route above would ask for them (Source: API Gateway
+            # Developer Guide, "Configure CORS for HTTP APIs in API Gateway").
+            self._open(EVERYTHING, (apigateway.HttpMethod.OPTIONS,), integration)
+        log_group = logs.LogGroup(
+            self,
+            "AccessLog",
+            retention=logs.RetentionDays[environment.log_retention],
+            removal_policy=removal_of(environment),
+        )
+        self.stage = apigateway.HttpStage(
+            self,
+            "Stage",
+            http_api=self.api,
+            stage_name="$default",
+            auto_deploy=True,
+            throttle=apigateway.ThrottleSettings(
+                rate_limit=environment.requests_per_second, burst_limit=environment.request_burst
+            ),
+            access_log_settings=_AccessLog(log_group),
+        )
+
+    def serve_console(self, function: lambda_.Function) -> None:
+        """Serve the files of the console beside the API: under the same origin, its page needs no CORS."""
+        integration = integrations.HttpLambdaIntegration("Console", function)
+        for path in CONSOLE:
+            self._open(path, READING, integration)
+
+    def _open(
+        self, path: str, methods: Sequence[apigateway.HttpMethod], integration: integrations.HttpLambdaIntegration
+    ) -> None:
+        """A route that asks for no credentials."""
+        routes = self.api.add_routes(
+            path=path, methods=list(methods), integration=integration, authorizer=apigateway.HttpNoneAuthorizer()
+        )
+        for route in routes:
+            Validations.of(route).acknowledge(
+                Acknowledgment(id="AwsSolutions-APIG4", reason="It says nothing of tasks, and is public on purpose.")
+            )
+
+
+@jsii.implements(apigateway.IAccessLogSettings)
+class _AccessLog:
+    """One JSON line a request: who called what, and how it ended."""
+
+    def __init__(self, log_group: logs.LogGroup) -> None:
+        self._destination = apigateway.LogGroupLogDestination(log_group)
+
+    @property
+    def destination(self) -> apigateway.IAccessLogDestination:
+        return self._destination
+
+    @property
+    def format(self) -> access_log.AccessLogFormat:
+        return access_log.AccessLogFormat.custom(json.dumps(ACCESS_LOG_FIELDS))
+
+
+def _cors(origins: Sequence[str]) -> apigateway.CorsPreflightOptions:
+    """What the gateway answers browsers; it takes the function's own CORS headers away."""
+    methods = apigateway.CorsHttpMethod
+    return apigateway.CorsPreflightOptions(
+        allow_origins=list(origins),
+        allow_methods=[methods.GET, methods.HEAD, methods.POST, methods.PUT, methods.PATCH, methods.DELETE],
+        allow_headers=list(ALLOWED_HEADERS),
+        expose_headers=list(EXPOSED_HEADERS),
+        max_age=PREFLIGHT_LIFE,
+    )
+
+
+def _authorizer(environment: Environment) -> apigateway.IHttpRouteAuthorizer:
+    """Who may call; `Environment` has rejected `none` anywhere but on one machine."""
+    match environment.authentication:
+        case Authentication.IAM:
+            return authorizers.HttpIamAuthorizer()
+        case Authentication.JWT:
+            audience = list(environment.jwt_audience)
+            return authorizers.HttpJwtAuthorizer("Jwt", environment.jwt_issuer, jwt_audience=audience)
+        case Authentication.NONE:
+            return apigateway.HttpNoneAuthorizer()

@@ -1,0 +1,174 @@
+"""One Lambda function of ours, with a role and a log group of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Acknowledgment, Duration, IgnoreMode, Validations
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from duetime.environment_variables import Variable
+from duetime_cdk.environments import FunctionName
+from duetime_cdk.metric_sources import namespace_of, service_of
+from duetime_cdk.removal_policies import removal_of
+from duetime_cdk.sources import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aws_cdk import aws_sqs as sqs
+
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.layer_versions import LayerVersions
+
+_OUTSIDE_LOOPS = frozenset(
+    {
+        FunctionName.API,
+        FunctionName.EGRESS,
+        FunctionName.TOPOLOGY,
+        FunctionName.BULK,
+        FunctionName.BROADCAST,
+        FunctionName.ARCHIVE,
+        FunctionName.WATCH,
+        FunctionName.CONSOLE,
+    }
+)
+"""Functions that no queue wakes."""
+
+_POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
+
+"""Of the metrics of all functions."""
+_CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
+"""Functions that create tasks: they reject types that have no handler."""
+
+
+class LambdaFunction(Construct):
+    """A folder of `functions/`, deployed: it may do what `allow` and its event sources grant, and nothing else."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: FunctionName,
+        *,
+        environment: Environment,
+        layers: LayerVersions,
+        variables: Mapping[Variable, str],
+    ) -> None:
+        super().__init__(scope, name.capitalize())
+        log_group = _log_group(self, environment)
+        everything = {**_observability(name, environment), **variables}
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        log_group.grant_write(self.role)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            description=f"duetime {environment.name}: {name}",
+            runtime=layers.runtime,
+            architecture=layers.architecture,
+            code=_code(name),
+            handler=f"{name}.handler.handler",
+            layers=[*_tracing_layers(self, environment), *_layers(name, layers)],
+            memory_size=environment.sizes[name].memory_mb,
+            timeout=Duration.seconds(environment.sizes[name].timeout_seconds),
+            reserved_concurrent_executions=environment.reserved.get(name),
+            environment={variable.value: value for variable, value in everything.items()},
+            role=self.role,
+            log_group=log_group,
+            logging_format=lambda_.LoggingFormat.JSON,
+            # Said to Lambda too: its level, INFO by default, comes before Powertools' own.
+            application_log_level_v2=lambda_.ApplicationLogLevel[environment.log_level],
+            # Start, end and report lines of every invocation would be most of the log and of its price.
+            system_log_level_v2=lambda_.SystemLogLevel.WARN,
+            tracing=lambda_.Tracing.ACTIVE if environment.xray else lambda_.Tracing.DISABLED,
+            # A chain of retries through a queue is no runaway: our own bounds end it, not Lambda's sixteen hops.
+            recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
+        )
+        self._acknowledge_findings()
+
+    def _acknowledge_findings(self) -> None:
+        """Say why rules of cdk-nag do not apply."""
+        Validations.of(self.role).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions-IAM5[Resource::*]",
+                reason="X-Ray's actions know no resources; nothing else is granted on all",
+            )
+        )
+        Validations.of(self.function).acknowledge(
+            Acknowledgment(
+                id="Serverless-LambdaDLQ",
+                reason="It would take asynchronous invocations only: ticks and starts of bulk operations. The next tick"
+                " makes up for both; the messages of queues have the queue's own",
+            ),
+            Acknowledgment(
+                id="Serverless-LambdaAsyncFailureDestination",
+                reason="A tick or a start that failed is of no use later: the next tick makes up for it",
+            ),
+        )
+
+    def allow(self, actions: Sequence[str], resources: Sequence[str]) -> None:
+        """Grant this function, and no other, `actions` on `resources`."""
+        self.role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+
+    def invoke_by(
+        self, queue: sqs.Queue, *, batch_size: int, batch_seconds: int = 0, concurrency: int | None = None
+    ) -> None:
+        """Have a queue invoke this function; it answers for each message of a batch.
+
+        The CDK's own event source would grant two actions more, of which Lambda needs none.
+        """
+        self.allow(_POLLING, [queue.queue_arn])
+        mapping = self.function.add_event_source_mapping(
+            f"From{queue.node.id}",
+            event_source_arn=queue.queue_arn,
+            batch_size=batch_size,
+            max_batching_window=Duration.seconds(batch_seconds),
+            report_batch_item_failures=True,
+            max_concurrency=concurrency,
+        )
+        Validations.of(mapping).acknowledge(
+            Acknowledgment(
+                id="Serverless-LambdaEventSourceMappingDestination",
+                reason="Lambda has none for queues: what fails goes to the dead-letter queue of the queue itself",
+            )
+        )
+
+
+def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVersion]:
+    if name is FunctionName.WORKER:
+        return layers.with_handlers
+    return layers.with_types if name in _CREATING_TASKS else layers.own
+
+
+def _tracing_layers(scope: Construct, environment: Environment) -> list[lambda_.ILayerVersion]:
+    """What exports spans; before our own layers, which lie over it: it must not replace what both have."""
+    if not environment.otlp_layer:
+        return []
+    return [lambda_.LayerVersion.from_layer_version_arn(scope, "Tracing", environment.otlp_layer)]
+
+
+def _code(name: FunctionName) -> lambda_.Code:
+    """The function's own folder, kept as a folder: deployed and in tests it is imported by the same path."""
+    only = ["/*", f"!/{name}", "__pycache__"]
+    return lambda_.Code.from_asset(str(FUNCTIONS), exclude=only, ignore_mode=IgnoreMode.GIT)
+
+
+def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
+    return logs.LogGroup(
+        scope,
+        "Log",
+        retention=logs.RetentionDays[environment.log_retention],
+        removal_policy=removal_of(environment),
+    )
+
+
+def _observability(name: FunctionName, environment: Environment) -> dict[Variable, str]:
+    return {
+        Variable.SERVICE_NAME: service_of(name),
+        Variable.METRICS_NAMESPACE: namespace_of(environment),
+        Variable.LOG_LEVEL: environment.log_level,
+        **({Variable.OTLP_ENDPOINT: environment.otlp_endpoint} if environment.otlp_endpoint else {}),
+    }

@@ -1,0 +1,43 @@
+"""The built layers as Lambda layer versions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import AssetHashType
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from duetime_cdk.layers.handler_import import MODULE
+
+if TYPE_CHECKING:
+    from duetime_cdk.layers.build import Layer, Layers
+    from duetime_cdk.layers.target import Target
+
+
+class LayerVersions(Construct):
+    """Ours for every function, the user's handlers for the worker alone, and their types for whoever takes tasks in."""
+
+    def __init__(self, scope: Construct, id_: str, *, target: Target, layers: Layers) -> None:
+        super().__init__(scope, id_)
+        self.runtime = lambda_.Runtime(f"python{target.python}", lambda_.RuntimeFamily.PYTHON)
+        self.architecture = (
+            lambda_.Architecture.ARM_64 if target.architecture == "arm64" else lambda_.Architecture.X86_64
+        )
+        self.own = [self._version("Dependencies", layers.dependencies), self._version("Duetime", layers.duetime)]
+        # Last, so that what the handlers bring along lies over what we left out.
+        self.with_handlers = [*self.own, self._version("Handlers", layers.handlers)]
+        self.with_types = [*self.own, *([self._version("Types", layers.types)] if layers.types else [])]
+        self.types_module = MODULE if layers.types else ""
+
+    def _version(self, id_: str, layer: Layer) -> lambda_.LayerVersion:
+        return lambda_.LayerVersion(
+            self,
+            id_,
+            # The hash of what the layer was built from: the same on every machine, and not computed again here.
+            code=lambda_.Code.from_asset(
+                str(layer.folder), asset_hash=layer.fingerprint, asset_hash_type=AssetHashType.CUSTOM
+            ),
+            compatible_runtimes=[self.runtime],
+            compatible_architectures=[self.architecture],
+        )

@@ -1,0 +1,163 @@
+"""Build the Lambda layers, without Docker.
+
+Every layer lies in a folder named after the hash of what went into it, so that a second call finds it there and a
+deployment never carries a stale one. The network is needed only when a dependency changed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duetime_cdk.layers.bytecode import write_bytecode
+from duetime_cdk.layers.handler_import import MODULE, handler_types, module_text
+from duetime_cdk.layers.install import drop_unused_data, install
+from duetime_cdk.layers.target import Target
+from duetime_cdk.sources import CONSTRAINTS, CORE, REQUIREMENTS, project_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+OUTPUT = Path("build", "layers")
+"""Where layers are built, in the folder of the project."""
+STALE_AFTER_SECONDS = 3600
+"""Older builds are removed after this long: another process may still be reading one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A built layer: a folder that holds `python/`, and the hash of what it was built from."""
+
+    folder: Path
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The layers of one deployment."""
+
+    dependencies: Layer
+    duetime: Layer
+    handlers: Layer
+    types: Layer | None = None
+    """The list of the types that have a handler; none if the package of handlers is not to be imported here."""
+
+
+def build(target: Target, handlers: Path, *, importing: bool = True) -> Layers:
+    """Build what is not built yet.
+
+    Args:
+        target: what the layers must fit.
+        handlers: the user's package, beside its `requirements.txt`.
+        importing: whether to import it.
+
+    Raises:
+        HandlersUnimportable: it cannot be imported.
+    """
+    types = types_layer(target, handlers) if importing else None
+    return Layers(dependencies_layer(target), duetime_layer(target), handlers_layer(target, handlers), types)
+
+
+def dependencies_layer(target: Target) -> Layer:
+    """What `pyproject.toml` lists as dependencies, at the versions that `constraints.txt` pins."""
+    project = tomllib.loads(REQUIREMENTS.read_text())["project"]
+    requirements: list[str] = project["dependencies"]
+
+    def fill(packages: Path) -> None:
+        install(requirements, CONSTRAINTS, target, packages)
+        drop_unused_data(packages)
+
+    return _layer("dependencies", target, _digest(*requirements, CONSTRAINTS.read_text()), fill)
+
+
+def duetime_layer(target: Target) -> Layer:
+    """The package itself."""
+    return _layer("duetime", target, _digest_of_files(CORE), lambda packages: _copy(CORE, packages))
+
+
+def handlers_layer(target: Target, package: Path) -> Layer:
+    """The user's package, and what the `requirements.txt` beside it lists."""
+    listed = package.parent / "requirements.txt"
+    text = listed.read_text() if listed.exists() else ""
+    needed = any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
+
+    def fill(packages: Path) -> None:
+        if needed:
+            install(["--requirements", str(listed)], CONSTRAINTS, target, packages)
+        _copy(package, packages)
+
+    pins = CONSTRAINTS.read_text() if needed else ""
+    return _layer("handlers", target, _digest(_digest_of_files(package), text, pins), fill)
+
+
+def types_layer(target: Target, package: Path) -> Layer:
+    """The list of the types that the user's package handles: it is imported for that, as it is for this machine.
+
+    Raises:
+        HandlersUnimportable: it cannot be imported.
+    """
+    here = handlers_layer(Target.of_this_machine(), package)
+
+    def fill(packages: Path) -> None:
+        types = handler_types(package.name, [here.folder / "python", CORE.parent])
+        (packages / f"{MODULE}.py").write_text(module_text(types))
+
+    return _layer("types", target, _digest(here.fingerprint, _digest_of_files(CORE)), fill)
+
+
+def _layer(name: str, target: Target, inputs: str, fill: Callable[[Path], None]) -> Layer:
+    """Find the layer that was built from these inputs, or build it in a folder aside and move it into place."""
+    fingerprint = _digest(inputs, target.tag, *(path.read_text() for path in _builders()))
+    final = project_folder() / OUTPUT / target.tag / f"{name}-{fingerprint[:16]}"
+    if not final.exists():
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=final.parent, prefix=".building-") as aside:
+            packages = Path(aside) / name / "python"
+            packages.mkdir(parents=True)
+            fill(packages)
+            write_bytecode(packages.parent, target.python)
+            _move(packages.parent, final)
+        _remove_stale(final, name)
+    return Layer(final, fingerprint)
+
+
+def _move(built: Path, final: Path) -> None:
+    try:
+        built.rename(final)
+    except OSError:
+        # Another process built the same inputs meanwhile: its folder is as good as ours.
+        if not final.exists():
+            raise
+
+
+def _remove_stale(final: Path, name: str) -> None:
+    oldest = time.time() - STALE_AFTER_SECONDS
+    for folder in final.parent.glob(f"{name}-*"):
+        if folder != final and folder.stat().st_mtime < oldest:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy(package: Path, packages: Path) -> None:
+    shutil.copytree(package, packages / package.name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+
+
+def _builders() -> Iterable[Path]:
+    """The files whose change may change what is built from the same inputs."""
+    return sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in {".py", ".mjs"})
+
+
+def _digest_of_files(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return _digest(
+        *(f"{path.relative_to(folder).as_posix()}\0{sha256(path.read_bytes()).hexdigest()}" for path in files)
+    )
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\0".join(parts).encode()).hexdigest()

@@ -1,0 +1,73 @@
+"""Importing the user's package of handlers when it is built: what cannot be imported must not be deployed.
+
+The import also tells which task types have a handler. The API refuses others by that list, without importing the
+package itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duetime_cdk.errors import NotDeployable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MODULE = "duetime_handler_types"
+"""Import name of the module that lists the types, and of nothing else."""
+_IMPORT = """
+import importlib, json, pathlib, sys
+importlib.import_module(sys.argv[1])
+from duetime.handlers import REGISTRY
+pathlib.Path(sys.argv[2]).write_text(json.dumps(sorted(REGISTRY)))
+"""
+_REGION = "us-east-1"
+"""For clients of AWS that a package makes while it is imported; Lambda names the function's own region."""
+_LINES = 15
+
+
+class HandlersUnimportable(NotDeployable):
+    """The user's package of handlers raises an error when it is imported."""
+
+    def __init__(self, package: str, output: str) -> None:
+        told = "\n".join(f"  {line}" for line in output.strip().splitlines()[-_LINES:])
+        super().__init__(
+            f"the package of handlers {package!r} cannot be imported by Python {_VERSION}; nothing is deployed:\n{told}"
+        )
+
+
+_VERSION = ".".join(map(str, sys.version_info[:3]))
+
+
+def handler_types(package: str, folders: Sequence[Path]) -> tuple[str, ...]:
+    """Import a package in a process of its own; the task types that it registers handlers for.
+
+    Args:
+        package: its import name.
+        folders: where it, what it needs and duetime are imported from, besides this environment.
+
+    Raises:
+        HandlersUnimportable: it raises an error.
+    """
+    with tempfile.TemporaryDirectory() as aside:
+        answer = Path(aside) / "types.json"
+        path = os.pathsep.join(str(folder) for folder in folders)
+        environ = {"AWS_DEFAULT_REGION": _REGION, **os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-c", _IMPORT, package, str(answer)]
+        # The user's own package, which the worker imports as well.
+        ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603
+        if ended.returncode or not answer.exists():
+            raise HandlersUnimportable(package, ended.stderr)
+        return tuple(json.loads(answer.read_text()))
+
+
+def module_text(types: Sequence[str]) -> str:
+    """The module that lists the types."""
+    docstring = '"""The task types that have a handler, written when the layers were built."""'
+    return f"{docstring}\n\nTYPES = {tuple(types)!r}\n"

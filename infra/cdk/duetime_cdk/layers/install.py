@@ -1,0 +1,58 @@
+"""Third-party packages for a layer: installed by uv, for the target, as wheels only."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from uv import find_uv_bin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from duetime_cdk.layers.target import Target
+
+AWS_SERVICES = frozenset(
+    {
+        *("apigatewaymanagementapi", "dynamodb", "events", "lambda"),
+        *("s3", "secretsmanager", "sns", "sqs", "stepfunctions", "sts"),
+    }
+)
+"""The services whose models our own layer keeps (`sts` for roles); all others would double its size.
+
+A handlers' layer that lists `boto3` in its requirements brings the whole of it, at the same version.
+"""
+
+
+def install(requirements: Sequence[str], constraints: Path, target: Target, into: Path) -> None:
+    """Install `requirements`, at the versions that `constraints` pins, into the folder `into`.
+
+    Args:
+        requirements: what uv takes after `pip install`: requirements, or `--requirements` and a file of them.
+        constraints: the file that pins every version.
+        target: what the wheels must fit.
+        into: the folder that becomes importable.
+    """
+    command = [find_uv_bin(), "pip", "install", "--quiet", "--python", sys.executable]
+    command += ["--target", str(into), "--constraints", str(constraints), "--only-binary", ":all:"]
+    if target.wheels:
+        command += ["--python-platform", target.wheels, "--python-version", target.python]
+    # uv by the path its own package names; the requirements are those of this checkout's files.
+    subprocess.run([*command, *requirements], check=True)  # noqa: S603
+    shutil.rmtree(into / "bin", ignore_errors=True)
+    (into / ".lock").unlink(missing_ok=True)
+
+
+def drop_unused_data(packages: Path) -> None:
+    """Remove what no function reads: models of AWS services that are never called, examples, tests."""
+    for sdk in ("botocore", "boto3"):
+        for model in (packages / sdk / "data").iterdir():
+            # Files at the top are read for every client: endpoints, partitions, retries, defaults.
+            if model.is_dir() and model.name not in AWS_SERVICES:
+                shutil.rmtree(model)
+    shutil.rmtree(packages / "boto3" / "examples")
+    # Its tests are larger than all the rest of it.
+    shutil.rmtree(packages / "icalendar" / "tests", ignore_errors=True)

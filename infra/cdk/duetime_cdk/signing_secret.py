@@ -1,0 +1,44 @@
+"""The secret that HTTP calls are signed with."""
+
+from __future__ import annotations
+
+import string
+from typing import TYPE_CHECKING
+
+from aws_cdk import Acknowledgment, Validations
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from duetime_cdk.removal_policies import removal_of
+
+if TYPE_CHECKING:
+    from duetime_cdk.environments import Environment
+
+LENGTH = 64
+"""Letters and digits, which are base64 of 48 bytes: Standard Webhooks asks for 24 to 64."""
+
+
+class Signing(Construct):
+    """One secret with two live versions: `AWSCURRENT` and `AWSPREVIOUS`, which Secrets Manager keeps by itself."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
+        super().__init__(scope, id_)
+        self.secret = secretsmanager.Secret(
+            self,
+            "Secret",
+            description=f"duetime {environment.name}: signs HTTP calls (Standard Webhooks)",
+            generate_secret_string=secretsmanager.SecretStringGenerator(
+                password_length=LENGTH,
+                exclude_punctuation=True,
+                # The same once more, by name: the embedded AWS knows only this way to say it.
+                exclude_characters=string.punctuation,
+                include_space=False,
+            ),
+            removal_policy=removal_of(environment),
+        )
+        Validations.of(self.secret).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions-SMG4",
+                reason="receivers hold the secret too: whoever rotates it tells them, which no schedule can",
+            )
+        )

@@ -1,0 +1,83 @@
+"""The event source mappings from the table's stream to the functions that read it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from duetime.adapters.dynamodb import schema
+
+if TYPE_CHECKING:
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.lambda_function import LambdaFunction
+    from duetime_cdk.tasks_table import Tables
+
+READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
+"""What Lambda does to the stream with the function's role (Source: AWS Lambda Developer Guide, "Using Lambda with
+DynamoDB"; it needs `dynamodb:ListStreams` for the console only)."""
+OLDEST = Duration.hours(23)
+"""The stream itself forgets after 24 hours (Source: DynamoDB Developer Guide): what is older is said to be lost."""
+_REPEATS = -1
+"""Until a batch is too old. What a batch must not be repeated for is caught in the function."""
+
+
+class TableStream(Construct):
+    """The stream's changes of tasks and schedules go to the function, in batches, each record's in their order.
+
+    A batch that fails is halved, so that one record that fails each time keeps none but its own shard's later ones
+    waiting; where it lies in the stream goes to a queue when it is given up.
+    """
+
+    def __init__(
+        self, scope: Construct, id_: str, *, environment: Environment, tables: Tables, function: LambdaFunction
+    ) -> None:
+        super().__init__(scope, id_)
+        self.lost = self._queue()
+        stream = tables.tasks.table_stream_arn
+        assert stream is not None  # noqa: S101 - `Tables` turns it on
+        function.allow(READ, [stream])
+        function.allow(["sqs:SendMessage"], [self.lost.queue_arn])
+        on_failure = lambda_.CfnEventSourceMapping.OnFailureProperty(destination=self.lost.queue_arn)
+        mapping = lambda_.CfnEventSourceMapping(
+            self,
+            "Mapping",
+            function_name=function.function.function_name,
+            event_source_arn=stream,
+            # From the first change on: counts would lack what was created before.
+            starting_position="TRIM_HORIZON",
+            batch_size=environment.broadcast_batch_size,
+            maximum_batching_window_in_seconds=environment.broadcast_batch_seconds,
+            parallelization_factor=environment.broadcast_concurrency,
+            bisect_batch_on_function_error=True,
+            maximum_record_age_in_seconds=round(OLDEST.to_seconds()),
+            maximum_retry_attempts=_REPEATS,
+            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(on_failure=on_failure),
+            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
+                filters=[
+                    lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(pattern))
+                    for pattern in schema.STREAM_FILTERS
+                ]
+            ),
+        )
+        # Lambda checks at once whether the role may read.
+        mapping.node.add_dependency(function.role)
+
+    def _queue(self) -> sqs.Queue:
+        queue = sqs.Queue(
+            self,
+            "Lost",
+            retention_period=Duration.days(14),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+        )
+        reason = "It is a dead-letter queue itself: a person looks at what lies there, and an alarm tells of it"
+        Validations.of(queue).acknowledge(
+            Acknowledgment(id="AwsSolutions-SQS3", reason=reason),
+            Acknowledgment(id="Serverless-SQSRedrivePolicy", reason=reason),
+        )
+        return queue

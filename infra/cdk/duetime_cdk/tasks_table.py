@@ -1,0 +1,53 @@
+"""The tasks table, as `duetime.adapters.dynamodb.schema` writes it down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct
+
+from duetime.adapters.dynamodb import schema
+from duetime_cdk.removal_policies import removal_of
+
+if TYPE_CHECKING:
+    from duetime_cdk.environments import Environment
+
+
+class Tables(Construct):
+    """One table holds everything: tasks in their minutes, and beside them what the trigger need not read."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
+        super().__init__(scope, id_)
+        self.tasks = dynamodb.Table(
+            self,
+            "Tasks",
+            partition_key=_string(schema.PARTITION_KEY),
+            sort_key=_string(schema.SORT_KEY),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            time_to_live_attribute=schema.TTL,
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
+            # A key in this account whose use CloudTrail shows; it costs nothing while nothing is asked of it.
+            encryption=dynamodb.TableEncryption.AWS_MANAGED,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            deletion_protection=environment.protected,
+            removal_policy=removal_of(environment),
+        )
+        for index in schema.INDEXES:
+            self.tasks.add_global_secondary_index(
+                index_name=index.name,
+                partition_key=_string(index.partition_key),
+                sort_key=_string(schema.SORT_KEY),
+                projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+            )
+
+    @property
+    def index_arns(self) -> list[str]:
+        """The indexes by name: a grant on them needs no wildcard."""
+        return [f"{self.tasks.table_arn}/index/{index.name}" for index in schema.INDEXES]
+
+
+def _string(name: str) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)

@@ -1,0 +1,275 @@
+"""The state machine that runs topologies.
+
+It decides nothing: nodes start each other (see `duetime.services.topologies`). It keeps a run's beginning and end
+together, waits for each node, and tries again what broke. An execution has at most 25 000 events, and an inline map 40
+iterations at once (Source: Step Functions Developer Guide, quotas, Map state): a graph of more nodes is waited for by
+executions of 40 nodes each.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from aws_cdk import Acknowledgment, ArnFormat, Stack, Validations
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_stepfunctions as sfn
+from constructs import Construct
+
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
+from duetime.domain.times import SECOND
+from duetime_cdk.removal_policies import removal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aws_cdk import CfnElement
+
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.lambda_function import LambdaFunction
+
+HEARTBEAT_SECONDS = 43_200
+"""After so long without a word of a node its wait begins again, with another token and a check of the node. Each time
+is four events of the execution's history, forty nodes at once: twice a day they leave the longest execution room.
+No node and no end of a topology waits for this, only the execution's own end when a token was lost."""
+LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
+"""Longest that a topology's attempt lasts, and so its execution."""
+CHILDREN_AT_ONCE = 10
+"""Executions that wait for the nodes of one large graph at a time: begun all at once, ten thousand waits would take the
+account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node waits for them."""
+_INVOKE = "arn:aws:states:::lambda:invoke"
+_UNLIMITED_ATTEMPTS = 1_000_000
+_RETRIES = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxDelaySeconds": 60, "MaxAttempts": 12}
+_BROKEN = [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "BreakOff"}]
+_RUN = {"task_id.$": "$.task_id", "fence.$": "$.fence"}
+
+
+class TopologyMachine(Construct):
+    """The state machine, with a role that may invoke one function and start its own children."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: LambdaFunction) -> None:
+        super().__init__(scope, id_)
+        arn = function.function.function_arn
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
+        self.role.add_to_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[arn]))
+        removal = removal_of(environment)
+        retention = logs.RetentionDays[environment.log_retention]
+        self.machine = sfn.StateMachine(
+            self,
+            "Machine",
+            state_machine_type=sfn.StateMachineType.STANDARD,
+            # Comment and timeout stand in the definition: the CDK adds neither to one that is given as a text.
+            definition_body=sfn.DefinitionBody.from_string(json.dumps(definition(arn))),
+            role=self.role,
+            tracing_enabled=True,
+            logs=sfn.LogOptions(
+                destination=logs.LogGroup(self, "Log", retention=retention, removal_policy=removal),
+                level=sfn.LogLevel.ALL,
+                # The ids are all there is to log: no payload ever passes through.
+                include_execution_data=True,
+            ),
+        )
+        self._grant_children()
+        Validations.of(self.role).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions-IAM5[Resource::*]",
+                reason="X-Ray's actions and those that deliver logs know no resources",
+            )
+        )
+
+    def _grant_children(self) -> None:
+        """A policy of its own, as one of the role's would have to exist before the machine whose name is in it."""
+        own = self.machine.state_machine_arn
+        start = iam.PolicyStatement(actions=["states:StartExecution"], resources=[own])
+        # As the Step Functions Developer Guide has it: "IAM policies for using Distributed Map states".
+        follow = iam.PolicyStatement(
+            actions=["states:DescribeExecution", "states:StopExecution"], resources=[self._executions]
+        )
+        policy = iam.Policy(self, "StartsChildren", statements=[start, follow], roles=[self.role])
+        self._acknowledge_executions(policy)
+
+    @property
+    def _executions(self) -> str:
+        return Stack.of(self).format_arn(
+            service="states",
+            resource="execution",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+            resource_name=f"{self.machine.state_machine_name}:*",
+        )
+
+    def _acknowledge_executions(self, policy: iam.Policy) -> None:
+        of_account = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>"
+        Validations.of(policy).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM5[Resource::{of_account}:execution:<{self._logical_id}.Name>:*]",
+                reason="Executions are named after topologies and attempts",
+            )
+        )
+
+    def grant_start(self, function: LambdaFunction) -> None:
+        """Let a function start runs, and ask whether one is still going."""
+        function.allow(["states:StartExecution"], [self.machine.state_machine_arn])
+        policy = iam.Policy(
+            self,
+            "Describes",
+            statements=[iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[self._executions])],
+            roles=[function.role],
+        )
+        self._acknowledge_executions(policy)
+
+    def grant_task_success(self, by_name: Sequence[LambdaFunction]) -> None:
+        """Let functions tell of the ends of nodes, also to the executions that a distributed map has started."""
+        own = self.machine.state_machine_arn
+        answer = iam.PolicyStatement(actions=["states:SendTaskSuccess"], resources=[own, f"{own}/*"])
+        policy = iam.Policy(self, "Answers", statements=[answer], roles=[function.role for function in by_name])
+        Validations.of(policy).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM5[Resource::<{self._logical_id}>/*]",
+                reason="The executions of a distributed map are named after the machine",
+            )
+        )
+
+    @property
+    def _logical_id(self) -> str:
+        return Stack.of(self).get_logical_id(cast("CfnElement", self.machine.node.default_child))
+
+
+def definition(function_arn: str) -> dict[str, Any]:
+    """The machine in the Amazon States Language.
+
+    Args:
+        function_arn: of the function that does its states.
+    """
+    return {
+        "Comment": "Plans a run of a topology, waits for its nodes, and ends it",
+        "TimeoutSeconds": LONGEST_SECONDS,
+        "StartAt": "Plan",
+        "States": {**_planning(function_arn), **_waiting(function_arn), **_finishing(function_arn)},
+    }
+
+
+def _planning(function_arn: str) -> dict[str, Any]:
+    """Creates the run's nodes; how many there are decides how they are waited for."""
+    return {
+        "Plan": {
+            **_task(function_arn, {"state": "plan", **_RUN}),
+            "ResultSelector": {
+                "chunks.$": "$.Payload.chunks",
+                "large.$": "$.Payload.large",
+                "looks.$": "$.Payload.looks",
+            },
+            "ResultPath": "$.plan",
+            "Catch": _BROKEN,
+            "Next": "Size",
+        },
+        "Size": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.plan.large", "BooleanEquals": True, "Next": "ManyNodes"}],
+            "Default": "Nodes",
+        },
+    }
+
+
+def _waiting(function_arn: str) -> dict[str, Any]:
+    """Waits for all nodes: a few in this execution, many in child executions."""
+    return {
+        "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]", "Node"), "Catch": _BROKEN, "Next": "Finish"},
+        "ManyNodes": {**_chunks(function_arn), "Catch": _BROKEN, "Next": "Finish"},
+    }
+
+
+def _finishing(function_arn: str) -> dict[str, Any]:
+    """Ends the run, as soon as it is over; what went wrong for good is written down."""
+    return {
+        "Finish": {
+            **_task(function_arn, {"state": "finish", **_RUN, "looks.$": "$.plan.looks"}),
+            "ResultSelector": {
+                "over.$": "$.Payload.over",
+                "again_after.$": "$.Payload.again_after",
+                "looks.$": "$.Payload.looks",
+            },
+            "ResultPath": "$.plan",
+            "Catch": _BROKEN,
+            "Next": "Over",
+        },
+        "Over": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.plan.over", "BooleanEquals": True, "Next": "Done"}],
+            "Default": "Later",
+        },
+        "Later": {"Type": "Wait", "SecondsPath": "$.plan.again_after", "Next": "Finish"},
+        "Done": {"Type": "Succeed"},
+        "BreakOff": {
+            **_task(function_arn, {"state": "break_off", **_RUN, "reason.$": "$.error.Error"}),
+            "ResultPath": None,
+            "Next": "Broken",
+        },
+        "Broken": {"Type": "Fail", "Error": "RunBroken", "Cause": "See the execution's history"},
+    }
+
+
+def _task(function_arn: str, payload: Mapping[str, str], *, waits: bool = False) -> dict[str, Any]:
+    """A state that the function does; whatever it raises is tried again."""
+    return {
+        "Type": "Task",
+        "Resource": f"{_INVOKE}.waitForTaskToken" if waits else _INVOKE,
+        "Parameters": {"FunctionName": function_arn, "Payload": dict(payload)},
+        "Retry": [{"ErrorEquals": ["States.ALL"], **_RETRIES}],
+    }
+
+
+def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
+    """Waits for some nodes, all at once.
+
+    Args:
+        function_arn: of the function that is told of each wait.
+        items: path of the nodes' numbers.
+        name: of the state that waits; one name may be given once in a machine, whatever it is nested in.
+    """
+    waiting = {"state": "wait", **_RUN, "number.$": "$.number"}
+    silent = {
+        "ErrorEquals": ["States.HeartbeatTimeout"],
+        "IntervalSeconds": 1,
+        "MaxAttempts": _UNLIMITED_ATTEMPTS,
+        "BackoffRate": 1,
+    }
+    wait = _task(function_arn, {**waiting, "token.$": "$$.Task.Token"}, waits=True)
+    return {
+        "Type": "Map",
+        "ItemsPath": items,
+        "MaxConcurrency": WAITS_AT_ONCE,
+        "ItemSelector": {**_RUN, "number.$": "$$.Map.Item.Value"},
+        "ItemProcessor": {
+            "ProcessorConfig": {"Mode": "INLINE"},
+            "StartAt": name,
+            "States": {
+                name: {
+                    **wait,
+                    "Retry": [silent, *wait["Retry"]],
+                    "HeartbeatSeconds": HEARTBEAT_SECONDS,
+                    "TimeoutSeconds": MAX_DEADLINE_SECONDS,
+                    "ResultPath": None,
+                    "End": True,
+                }
+            },
+        },
+        "ResultPath": None,
+    }
+
+
+def _chunks(function_arn: str) -> dict[str, Any]:
+    """Waits for many nodes, a child execution for as many as an inline map waits for at once."""
+    return {
+        "Type": "Map",
+        "ItemsPath": "$.plan.chunks",
+        "MaxConcurrency": CHILDREN_AT_ONCE,
+        "ItemSelector": {**_RUN, "numbers.$": "$$.Map.Item.Value"},
+        "ItemProcessor": {
+            "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+            "StartAt": "Chunk",
+            "States": {"Chunk": {**_nodes(function_arn, "$.numbers", "ChunkNode"), "End": True}},
+        },
+        "ResultPath": None,
+    }

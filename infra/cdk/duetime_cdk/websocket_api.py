@@ -1,0 +1,83 @@
+"""The WebSocket API: live updates for browsers and clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from aws_cdk import Acknowledgment, Stack, Validations
+from aws_cdk import aws_apigatewayv2 as apigateway
+from aws_cdk import aws_apigatewayv2_integrations as integrations
+from constructs import Construct
+
+if TYPE_CHECKING:
+    from aws_cdk import CfnElement
+
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.lambda_function import LambdaFunction
+
+STAGE = "live"
+ROUTES = ("$connect", "$disconnect", "$default")
+SELECTION = "$request.body.do"
+"""All messages take the default route: the function reads them itself, and so what is tested is what is deployed."""
+
+
+class WebSocketApi(Construct):
+    """Made before the functions, which are told its URL; one of them is connected to it afterwards."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
+        super().__init__(scope, id_)
+        self.api = apigateway.WebSocketApi(
+            self, "Api", api_name=f"duetime-{environment.name}-live", route_selection_expression=SELECTION
+        )
+        self.stage = apigateway.WebSocketStage(
+            self,
+            "Stage",
+            web_socket_api=self.api,
+            stage_name=STAGE,
+            auto_deploy=True,
+            throttle=apigateway.ThrottleSettings(
+                rate_limit=environment.requests_per_second, burst_limit=environment.request_burst
+            ),
+        )
+        reason = (
+            "Logs of WebSocket APIs need a role of the whole account, which is not this stack's to set. The function"
+            " logs what fails"
+        )
+        Validations.of(self.stage).acknowledge(
+            Acknowledgment(id="AwsSolutions-APIG1", reason=reason),
+            Acknowledgment(id="Serverless-APIGWAccessLogging", reason=reason),
+        )
+
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return self.stage.url
+
+    def serve(self, function: LambdaFunction) -> None:
+        """Have a function take the events of the API."""
+        for route in ROUTES:
+            # The id of an integration names its route: the permission to invoke the function is for that one only.
+            integration = integrations.WebSocketLambdaIntegration(route.removeprefix("$"), function.function)
+            added = self.api.add_route(route, integration=integration)
+            Validations.of(added).acknowledge(
+                Acknowledgment(
+                    id="AwsSolutions-APIG4",
+                    reason="A connection is opened with a ticket, which the function takes once; the other routes know"
+                    " open connections only",
+                )
+            )
+
+    def grant_sending(self, function: LambdaFunction) -> None:
+        """Let a function send messages to connections."""
+        arn = Stack.of(self).format_arn(
+            service="execute-api", resource=self.api.api_id, resource_name=f"{STAGE}/POST/@connections/*"
+        )
+        of_account = "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>"
+        logical_id = Stack.of(self).get_logical_id(cast("CfnElement", self.api.node.default_child))
+        function.allow(["execute-api:ManageConnections"], [arn])
+        Validations.of(function.role).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM5[Resource::{of_account}:<{logical_id}>/{STAGE}/POST/@connections/*]",
+                reason="Connections are named by API Gateway when they are opened",
+            )
+        )

@@ -1,0 +1,49 @@
+"""The columns of the archive: the fields of a task as the API answers it, and those that its lines add."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from duetime.contract.tasks.responses import Instant, TaskResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Kind(StrEnum):
+    """What the values of a column are."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    INSTANT = "instant"
+    """A text such as `2026-11-22T20:43:08.123Z`."""
+    JSON = "json"
+    """Any JSON, objects and lists included."""
+
+
+def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint
+    """The kind of a field's values, by its type; a field that may be null is of the same kind."""
+    arguments = get_args(hint)
+    match get_origin(hint):
+        case origin if origin is Annotated:
+            return Kind.INSTANT if get_args(Instant)[1] in arguments else kind_of(arguments[0])
+        case origin if origin in {Union, UnionType}:
+            return kind_of(next(each for each in arguments if each is not type(None)))
+    if not isinstance(hint, type):
+        return Kind.JSON
+    kinds = {str: Kind.TEXT, bool: Kind.BOOLEAN, int: Kind.INTEGER}
+    return next((kind for type_, kind in kinds.items() if issubclass(hint, type_)), Kind.JSON)
+
+
+COLUMNS: Mapping[str, Kind] = {
+    **{name: kind_of(hint) for name, hint in get_type_hints(TaskResponse, include_extras=True).items()},
+    "owner": Kind.TEXT,
+    "attempts": Kind.JSON,
+    "events": Kind.JSON,
+    "events_dropped": Kind.INTEGER,
+    "archive_format": Kind.INTEGER,
+}
+"""Every field of a line."""

@@ -1,0 +1,249 @@
+"""`AsyncClient`: the same requests, retries and results as those of `Client`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_type
+
+import pytest
+
+from duetime_client import (
+    ApiError,
+    AsyncClient,
+    BearerToken,
+    Client,
+    Conflict,
+    Retries,
+    Task,
+    Unreachable,
+    WaitTimeout,
+)
+from duetime_client.topologies import Topology
+from tests.client.deployment import NOW, Answer, Deployment, problem
+from tests.client.test_contract import CALLS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from duetime_client.watching import Change
+    from tests.client.deployment import Received
+
+
+Run: TypeAlias = "Callable[[Callable[[AsyncClient], Awaitable[Any]]], Any]"
+
+
+@pytest.fixture
+def run(deployment: Deployment, waits: list[float]) -> Run:
+    """Runs a coroutine with a client for which nothing takes time and chance always says one half."""
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    async def used(use: Callable[[AsyncClient], Awaitable[Any]]) -> object:
+        async with AsyncClient(deployment.url, sleep=sleep, random_source=lambda: 0.5, now=lambda: NOW) as client:
+            return await use(client)
+
+    return lambda use: asyncio.run(used(use))
+
+
+def _without_key(received: Received) -> tuple[str, str, bytes, dict[str, str]]:
+    headers = {name.lower(): value for name, value in received.headers.items()}
+    return received.method, received.target, received.body, {**headers, "idempotency-key": ""}
+
+
+@pytest.mark.parametrize("method", sorted(CALLS))
+def test_both_clients_send_the_same(client: Client, deployment: Deployment, run: Run, method: str) -> None:
+    """Method, address, headers and body of each request."""
+    arguments, options = CALLS[method]
+
+    async def call(client: AsyncClient) -> None:
+        answer = attrgetter(method)(client)(*arguments, **options)
+        await (anext(answer) if hasattr(answer, "__anext__") else answer)
+
+    deployment.scripted.extend([problem(404, "task_not_found", "there is nothing")] * 2)
+    with pytest.raises(ApiError):
+        run(call)
+    with pytest.raises(ApiError):
+        next(attrgetter(method)(client)(*arguments, **options))
+    first, second = deployment.received
+    assert _without_key(first) == _without_key(second)
+
+
+@pytest.mark.parametrize("failure", [Answer(None), Answer(503, {"message": "Service Unavailable"})])
+def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
+    deployment: Deployment,
+    run: Run,
+    waits: list[float],
+    failure: Answer,
+) -> None:
+    """After a lost answer the same request goes out under the same key, so that it stays one task."""
+    deployment.scripted.append(failure)
+
+    async def create(client: AsyncClient) -> Task:
+        return await client.tasks.create("report")
+
+    assert run(create).type == "report"
+    first, second = deployment.received
+    assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"]
+    assert (len(deployment.tasks), waits) == (1, [0.1])
+
+
+def test_a_change_that_may_have_been_carried_out_is_not_sent_again(deployment: Deployment, run: Run) -> None:
+    """A cancel without an answer is the caller's to judge."""
+    deployment.scripted.append(Answer(None))
+    with pytest.raises(Unreachable):
+        run(lambda client: client.tasks.cancel("x"))
+    assert len(deployment.received) == 1
+
+
+def test_tasks_are_created_listed_followed_and_waited_for(deployment: Deployment, run: Run) -> None:
+    """Lists are fetched page by page; a task is polled until its outcome is known. Types are exact."""
+
+    async def use(client: AsyncClient) -> list[str]:
+        task = assert_type(await client.tasks.create("report", delay_seconds=60), Task)
+        results = assert_type(
+            await client.tasks.create_batch([{"type": "report"}, {"type": "refused"}]), list[Task | ApiError]
+        )
+        assert [isinstance(result, Task) for result in results] == [True, False]
+        assert_type(client.tasks.list(state="scheduled"), AsyncIterator[Task])
+        await client.tasks.create("report")
+        assert len([found.id async for found in client.tasks.list()]) == 3
+        deployment.states.extend(["running", "running", "succeeded", "succeeded"])
+        seen = [found.state async for found in client.tasks.follow(task.id)]
+        assert (await client.tasks.wait(task.id)).is_terminal
+        return seen
+
+    assert run(use) == ["running", "running", "succeeded"]
+
+
+def test_types_of_the_client_that_waits_are_exact(client: Client) -> None:
+    """What is awaited there is returned here."""
+    assert_type(client.tasks.create("report"), Task)
+    assert_type(client.tasks.list(state="scheduled"), Iterator[Task])
+    assert_type(client.topologies.follow("x"), Iterator[Topology])
+    assert Topology.__name__ == "Topology"
+
+
+@pytest.mark.parametrize("timeout", [0, 3.0])
+def test_waiting_ends_in_time(client: Client, deployment: Deployment, run: Run, timeout: float) -> None:
+    """A task that is not over then is an error that says its state; the task goes on."""
+    task = client.tasks.create("report")
+    elapsed = iter(range(100))
+
+    def passing() -> Any:  # noqa: ANN401 - a time
+        return NOW.replace(second=next(elapsed))
+
+    async def no_time(_seconds: float) -> None: ...
+
+    async def wait() -> None:
+        async with AsyncClient(deployment.url, now=passing, sleep=no_time) as another:
+            await another.tasks.wait(task.id, timeout=timeout)
+
+    with pytest.raises(WaitTimeout, match="is scheduled after"):
+        asyncio.run(wait())
+    with Client(deployment.url, now=passing, sleep=lambda _seconds: None) as another, pytest.raises(TimeoutError):
+        another.tasks.wait(task.id, timeout=timeout)
+    assert run(lambda client: client.tasks.get(task.id)).state == "scheduled"
+
+
+@dataclass
+class Connection:
+    """A WebSocket with some messages, after which it is lost."""
+
+    frames: deque[dict[str, Any]]
+    sent: list[Mapping[str, Any]] = field(default_factory=list)
+    is_closed: bool = False
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Keep what was sent."""
+        self.sent.append(message)
+
+    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ARG002, ASYNC109 - as the real one
+        """The next message."""
+        if not self.frames:
+            raise Unreachable("ws", "lost", sent=True)
+        return self.frames.popleft()
+
+    async def close(self) -> None:
+        """Note that it was closed."""
+        self.is_closed = True
+
+
+def _changed(task_id: str, version: int, state: str) -> dict[str, Any]:
+    item = {"kind": "task", "id": task_id, "version": version, "state": state, "finished_at": None}
+    return {"kind": "change", "changes": [{"id": task_id, "version": version, "refs": ["1"], "left": [], "item": item}]}
+
+
+def test_changes_are_watched_and_the_connection_is_closed(client: Client, deployment: Deployment) -> None:
+    """Messages come as an asynchronous iterator; whoever stops to iterate leaves no connection open."""
+    task = client.tasks.create("report")
+    connection = Connection(deque([_changed(task.id, 2, "running"), _changed(task.id, 3, "waiting")]))
+    ticket = {"ticket": "t", "url": "wss://example.org", "expires_in": 30}
+
+    async def connect(url: str) -> Connection:
+        assert url == "wss://example.org?ticket=t"
+        return connection
+
+    async def watch() -> list[Change]:
+        async with AsyncClient(deployment.url, connect=connect) as another:
+            found = []
+            changes = another.tasks.watch(task.id)
+            found.append(await anext(changes))
+            deployment.scripted.append(Answer(201, ticket))
+            found.extend([await anext(changes), await anext(changes)])
+            await changes.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
+            return found
+
+    assert [change.version for change in asyncio.run(watch())] == [1, 2, 3]
+    assert connection.is_closed
+    assert connection.sent == [{"do": "subscribe", "ref": "1", "topic": f"task:{task.id}"}]
+
+
+def test_a_cancelled_coroutine_stops_waiting(client: Client, deployment: Deployment) -> None:
+    """As `asyncio.timeout` cancels one; the client can be used further on."""
+    task = client.tasks.create("report", delay_seconds=3600)
+
+    async def use() -> str:
+        polled = asyncio.Event()
+
+        async def sleep(_seconds: float) -> None:
+            polled.set()
+            await asyncio.Event().wait()
+
+        async with AsyncClient(deployment.url, sleep=sleep) as another:
+            waiting = asyncio.create_task(another.tasks.wait(task.id))
+            await polled.wait()
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            return (await another.tasks.get(task.id)).state
+
+    assert asyncio.run(use()) == "scheduled"
+
+
+def test_requests_are_authenticated_and_retries_are_settable(deployment: Deployment) -> None:
+    """By the same objects as those of `Client`."""
+    deployment.scripted.append(Answer(500, None))
+
+    async def use() -> None:
+        async with AsyncClient(
+            deployment.url, auth=BearerToken("secret"), owner="team", retries=Retries(attempts=1), timeout=5
+        ) as client:
+            await client.tasks.create("report")
+
+    with pytest.raises(ApiError):
+        asyncio.run(use())
+    (received,) = deployment.received
+    assert (received.headers["Authorization"], received.headers["X-Duetime-Owner"]) == ("Bearer secret", "team")
+
+
+def test_a_conflict_is_raised_where_it_is_awaited(deployment: Deployment, run: Run) -> None:
+    """Errors are those of `Client`."""
+    deployment.scripted.append(problem(409, "state_conflict", "it runs"))
+    with pytest.raises(Conflict) as caught:
+        run(lambda client: client.tasks.delete("x"))
+    assert caught.value.code == "state_conflict"

@@ -1,0 +1,39 @@
+"""What an import of the client costs its user: modules are counted, because time differs between machines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+COUNT = """
+import sys
+{code}
+print(*sorted({{name.partition(".")[0] for name in sys.modules if name[0] != "_"}} - sys.stdlib_module_names))
+print(sum(name.startswith("duetime_client") for name in sys.modules))
+"""
+
+
+def _imported(code: str) -> tuple[set[str], int]:
+    """The libraries that some code imports, and how many modules of the client."""
+    script = [sys.executable, "-I", "-c", COUNT.format(code=code)]
+    printed = subprocess.run(script, check=True, capture_output=True, text=True)  # noqa: S603 - our own
+    libraries, own = printed.stdout.splitlines()
+    return set(libraries.split()), int(own)
+
+
+@pytest.mark.parametrize("names", ["AsyncClient, Client", "NotFound, RateLimited"])
+def test_importing_the_clients_imports_no_library(names: str) -> None:
+    """Neither httpx nor pydantic: they are imported with the first client, and with its first use."""
+    libraries, own = _imported(f"from duetime_client import {names}")
+    assert libraries == {"duetime_client"}
+    assert own <= 11
+
+
+def test_a_client_imports_the_resources_that_are_used() -> None:
+    """The models of schedules and topologies are imported by those who use them."""
+    _, own = _imported("from duetime_client import Client; Client('http://localhost').tasks")
+    assert own <= 34
+    libraries, _ = _imported("from duetime_client import Client; Client('http://localhost')")
+    assert "pydantic" not in libraries

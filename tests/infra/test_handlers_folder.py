@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import infra.environments
+from duetime_cdk import DEV, PROD, HandlersNotFound, UnknownEnvironment, UnknownSetting
+from duetime_cdk.environments import with_settings
+from duetime_cdk.handlers_folder import handlers_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def add_package(folder: Path, name: str) -> Path:
+    """An empty package."""
+    (package := folder / name).mkdir(parents=True)
+    (package / "__init__.py").touch()
+    return package
+
+
+def test_production_has_no_handlers_until_they_are_named() -> None:
+    """Examples are not deployed to production: its settings must name a folder, and the error says which setting."""
+    assert not infra.environments.ENVIRONMENTS["prod"].handlers_folder
+    with pytest.raises(HandlersNotFound, match="'prod' names no handlers: set `handlers_folder`"):
+        handlers_of(PROD)
+
+
+def test_the_only_package_of_the_folder_is_found(tmp_path: Path) -> None:
+    """It need not be named; its grants are beside it, or there are none."""
+    package = add_package(tmp_path / "handlers", "shop")
+    found = handlers_of(replace(DEV, handlers_folder="handlers"), tmp_path)
+    assert (found.package, found.grants) == (package, [])
+    (tmp_path / "handlers" / "grants.json").write_text('[{"Effect": "Allow"}]')
+    assert found.grants == [{"Effect": "Allow"}]
+
+
+def test_of_two_packages_one_must_be_named(tmp_path: Path) -> None:
+    """The error lists them; a name chooses."""
+    for name in ("one", "two"):
+        add_package(tmp_path / "handlers", name)
+    settings = replace(DEV, handlers_folder="handlers")
+    with pytest.raises(HandlersNotFound, match=r"holds 2 packages \(one, two\)"):
+        handlers_of(settings, tmp_path)
+    assert handlers_of(replace(settings, handlers_package="two"), tmp_path).package.name == "two"
+
+
+@pytest.mark.parametrize(("package", "reason"), [("", "holds no package"), ("absent", "no package of handlers")])
+def test_a_folder_without_the_package_is_refused(tmp_path: Path, package: str, reason: str) -> None:
+    """Whether the folder is missing, empty or misspelt, the error names the path."""
+    settings = replace(DEV, handlers_folder="handlers", handlers_package=package)
+    with pytest.raises(HandlersNotFound, match=reason) as refused:
+        handlers_of(settings, tmp_path)
+    assert str(tmp_path / "handlers") in str(refused.value)
+
+
+def test_a_preset_is_named_and_changed() -> None:
+    """Settings are values of the environment's fields; the others stay as the preset has them."""
+    changed = with_settings("prod", {"alarm_email": "ops@example.org"})
+    assert changed == replace(PROD, alarm_email="ops@example.org")
+    assert with_settings(DEV, {}) == DEV
+
+
+def test_unknown_names_are_refused_with_what_was_meant() -> None:
+    """A preset or a setting that does not exist is an error before anything is built."""
+    with pytest.raises(UnknownEnvironment, match="'pord'"):
+        with_settings("pord", {})
+    with pytest.raises(UnknownSetting, match="'alarm_mail'; did you mean 'alarm_email'"):
+        with_settings("prod", {"alarm_mail": "ops@example.org"})

@@ -1,0 +1,115 @@
+"""`duetime init`: what it makes, and that it works with the packages of this checkout."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+
+import pytest
+from typer.testing import CliRunner
+
+from duetime_client.commands.app import app
+from duetime_client.new_project import ProjectRejected, create_project, package_name, project_files
+from infra import ROOT
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new project."""
+    folder = tmp_path_factory.mktemp("projects") / "web-shop"
+    create_project(folder)
+    return folder
+
+
+def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a tool of this environment in the project."""
+    return subprocess.run(  # noqa: S603 - tools of this environment
+        [sys.executable, "-m", *command], cwd=project, capture_output=True, text=True, check=False
+    )
+
+
+def test_its_own_tests_pass(project: Path) -> None:
+    """As they were written, and any warning is a failure."""
+    done = run(project, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers", "--strict-config")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 passed" in done.stdout
+
+
+def test_it_is_formatted_and_has_no_findings(project: Path) -> None:
+    """By the rules of its own `pyproject.toml`."""
+    for arguments in (("format", "--check", "."), ("check", ".")):
+        done = run(project, "ruff", *arguments, "--no-cache")
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_its_types_are_right(project: Path) -> None:
+    """Strictly, against the types that the packages publish."""
+    done = run(project, "mypy", "--cache-dir", str(ROOT / "build" / "mypy-of-projects"))
+    assert done.returncode == 0, done.stdout
+
+
+def test_it_is_complete() -> None:
+    """Each file that its page names is there, and no word of the template is left in any."""
+    contents = project_files("web-shop")
+    assert {
+        PurePosixPath(name)
+        for name in ("README.md", "app.py", "cdk.json", "settings.py", "handlers/web_shop/__init__.py")
+    } <= set(contents)
+    assert not [path for path, text in contents.items() if "@PACKAGE@" in text or "@PROJECT@" in text]
+
+
+def test_it_pins_what_this_checkout_uses() -> None:
+    """The packages at this version, the Node tools at the versions that are tested here, and the same feature flags."""
+    contents = project_files("web-shop")
+    settings = tomllib.loads(contents[PurePosixPath("pyproject.toml")])
+    pinned = [*settings["project"]["dependencies"], *settings["dependency-groups"]["dev"]]
+    ours = [requirement for requirement in pinned if requirement.startswith("duetime")]
+    assert len(ours) == 4
+    assert all(requirement.endswith(f"=={version('duetime-client')}") for requirement in ours)
+    tools = json.loads(contents[PurePosixPath("package.json")])["devDependencies"]
+    checkout = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    assert tools == {name: checkout[name] for name in ("aws-cdk", "pyodide")}
+    flags = json.loads(contents[PurePosixPath("cdk.json")])["context"]
+    assert flags == json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
+
+
+@pytest.mark.parametrize("name", ["1shop", "web shop", "../shop", "", "web--shop", "shöp", "-x"])
+def test_what_can_name_no_project_is_refused(name: str) -> None:
+    """Names are those of Python distributions, in ASCII."""
+    with pytest.raises(ProjectRejected, match="cannot name a project"):
+        package_name(name)
+
+
+@pytest.mark.parametrize("name", ["duetime", "Handlers", "tests", "json", "class", "aws-cdk"])
+def test_a_package_that_another_would_hide_is_refused(name: str) -> None:
+    """The handlers' package must be found by its name, whatever else is installed."""
+    with pytest.raises(ProjectRejected, match="there is another package"):
+        package_name(name)
+
+
+def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
+    """Nothing is written beside another file; a new Git repository is no reason."""
+    folder = tmp_path / "web-shop"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(ProjectRejected, match=r"has notes\.txt; nothing was written"):
+        create_project(folder)
+    assert sorted(path.name for path in folder.iterdir()) == [".git", "notes.txt"]
+    (folder / "notes.txt").unlink()
+    assert folder / "app.py" in create_project(folder)
+
+
+def test_the_command_says_what_is_next(tmp_path: Path) -> None:
+    """It exits with 0; in a folder that is in use, with 2 and the reason."""
+    folder = str(tmp_path / "web-shop")
+    done = CliRunner().invoke(app, ["init", folder])
+    assert done.exit_code == 0, done.output
+    assert "uv sync" in done.output
+    again = CliRunner().invoke(app, ["init", folder])
+    assert again.exit_code == 2
+    assert "is not empty" in again.output

@@ -1,0 +1,153 @@
+"""The distributions: what they declare, and that a project can be deployed from their wheels alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import duetime_cdk
+from duetime_cdk import DEV, DuetimeStack
+from duetime_cdk.sources import CONSTRAINTS, FUNCTIONS, REQUIREMENTS, node_package, project_folder
+from duetime_client.new_project import create_project
+from infra import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DISTRIBUTIONS = {".": "duetime", "client": "duetime_client", "testing": "duetime_testing", "infra/cdk": "duetime_cdk"}
+"""The folders that wheels are built from, and the package of each."""
+
+
+def declared(folder: str) -> dict[str, Any]:
+    """The `pyproject.toml` of a distribution."""
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_all_have_one_version_and_require_each_other_at_it() -> None:
+    """What is deployed, tested and called is one commit's code."""
+    projects = {folder: declared(folder)["project"] for folder in (*DISTRIBUTIONS, "local")}
+    (version,) = {project["version"] for project in projects.values()}
+    for folder in ("testing", "infra/cdk"):
+        ours = [each for each in projects[folder]["dependencies"] if each.startswith("duetime")]
+        assert ours
+        assert all(each.endswith(f"=={version}") for each in ours)
+
+
+def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:
+    """Each file that the constructs read outside of their package is put where the wheel's module looks for it."""
+    included = declared("infra/cdk")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    found = {(ROOT / "infra/cdk" / source).resolve(): target for source, target in included.items()}
+    assert found == {
+        path.resolve(): f"duetime_cdk/assets/{path.name}" for path in (CONSTRAINTS, FUNCTIONS, REQUIREMENTS)
+    }
+
+
+def test_a_wheel_installs_its_own_package_only() -> None:
+    """No wheel has a top-level package, such as `functions`, that a project may have, too; no command is broken."""
+    for folder, package in DISTRIBUTIONS.items():
+        settings = declared(folder)
+        wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
+        assert [Path(path).name for path in wheel["packages"]] == [package]
+        assert all(target.startswith(f"{package}/") for target in wheel.get("force-include", {}).values())
+        points = settings["project"].get("entry-points", {}) | {"scripts": settings["project"].get("scripts", {})}
+        targets = [target for group in points.values() for target in group.values()]
+        assert all(target.startswith(package) for target in targets)
+
+
+def test_what_is_public_can_be_imported() -> None:
+    """Each name of the public interface is there, and has types."""
+    assert all(getattr(duetime_cdk, name) is not None for name in duetime_cdk.__all__)
+    assert (Path(duetime_cdk.__file__).parent / "py.typed").is_file()
+    with pytest.raises(AttributeError, match="no attribute 'Absent'"):
+        duetime_cdk.Absent  # noqa: B018 - its error is what is tested
+
+
+def test_settings_are_read_without_the_construct_library() -> None:
+    """Only the stack needs it: it starts a process of Node."""
+    code = "import sys, duetime_cdk; assert duetime_cdk.PROD; sys.exit('aws_cdk' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - ours
+
+
+def test_the_project_is_where_its_cdk_json_is(tmp_path: Path) -> None:
+    """Also from a folder inside of it; Node's packages are looked for there first."""
+    (tmp_path / "handlers" / "shop").mkdir(parents=True)
+    (tmp_path / "cdk.json").write_text("{}")
+    assert project_folder(tmp_path / "handlers" / "shop") == tmp_path.resolve()
+    assert project_folder(ROOT / "tests") == ROOT
+    assert node_package("pyodide") == ROOT / "node_modules" / "pyodide"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment in which the wheels are installed, and nothing of this checkout."""
+    folder = tmp_path_factory.mktemp("wheels")
+    uv = Path(sys.executable).with_name("uv")
+    for source in DISTRIBUTIONS:
+        _run([str(uv), "build", "--quiet", "--wheel", "--out-dir", str(folder / "dist"), str(ROOT / source)], folder)
+    wheels = [str(path) for path in (folder / "dist").glob("*.whl")]
+    assert len(wheels) == len(DISTRIBUTIONS)
+    python = folder / "venv" / "bin" / "python"
+    _run([str(uv), "venv", "--quiet", "--python", sys.executable, str(folder / "venv")], folder)
+    install = [str(uv), "pip", "install", "--quiet", "--python", str(python), "--constraints", str(ROOT / CONSTRAINTS)]
+    _run([*install, *wheels], folder)
+    return python
+
+
+def _run(command: list[str], folder: Path, environ: Mapping[str, str] | None = None) -> str:
+    """Run a command away from this checkout: neither its path nor its environment is inherited."""
+    kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    done = subprocess.run(  # noqa: S603 - tools and files of this checkout
+        command, cwd=folder, env={**kept, **(environ or {})}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_project_is_synthesised_from_wheels_alone(installed: Path, tmp_path: Path) -> None:
+    """A new project has the template that this checkout makes for the same settings, with the same hashes of assets.
+
+    It is tested from the wheels, too.
+    """
+    project = tmp_path / "web-shop"
+    create_project(project)
+    # Both are installed by `npm install`; here, they are those of the checkout.
+    (project / "node_modules").symlink_to(ROOT / "node_modules")
+    flags = json.dumps(json.loads((project / "cdk.json").read_text(encoding="utf-8"))["context"])
+    out = tmp_path / "cdk.out"
+    _run([str(installed), "app.py"], project, {"CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": flags})
+    made = json.loads((out / "duetime-dev.template.json").read_text(encoding="utf-8"))
+    assert made == _template_of_checkout(project, tmp_path / "checkout.out")
+    functions = [body["Properties"] for body in made["Resources"].values() if body["Type"] == "AWS::Lambda::Function"]
+    assert {function["Handler"] for function in functions} >= {"api.handler.handler", "worker.handler.handler"}
+    tested = _run([str(installed), "-m", "pytest", "-q", "-p", "no:cacheprovider"], project)
+    assert "4 passed" in tested
+
+
+def _template_of_checkout(project: Path, out: Path) -> dict[str, Any]:
+    """The same stack, by the constructs of this checkout."""
+    from aws_cdk import App  # noqa: PLC0415 - it starts a process of Node
+
+    flags = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
+    app = App(context=flags, outdir=str(out))
+    DuetimeStack(app, "duetime-dev", handlers=project / "handlers", environment=DEV)
+    app.synth()
+    template: dict[str, Any] = json.loads((out / "duetime-dev.template.json").read_text(encoding="utf-8"))
+    return template
+
+
+@pytest.mark.slow
+def test_wheels_have_the_console_and_no_bytecode(installed: Path) -> None:
+    """The console is built before; caches of this machine are left out."""
+    (wheel,) = (installed.parents[2] / "dist").glob("duetime_cdk-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "duetime_cdk/assets/functions/console/static/index.html" in names
+    assert not [name for name in names if "__pycache__" in name]

@@ -1,0 +1,192 @@
+"""The API dies in the middle of a change of a schedule or a topology: a repeat of the same request completes it."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.handlers import Unretriable
+from tests.scenarios.graphs import DIAMOND, Graphs
+from tests.scenarios.graphs import PATH as TOPOLOGIES
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
+from tests.scenarios.schedules import PATH, Schedules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_testing.simulation.faults import Call
+
+LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(200))
+"""A payload that does not fit into a record."""
+LATER = 40 * SECOND
+"""How long a client waits before it repeats its request."""
+CHANGES: dict[str, tuple[str, str, Any]] = {
+    "payload": ("PATCH", "", {"task": {"type": PLAIN, "payload": "new"}}),
+    "content": ("PATCH", "", {"task": {"type": PLAIN, "payload": LARGE + "new"}}),
+    "timing": ("PATCH", "", {"cron": "*/2 * * * *"}),
+    "remaining": ("PATCH", "", {"remaining_runs": 3}),
+    "pause": ("POST", "/pause", {"reason": "no paper"}),
+    "resume": ("POST", "/resume", None),
+    "delete": ("DELETE", "", None),
+}
+
+
+def half_done(scenario: Scenario, number: int, method: str, path: str, body: object) -> bool:
+    """Have the API die at its call of a number while it serves a request; whether there was that call."""
+    calls: list[Call] = []
+
+    def strike(call: Call) -> None:
+        if call.machine.function == "api":
+            calls.append(call)
+            if len(calls) == number:
+                call.machine.die()
+
+    scenario.faulty = True  # a change that is made twice delays what it is about
+    scenario.before_call = strike
+    scenario.send(method, path, body)
+    scenario.run(LATER)
+    scenario.before_call = None
+    return len(calls) >= number
+
+
+def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:  # noqa: ANN401 - JSON
+    """A schedule after a change that died at each of its calls, one after the other, and was then repeated."""
+    method, path, body = CHANGES[change]
+    number, dies = 0, True
+    while dies:
+        number += 1
+        with Schedules() as schedules:
+            schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
+            schedules.make(overlap="allow_all", **{"task": {"type": PLAIN, "payload": "old"}, **fields})
+            if change == "resume":
+                assert schedules.steer("pause").status == 200
+            dies = half_done(schedules, number, method, PATH + path, body)
+            answer = schedules.ask(method, PATH + path, body)
+            assert answer.status in ({200, 404} if change == "delete" else {200}), (number, answer.body)
+            yield number, schedules
+    assert number > 3
+
+
+def begun(schedules: Schedules) -> int:
+    """How many calls of targets there were."""
+    return len(schedules.effects)
+
+
+@pytest.mark.parametrize("change", ["pause", "delete"])
+def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None:
+    """Whatever call of its first try is the last."""
+    for number, schedules in half_changed(change):
+        before = begun(schedules)
+        schedules.run(5 * MINUTE)
+        assert begun(schedules) == before, number
+
+
+@pytest.mark.parametrize("change", ["payload", "timing", "resume"])
+def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
+    """Whatever call of its first try is the last: none is lost, none runs twice, and the change holds."""
+    for number, schedules in half_changed(change):
+        since = schedules.now
+        schedules.run(6 * MINUTE + MINUTE // 2 - schedules.now % MINUTE)
+        step = 2 * MINUTE if change == "timing" else MINUTE
+        wanted = [at for at in schedules.minutes(since, schedules.now - SECOND) if at % step == 0]
+        ran = schedules.ran()
+        assert {at: count for at, count in ran.items() if at >= since} == dict.fromkeys(wanted, 1), number
+        assert max(ran.values()) == 1, number
+        if change == "payload":
+            last = schedules.ask("GET", f"/v1/tasks/{schedules.placed()[-1].id}").body
+            assert last["payload"] == "new", number
+
+
+def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
+    """Whatever call of its first try is the last: three more, counted from the last of both at most."""
+    for number, schedules in half_changed("remaining"):
+        before = begun(schedules)
+        schedules.run(8 * MINUTE)
+        assert begun(schedules) - before <= 3, number
+        assert begun(schedules) >= 3, number
+        assert schedules.schedule()["state"] == "ended", number
+
+
+@pytest.mark.parametrize("change", ["content", "delete"])
+def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
+    """Whatever call of its first try is the last: once the schedule is gone, all of its contents expire."""
+    for number, schedules in half_changed(change, task={"type": PLAIN, "payload": LARGE + "old"}):
+        if change == "content":
+            assert schedules.ask("DELETE", PATH).status == 200
+        schedules.run(8 * MINUTE)
+        kept = [item for item in schedules.items("x#") if schema.TTL not in item]
+        assert kept == [], number
+
+
+VERBS = ["pause", "resume", "cancel", "retry"]
+
+
+def half_controlled(verb: str) -> Iterator[tuple[int, Graphs]]:
+    """A topology after a request that died at each of its calls, one after the other, and was then repeated."""
+    number, dies = 0, True
+    while dies:
+        number += 1
+        with Graphs() as graphs:
+            fails = [verb == "retry"]
+            graphs.target = lambda _phase, context: behave(graphs, context, fails)  # noqa: B023 - called at once
+            graphs.submit({**DIAMOND, "late": {"type": PLAIN, "delay_seconds": 50}})
+            if verb == "retry":
+                graphs.run_until_ended()
+            else:
+                graphs.run(4 * SECOND)
+            fails[0] = False
+            if verb == "resume":
+                assert graphs.ask("POST", f"{TOPOLOGIES}/{graphs.topology}/pause").status in {200, 202}
+                graphs.run(10 * SECOND)
+            path = f"{TOPOLOGIES}/{graphs.topology}/{verb}"
+            dies = half_done(graphs, number, "POST", path, None)
+            answer = graphs.ask("POST", path)
+            assert answer.status in {200, 202, 409}, (number, answer.body)
+            yield number, graphs
+    assert number > 3
+
+
+def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN401 - a handler's
+    """Take three seconds, then fail if that is wanted of the left one."""
+    graphs.take(3 * SECOND)
+    if fails[0] and graphs.key_of(context.task_id) == "left" and graphs.record(context.task_id).attempt == 1:
+        raise Unretriable("no")
+    return "done"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
+    """Whatever call of its first try is the last: it is stopped, held, or comes to its end."""
+    for number, graphs in half_controlled(verb):
+        if verb in {"pause", "cancel"}:
+            graphs.run(5 * SECOND)
+            before = list(graphs.ran)
+            graphs.run(3 * MINUTE)
+            assert graphs.ran == before, number
+        if verb == "pause":
+            assert graphs.ask("POST", f"{TOPOLOGIES}/{graphs.topology}/resume").status in {200, 202}
+        ended = graphs.run_until_ended()
+        assert ended.state == ("cancelled" if verb == "cancel" else "succeeded"), number
+        if verb != "cancel":
+            again = ["left"] if verb == "retry" else []
+            assert sorted(graphs.ran) == sorted([*DIAMOND, "late", *again]), number
+
+
+def test_a_repeated_deletion_of_a_topology_leaves_nothing() -> None:
+    """Whatever call of its first try is the last: its nodes are gone too, and nothing of them is kept for ever."""
+    number, dies = 0, True
+    while dies:
+        number += 1
+        with Graphs() as graphs:
+            graphs.submit({**DIAMOND, "large": {"type": PLAIN, "payload": LARGE}})
+            graphs.run_until_ended()
+            path = f"/v1/tasks/{graphs.topology}"
+            dies = half_done(graphs, number, "DELETE", path, None)
+            assert graphs.ask("DELETE", path).status in {204, 404}
+            graphs.run(5 * MINUTE)
+            assert graphs.ask("GET", "/v1/tasks").body["tasks"] == [], number
+            assert LARGE not in str(graphs.items()), number
+    assert number > 4

@@ -1,0 +1,268 @@
+"""Calendars and jitter move occurrences: each scheduled time runs once at most, whatever is replaced meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.times import to_iso
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
+from tests.scenarios.test_stopped_occurrences import STOPS, stop
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime_testing.simulation.faults import Call
+
+TENTH = 10 * MINUTE
+
+
+def tenth_after(now: Millis) -> Millis:
+    """The first instant that `Moved.begin` has its schedule place."""
+    return (now // TENTH + (1 if now % TENTH < 5 * MINUTE else 2)) * TENTH
+
+
+OPEN: dict[str, Any] = {"windows": [{"start": "00:00", "end": "00:01"}]}
+"""Excludes nothing that a test asks for."""
+NIGHT = 1_824_940_800_000
+"""Midnight of 31 October 2027, in UTC: an hour later London's clocks go back."""
+NEW_TASK = {"type": PLAIN, "payload": {"new": 1}, "timeout_seconds": 600}
+
+
+def closed(start: Millis, length: Millis) -> dict[str, Any]:
+    """A calendar that excludes a time of day."""
+    return {"windows": [{"start": to_iso(start)[11:16], "end": to_iso(start + length)[11:16]}]}
+
+
+class Moved(Schedules):
+    """A schedule of once in ten minutes with a calendar; `next` is its next instant, five minutes ahead at first."""
+
+    def begin(self, calendar: dict[str, Any], **fields: Any) -> None:  # noqa: ANN401 - JSON
+        """Create it, and let time pass until three seconds before its next instant is placed."""
+        self.next = tenth_after(self.now)
+        self.run(self.next - 5 * MINUTE - self.now)
+        self.put(calendar)
+        body = {"cron": "*/10 * * * *", "calendars": ["days"], "on_excluded": "move", "overlap": "allow_all"}
+        self.make(**{**body, **fields})
+
+    def put(self, calendar: dict[str, Any]) -> None:
+        """Replace the calendar."""
+        assert self.ask("PUT", "/v1/calendars/days", calendar).status in {200, 201}
+
+    def place(self) -> Task:
+        """Let time pass until the next instant is placed."""
+        before = {task.id for task in self.placed()}
+        assert self.run_until(lambda: len(self.placed()) > len(before), TENTH)
+        self.run(2 * SECOND)
+        (task,) = [each for each in self.placed() if each.id not in before]
+        return task
+
+    def go_on(self, times: int = 3) -> None:
+        """Let time pass to the middle between two instants, behind so many."""
+        self.run(self.next + (times - 1) * TENTH + 6 * MINUTE - self.now)
+
+
+def is_a_save(call: Call) -> bool:
+    """Whether a call writes a schedule."""
+    return call.operation == "put_item" and is_of_a_schedule(call)
+
+
+def is_save(call: Call) -> bool:
+    """Whether the trigger saves a schedule."""
+    return call.machine.function == "trigger" and is_a_save(call)
+
+
+@pytest.mark.parametrize("moves", ["later", "back"])
+def test_a_calendar_that_is_replaced_before_the_trigger_saved_its_schedule_repeats_nothing(moves: str) -> None:
+    """The expansion placed an occurrence and died; the next one sees another calendar, and does not place it again."""
+    with Moved() as schedules:
+        schedules.run(TENTH)
+        moved = closed(tenth_after(schedules.now), 4 * MINUTE)
+        schedules.begin(moved if moves == "back" else OPEN)
+        died = schedules.once(is_save, lambda call: call.machine.die())
+        assert schedules.run_until(lambda: died, TENTH)
+        schedules.put(OPEN if moves == "back" else closed(schedules.next, 4 * MINUTE))
+        schedules.go_on()
+        assert schedules.ran() == {schedules.next + each * TENTH: 1 for each in range(3)}
+
+
+@pytest.mark.parametrize("how", STOPS)
+@pytest.mark.parametrize("before", ["open", "closed"])
+def test_a_stopped_occurrence_stays_stopped_over_another_calendar_and_a_change(how: str, before: str) -> None:
+    """Its user stopped it; then its calendar is replaced by one that moves it, or not, and its payload is changed."""
+    with Moved() as schedules:
+        at = tenth_after(schedules.now)
+        calendars = {"open": OPEN, "closed": closed(at, 4 * MINUTE)}
+        schedules.begin(calendars.pop(before))
+        assert schedules.next == at
+        task = schedules.place()
+        stop(schedules, task, how)
+        (other,) = calendars.values()
+        schedules.put(other)
+        assert schedules.amend(task=NEW_TASK).status == 200
+        schedules.go_on()
+        assert schedules.ran() == {at + TENTH: 1, at + 2 * TENTH: 1}
+
+
+def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_then_does_not() -> None:
+    """Changes come at each calendar; its user has stopped it before them all."""
+    with Moved() as schedules:
+        schedules.begin(OPEN, on_excluded="skip")
+        stop(schedules, schedules.place(), "cancel")
+        schedules.put(closed(schedules.next, 4 * MINUTE))
+        assert schedules.amend(task=NEW_TASK).status == 200
+        schedules.put(OPEN)
+        assert schedules.amend(catch_up_seconds=100).status == 200
+        schedules.go_on()
+        assert schedules.ran() == {schedules.next + TENTH: 1, schedules.next + 2 * TENTH: 1}
+
+
+@pytest.mark.parametrize("on_excluded", ["skip", "move"])
+def test_another_calendar_and_a_change_keep_to_the_number_of_runs(on_excluded: str) -> None:
+    """Of three runs one was placed when its calendar came to exclude it; the change places it again, or another one."""
+    with Moved() as schedules:
+        schedules.begin(OPEN, on_excluded=on_excluded, remaining_runs=3)
+        schedules.place()
+        schedules.put(closed(schedules.next, 4 * MINUTE))
+        assert schedules.amend(task=NEW_TASK).status == 200
+        schedules.go_on(6)
+        first = schedules.next + (TENTH if on_excluded == "skip" else 0)
+        assert schedules.ran() == {first + each * TENTH: 1 for each in range(3)}
+        shown = schedules.schedule()
+        assert (shown["runs_started"], shown["remaining_runs"]) == (3, 0)
+
+
+TIMINGS: dict[str, dict[str, Any]] = {
+    "jitter": {"jitter_seconds": 1},
+    "calendars": {"calendars": []},
+    "cron": {"cron": "*/5 * * * *"},
+    "zone": {"timezone": "Asia/Kathmandu", "cron": "5,15,25,35,45,55 * * * *"},
+    "excluded": {"on_excluded": "skip"},
+    "end": {"end_at": "2099-01-01T00:00:00Z"},
+}
+
+
+@pytest.mark.parametrize("name", TIMINGS)
+def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due(name: str) -> None:
+    """Its instant is past, the time to which it was moved is not; the new timing means its instant too."""
+    with Moved() as schedules:
+        at = tenth_after(schedules.now)
+        schedules.begin(closed(at, 4 * MINUTE))
+        task = schedules.place()
+        assert task.due_at == at + 4 * MINUTE
+        schedules.run(at + 2 * MINUTE - schedules.now)
+        assert schedules.amend(**TIMINGS[name]).status == 200
+        schedules.go_on(1)
+        assert schedules.ran()[at] == 1
+        assert schedules.effect_times(task.id.text)[0] >= task.due_at
+        assert schedules.schedule()["runs_skipped"] == 0
+
+
+@pytest.mark.parametrize("name", TIMINGS)
+def test_a_queued_occurrence_that_the_new_timing_means_too_is_not_lost(name: str) -> None:
+    """Workers are away when it is due, and its timing is changed; it still runs, once."""
+    with Moved() as schedules:
+        schedules.begin(OPEN)
+        schedules.place()
+        schedules.run(schedules.next - 5 * SECOND - schedules.now)
+        schedules.receiving = False
+        schedules.run(10 * SECOND)
+        assert schedules.amend(**TIMINGS[name]).status == 200
+        schedules.receive_again()
+        schedules.run(MINUTE)
+        assert schedules.ran()[schedules.next] == 1
+        assert schedules.schedule()["runs_skipped"] == 0
+
+
+def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() -> None:
+    """Its instant is past, its time within the jitter is not: it keeps that time."""
+    with Moved() as schedules:
+        schedules.begin(OPEN, jitter_seconds=500)
+        task = schedules.place()
+        assert task.due_at > schedules.next + 30 * SECOND
+        schedules.run(schedules.next + 20 * SECOND - schedules.now)
+        assert schedules.amend(jitter_seconds=400).status == 200
+        schedules.go_on(1)
+        schedules.run(5 * MINUTE)
+        assert schedules.ran()[schedules.next] == 1
+
+
+@pytest.mark.parametrize("before", ["open", "closed"])
+def test_the_runs_say_what_ran_whatever_its_calendar_is_now(before: str) -> None:
+    """An occurrence that ran is not told as missed once its calendar moves it, or no longer does."""
+    with Moved() as schedules:
+        at = tenth_after(schedules.now)
+        calendars = {"open": OPEN, "closed": closed(at, 4 * MINUTE)}
+        schedules.begin(calendars.pop(before))
+        schedules.go_on(1)
+        (other,) = calendars.values()
+        schedules.put(other)
+        query = f"scheduled_after={to_iso(at - SECOND)}&scheduled_before={to_iso(at + SECOND)}"
+        seen = schedules.ask("GET", f"{PATH}/occurrences", query=query).body["occurrences"]
+        assert [each["task_id"] for each in seen] == [schedules.placed()[0].id.text]
+
+
+def test_a_calendar_that_is_replaced_during_a_backfill_repeats_nothing() -> None:
+    """Some were placed before the process died; by the new calendar the others are due earlier than they were."""
+    with Moved() as schedules:
+        schedules.begin(OPEN, on_excluded="skip")
+        past = [schedules.next - each * TENTH for each in range(6, 0, -1)]
+        bounds = {"scheduled_after": to_iso(past[0]), "scheduled_before": to_iso(past[-1] + SECOND), "per_minute": 20}
+        placed = schedules.once(
+            lambda call: is_a_save(call) and len(schedules.placed()) >= len(past), lambda call: call.machine.die()
+        )
+        schedules.send("POST", f"{PATH}/backfills", bounds)
+        assert schedules.run_until(lambda: placed)
+        schedules.put(closed(past[0], MINUTE))
+        schedules.run(20 * MINUTE)
+        causes = [task.schedule_ref for task in schedules.placed() if task.schedule_ref]
+        assert Counter(each.nominal for each in causes if each.cause == "backfill") == dict.fromkeys(past, 1)
+
+
+def test_what_the_trigger_is_late_to_place_runs_although_the_timing_changes() -> None:
+    """The trigger was away when an occurrence was due; the new timing means its instant too, and it is caught up."""
+    with Moved() as schedules:
+        schedules.begin(OPEN)
+        schedules.ticking = False
+        schedules.run(schedules.next + MINUTE - schedules.now)
+        assert schedules.placed() == []
+        assert schedules.amend(cron="*/5 * * * *").status == 200
+        schedules.ticking = True
+        schedules.run(10 * MINUTE)
+        assert schedules.ran() == dict.fromkeys(
+            (schedules.next, schedules.next + 5 * MINUTE, schedules.next + TENTH), 1
+        )
+
+
+def test_the_last_occurrence_of_a_schedule_that_has_ended_runs_although_that_is_changed() -> None:
+    """Workers are away when its last run is due; it ends, and gets more runs before they are back."""
+    with Moved() as schedules:
+        schedules.begin(OPEN, remaining_runs=1)
+        schedules.place()
+        schedules.receiving = False
+        assert schedules.run_until(lambda: schedules.schedule()["state"] == "ended", step=10 * SECOND)
+        assert schedules.amend(remaining_runs=1).status == 200
+        schedules.receive_again()
+        schedules.run(15 * MINUTE)
+        assert sum(schedules.ran().values()) == 2
+        assert schedules.ran()[schedules.next] == 1
+
+
+@pytest.mark.parametrize("change", [{"dst_fold": "both"}, {"timezone": "Europe/Dublin"}, {"dst_gap": "shift_forward"}])
+@pytest.mark.parametrize("fold", ["first", "both"])
+def test_a_change_in_the_night_of_the_fold_repeats_and_loses_nothing(fold: str, change: dict[str, Any]) -> None:
+    """London's clocks go back at 01:00 UTC of 31 October 2027; the change comes while its 01:30 is queued."""
+    with Schedules(start=NIGHT) as schedules:
+        schedules.make(cron="30 1 * * *", timezone="Europe/London", dst_fold=fold)
+        first = NIGHT + HOUR // 2
+        schedules.run(first - 5 * SECOND - schedules.now)
+        schedules.receiving = False
+        schedules.run(10 * SECOND)
+        assert schedules.amend(**change).status == 200
+        schedules.receive_again()
+        schedules.run(3 * HOUR)
+        both = "both" in {fold, change.get("dst_fold")}
+        assert schedules.ran() == dict.fromkeys((first, first + HOUR) if both else (first,), 1)
