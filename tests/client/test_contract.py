@@ -50,7 +50,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.create_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "topologies.create": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k"}),
     "switches.delete": (("type", "mail"), {}),
-    "leases.fail": (("a", "Boom", "no such row"), {"retriable": False}),
+    "leases.fail": (("a", "Boom", "no such row"), {"retriable": False, "traceback": "at main.go:17"}),
     "switches.get": (("type", "mail"), {}),
     "leases.acquire": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
     "dead_letters.list": ((), {"error_type": "Boom", **_LISTED}),
