@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 EMULATOR := .venv-emulator
 OPENAPI := .venv-openapi
+SITE := .venv-docs
 SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
 CONSOLE := $(shell find console/src -type f -not -name schema.d.ts 2>/dev/null)
@@ -21,7 +22,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test test-slow test-deployed flaky docs openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
+.PHONY: help setup console run demo check format test test-slow test-deployed flaky docs docs-site docs-serve docs-tools openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +74,15 @@ docs: setup ## generate the tables of the reference pages and the examples of th
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python -m infra.grafana
 
+docs-site: docs-tools ## build the documentation site into build/site; broken links fail
+	@$(BIN)/python -m docs.site.build
+
+docs-serve: docs-tools ## show the documentation site on http://127.0.0.1:8780; Ctrl-C ends it
+	@$(BIN)/python -m docs.site.build --serve
+
+docs-tools: $(VENV)/.installed node_modules/.installed $(SITE)/.installed
+	@:
+
 openapi: setup ## write the OpenAPI document to build/openapi.json, to generate clients from
 	@mkdir -p build
 	@$(BIN)/python -m docs.openapi > build/openapi.json
@@ -119,10 +129,10 @@ lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: n
 
 clean: ## remove build results
 	@rm -rf build functions/console/static cdk.out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -not -path './$(OPENAPI)/*' -prune -exec rm -rf {} +
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -not -path './$(OPENAPI)/*' -not -path './$(SITE)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## also remove installed tools
-	@rm -rf $(VENV) $(EMULATOR) $(OPENAPI) node_modules console/node_modules tests/openapi/node_modules .duetime
+	@rm -rf $(VENV) $(EMULATOR) $(OPENAPI) $(SITE) node_modules console/node_modules tests/openapi/node_modules .duetime
 
 # The stamps: each is newer than what it was made from.
 
@@ -136,25 +146,25 @@ $(VENV)/.uv: constraints.txt
 
 $(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyproject.toml infra/cdk/pyproject.toml local/pyproject.toml constraints.txt
 	$(SAY) 'Installing the Python packages'
-	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing -e infra/cdk -e local
+	@$(BIN)/uv pip install --quiet -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing -e infra/cdk -e local
 	@touch $@
 
 $(EMULATOR)/.installed: $(VENV)/.uv local/emulator/requirements.txt
 	$(SAY) 'Installing the embedded AWS'
 	@test -x $(EMULATOR)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(EMULATOR)
-	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --no-deps -r local/emulator/requirements.txt
+	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --quiet --no-deps -r local/emulator/requirements.txt
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' 2> /dev/null \
 		|| { echo "duetime needs Node.js 20 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
 	$(SAY) 'Installing the Node packages'
-	@npm ci
+	@npm ci --loglevel=error --no-fund --no-audit
 	@touch $@
 
 console/node_modules/.installed: console/package.json console/package-lock.json
 	$(SAY) 'Installing what the console is built with'
-	@npm ci --ignore-scripts --prefix console
+	@npm ci --loglevel=error --no-fund --no-audit --ignore-scripts --prefix console
 	@touch $@
 
 functions/console/static/index.html: console/node_modules/.installed console/build.mjs console/package.json $(CONSOLE)
@@ -171,12 +181,18 @@ build/.browser:
 
 tests/openapi/node_modules/.installed: tests/openapi/package.json tests/openapi/package-lock.json
 	$(SAY) 'Installing linters and generators of the OpenAPI document'
-	@npm ci --prefix tests/openapi
+	@npm ci --loglevel=error --no-fund --no-audit --prefix tests/openapi
 	@touch $@
 
 $(OPENAPI)/.installed: $(VENV)/.uv tests/openapi/requirements.txt
 	@test -x $(OPENAPI)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(OPENAPI)
 	@VIRTUAL_ENV=$(CURDIR)/$(OPENAPI) $(BIN)/uv pip install --quiet --no-deps -r tests/openapi/requirements.txt
+	@touch $@
+
+$(SITE)/.installed: $(VENV)/.uv docs/site/requirements.txt
+	$(SAY) 'Installing the generator of the documentation site'
+	@test -x $(SITE)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(SITE)
+	@VIRTUAL_ENV=$(CURDIR)/$(SITE) $(BIN)/uv pip install --quiet --no-deps -r docs/site/requirements.txt
 	@touch $@
 
 build/.layers: $(VENV)/.installed node_modules/.installed constraints.txt $(SOURCES)

@@ -10,10 +10,12 @@ import argparse
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docs.sections import api, events, limits, metrics, settings, states
+from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
 if TYPE_CHECKING:
@@ -40,6 +42,18 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "schedule-fields": api.schedule_table,
     "schedule-answer-fields": api.schedule_answer_table,
     "calendar-fields": api.calendar_table,
+    "topology-calls": partial(api.tag_table, "topologies"),
+    "topology-fields": partial(api.request_table, "TopologyCreate"),
+    "node-fields": partial(api.request_table, "TopologyNodeInput"),
+    "topology-answer-fields": partial(api.response_table, "Topology"),
+    "node-answer-fields": partial(api.response_table, "TopologyNode"),
+    "lock-calls": partial(api.tag_table, "locks"),
+    "lock-answer-fields": partial(api.response_table, "Lock"),
+    "lock-holder-fields": partial(api.response_table, "LockHolder"),
+    "lease-calls": partial(api.tag_table, "leases"),
+    "lease-fields": partial(api.request_table, "LeaseAcquire"),
+    "lease-answer-fields": partial(api.response_table, "Lease"),
+    "lease-status-fields": partial(api.response_table, "LeaseStatus"),
     "answer-fields": api.answer_table,
     "parameters": api.parameter_table,
     "headers": api.header_table,
@@ -50,6 +64,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
 
 FILES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "asyncapi.json": lambda: f"{json.dumps(asyncapi.document(), indent=1, ensure_ascii=False)}\n",
+    llms.FILE: llms.text,
 }
 """Whole files that are generated."""
 

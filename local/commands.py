@@ -15,6 +15,10 @@ from duetime_cdk.layers.handler_import import HandlersUnimportable
 from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.contexts import READY_FILE_VARIABLE
+from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.logs import LogFilter
 from local import demo_workflow, stack
 from local import ready_file as ready
@@ -22,6 +26,7 @@ from local.assembly import ToolFailed, ToolNotInstalled
 from local.demo import Demo, TasksRejected
 from local.deployment import StackFailed
 from local.emulator import EmulatorFailed, EmulatorNotInstalled
+from local.emulator.server import ROOT
 from local.logs import reader_at
 from local.signing_secret import signing_secret
 from local.terminal import Display
@@ -32,8 +37,10 @@ if TYPE_CHECKING:
     from local.demo_report import Figures
     from local.ready_file import Ready
 
-app = typer.Typer(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
+app = CommandGroup(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
 
+KEPT = ".duetime/data"
+"""In the checkout."""
 INTERRUPTED = 128 + signal.SIGINT
 """The shell's own code for a command that was interrupted."""
 EXPECTED = (
@@ -50,20 +57,29 @@ EXPECTED = (
 """Errors that are shown by their message, without a traceback."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
-DataDir = Annotated[Path | None, typer.Option(help="Folder for the stack's data; saved on a graceful stop only.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Keep tasks and schedules there for the next start; saved when it is stopped."),
+]
+Keep = Annotated[bool, typer.Option("--keep", help=f"The same as --data-dir {KEPT}.")]
 ReadyFile = Annotated[
     Path,
     typer.Option(
-        help="JSON file with the addresses; exists while the stack is up.", show_default=".duetime/local.json"
+        envvar=READY_FILE_VARIABLE,
+        metavar="FILE",
+        help="JSON file with the addresses; exists while the stack is up.",
+        show_default=".duetime/local.json",
     ),
 ]
 
 
-@app.command(epilog="Example: duetime local up --no-demo --verbose")
+@app.command()
+@examples("duetime local up --no-demo", "duetime local up --data-dir .duetime/data")
 def up(
     *,
     port: Port = None,
     data_dir: DataDir = None,
+    keep: Keep = False,
     demo: Annotated[bool, typer.Option(help="Run the demo before staying up.")] = True,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show what handlers log and print, as it comes.")] = False,
     ready_file: ReadyFile = ready.READY_FILE,
@@ -71,17 +87,19 @@ def up(
     """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
     began_ms = _now_ms()
     display = Display()
+    kept = kept_at(data_dir, keep=keep)
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
-        running = context.enter_context(stack.running(display, port, data_dir, few_workers=True))
+        running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.MEANWHILE))
         context.enter_context(ready.announced(running.ready, ready_file))
         if demo:
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
-        _stay(running.ready, display, verbose=verbose)
+        _stay(running.ready, display, verbose=verbose, kept=kept, ready_file=ready_file)
 
 
 @app.command("logs")
-def logs(
+@examples("duetime local logs --follow")
+def logs(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     task_id: attempt_logs.TaskId = "",
     *,
@@ -89,28 +107,32 @@ def logs(
     schedule: attempt_logs.Schedule = "",
     since: attempt_logs.Since = "1h",
     follow: attempt_logs.Follow = False,
-    as_json: attempt_logs.AsJson = False,
+    ready_file: ReadyFile = ready.READY_FILE,
+    as_json: AsJson = False,
 ) -> None:
     """Print what handlers have logged and printed on the running stack of this machine."""
-    running = ready.find()
-    if running is None:
-        Display().error("no stack is up: duetime local up")
-        raise typer.Exit(1)
+    running = _running(ready_file)
     reader = reader_at(running.aws_endpoint_url, LogFilter(task_id.upper(), task_type, schedule))
     attempt_logs.print_logs(reader, context.ensure_object(Clock), since, follow=follow, as_json=as_json)
 
 
-@app.command("secret", epilog="Example: export WEBHOOK_SECRET=$(duetime local secret)")
-def secret() -> None:
+@app.command("secret")
+@examples("duetime local secret")
+def secret(*, ready_file: ReadyFile = ready.READY_FILE) -> None:
     """Print the secret that signs HTTP calls of the running stack of this machine."""
-    running = ready.find()
+    typer.echo(signing_secret(_running(ready_file).aws_endpoint_url))
+
+
+def _running(ready_file: Path) -> Ready:
+    running = ready.find(ready_file)
     if running is None:
-        Display().error("no stack is up: duetime local up")
+        Display().error(f"no stack is up ({ready_file} announces none): duetime local up")
         raise typer.Exit(1)
-    typer.echo(signing_secret(running.aws_endpoint_url))
+    return running
 
 
 @app.command("demo")
+@examples("duetime local demo --count 50 --exit")
 def run_demo(
     *,
     url: Annotated[
@@ -126,7 +148,11 @@ def run_demo(
     display = Display()
     with interruptible(display), ExitStack() as context:
         found = None if url else ready.find()
-        own = None if url or found else context.enter_context(stack.running(display, few_workers=True)).ready
+        own = (
+            None
+            if url or found
+            else context.enter_context(stack.running(display, workers=stack.Workers.MEANWHILE)).ready
+        )
         up = own or found
         figures = _run(demo, up.api_url if up else url or "", display)
         if json_file is not None:
@@ -148,10 +174,28 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
     return figures
 
 
-def _stay(running: Ready, display: Display, *, verbose: bool = False) -> None:
+def kept_at(data_dir: Path | None, *, keep: bool) -> Path | None:
+    """Where the stack's data is kept, if it is.
+
+    Raises:
+        typer.BadParameter: Two places are named.
+    """
+    if keep and data_dir is not None:
+        raise typer.BadParameter("give either --keep or --data-dir, not both", param_hint="--keep")
+    return ROOT / KEPT if keep else data_dir
+
+
+def _stay(
+    running: Ready,
+    display: Display,
+    *,
+    verbose: bool = False,
+    kept: Path | None = None,
+    ready_file: Path = ready.READY_FILE,
+) -> None:
     """Show the addresses of the stack and wait, or show what handlers log; an interrupt is the normal end."""
     with suppress(KeyboardInterrupt):
-        display.addresses(running)
+        display.addresses(running, kept, ready_file)
         if verbose:
             reader = reader_at(running.aws_endpoint_url, LogFilter())
             attempt_logs.print_logs(reader, Clock(), "1s", follow=True)

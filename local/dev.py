@@ -6,49 +6,56 @@ import threading
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
 from duetime_client.logs import LogFilter
 from local import ready_file as ready
 from local import stack
-from local.commands import Port, ReadyFile, interruptible
-from local.handlers import HandlerVersions, Reloader, package
+from local.commands import DataDir, Keep, Port, ReadyFile, interruptible, kept_at
+from local.handlers import HandlerVersions, Reloader, package, signature
 from local.logs import reader_at
 from local.terminal import Display
 
 if TYPE_CHECKING:
+    from local.handlers import Signature
     from local.stack import Stack
 
-app = typer.Typer(help="Run the stack on this machine, and reload handlers when they are saved.")
 
-
-@app.callback(invoke_without_command=True, epilog="Example: duetime dev")
+@examples("duetime dev", "duetime dev --keep", "duetime dev --port 8760 --ready-file .duetime/other.json")
 def dev(
     *,
     port: Port = None,
+    data_dir: DataDir = None,
+    keep: Keep = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
-    """Run the stack on this machine, reload handlers when they are saved, and show what they log. Ctrl-C stops it."""
+    """Run the stack on this machine: handlers are reloaded when they are saved.
+
+    What they log and print is shown. Ctrl-C stops the stack.
+    """
     display = Display()
+    kept = kept_at(data_dir, keep=keep)
+    # Before the stack is made of them: what is saved meanwhile is loaded at once.
+    saved = signature(package())
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
-        running = context.enter_context(stack.running(display, port, few_workers=True, lenient=True))
+        running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.NEEDED, lenient=True))
         context.enter_context(ready.announced(running.ready, ready_file))
-        display.addresses(running.ready)
+        display.addresses(running.ready, kept, ready_file)
         display.note(f"Handlers in {package()} are reloaded when they are saved.")
-        threading.Thread(target=_reload, args=(running, display), daemon=True).start()
+        threading.Thread(target=_reload, args=(running, display, saved), daemon=True).start()
         reader = reader_at(running.ready.aws_endpoint_url, LogFilter())
         attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
         # Their end is the person's Ctrl-C.
         raise KeyboardInterrupt
 
 
-def _reload(running: Stack, display: Display) -> None:
-    versions = HandlerVersions(running.emulator, running.deployment)
-    reloader = Reloader(versions.publish, display.reloaded, display.broken)
+def _reload(running: Stack, display: Display, saved: Signature) -> None:
+    versions = HandlerVersions(running.emulator, running.deployment, running.handlers)
+    reloader = Reloader(versions.publish, display.reloaded, display.broken, seen=saved)
     # The stack is stopped while this waits.
     with suppress(BotoCoreError, ClientError):
         reloader.run()

@@ -3,6 +3,6 @@
 from duetime_client.commands.deferred_commands import DeferredCommand
 
 dev = DeferredCommand(
-    "dev", "local.dev", "app", "Run the stack on this machine, and reload handlers when they are saved."
+    "dev", "local.dev", "dev", "Run the stack on this machine: handlers are reloaded when they are saved."
 )
 local = DeferredCommand("local", "local.commands", "app", "Run the whole stack on this machine, in an embedded AWS.")

@@ -6,6 +6,7 @@ import os
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -16,7 +17,7 @@ from local.emulator import lambda_processes
 from local.ready_file import Ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from duetime_cdk.layers.build import Layer
@@ -25,12 +26,22 @@ if TYPE_CHECKING:
     from local.terminal import Display
 
 
+class Workers(Enum):
+    """Which processes of the functions that run tasks are started with a stack: each takes a second of a core."""
+
+    ALL = "all of them, first: for a measurement"
+    MEANWHILE = "one first, and the others while the stack is used already: for a demo"
+    NEEDED = "one, and each other one when a task needs it: for a person who writes handlers"
+
+
 @dataclass(frozen=True, slots=True)
 class Stack:
     """The deployed stack and the emulator it runs in."""
 
     emulator: Emulator
     deployment: Deployment
+    handlers: Mapping[str, Layer]
+    """The layers of the user's package that it was deployed with; none of one that could not be imported."""
 
     @property
     def ready(self) -> Ready:
@@ -50,7 +61,7 @@ def running(
     port: int | None = None,
     data_dir: Path | None = None,
     *,
-    few_workers: bool = False,
+    workers: Workers = Workers.ALL,
     lenient: bool = False,
 ) -> Iterator[Stack]:
     """Start the embedded AWS and deploy to it; both are gone when the context ends.
@@ -59,8 +70,7 @@ def running(
         display: shows the steps.
         port: of the embedded AWS.
         data_dir: keeps what the stack holds.
-        few_workers: be ready with one process of the worker, and start the others meanwhile. A measurement wants all
-            of them first.
+        workers: which processes of the functions that run tasks are started, and when.
         lenient: start with the last handlers that could be imported, if the present ones cannot.
     """
     with ExitStack() as context:
@@ -73,8 +83,8 @@ def running(
             deployed = deployment.deploy(started, made, newest)
             report(f"{deployed.resources} resources")
         with display.step("Starting the workers") as report:
-            report(f"{_start_workers(started, deployed, few=few_workers)} processes")
-        yield Stack(started, deployed)
+            report(f"{_start_workers(started, deployed, workers)} processes")
+        yield Stack(started, deployed, newest)
 
 
 def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
@@ -87,15 +97,16 @@ def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
         return {}
 
 
-def _start_workers(started: Emulator, deployed: Deployment, *, few: bool) -> int:
+def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) -> int:
     """Start processes of the functions that run tasks; how many are there when it returns."""
     names = [deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
-    if not few:
+    if workers is Workers.ALL:
         return lambda_processes.warm_up(started, *names)
     # Its answer to an event that is no request is an error; the process is there then.
     first = [deployed.outputs[f"{name}FunctionName"] for name in ("Api", "Worker")]
     lambda_processes.start_one(started, *first)
-    threading.Thread(target=_start_others, args=(started, names), daemon=True).start()
+    if workers is Workers.MEANWHILE:
+        threading.Thread(target=_start_others, args=(started, names), daemon=True).start()
     return len(first)
 
 

@@ -14,10 +14,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from duetime_client.commands.contexts import READY_FILE_VARIABLE
 from duetime_client.commands.topology_views import Picture
+from local.ready_file import READY_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from duetime_client.topologies import Topology
     from local.demo import Progress as DemoProgress
@@ -111,7 +114,7 @@ class Display:
             table.add_row(*row)
         self._console.print(table)
 
-    def addresses(self, ready: Ready) -> None:
+    def addresses(self, ready: Ready, kept: Path | None, ready_file: Path) -> None:
         """Show the addresses of the console and the API, commands to try it, and what Ctrl-C does."""
         self._console.print()
         for name, url in (("Console", ready.console_url), ("API", ready.api_url), ("AWS", ready.aws_endpoint_url)):
@@ -123,7 +126,12 @@ class Display:
         created = f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'"
         for line in ("duetime tasks create echo --payload '\"hello\"' --in 3s --wait", created, f"curl -s {tasks}"):
             self._console.out(f"  {line}", highlight=False)
-        self._console.print("\nCtrl-C stops the stack: its processes end, and without --data-dir its tasks are gone.")
+        if ready_file != READY_FILE:
+            # Commands look for the usual one.
+            self._console.print("\nFor commands in another terminal:")
+            self._console.out(f"  export {READY_FILE_VARIABLE}={ready_file.absolute()}", highlight=False)
+        end = "its tasks are gone; --keep keeps them" if kept is None else f"its tasks are kept in {kept}"
+        self._console.print(f"\nCtrl-C stops the stack: its processes end, and {end}.", soft_wrap=True)
 
     def reloaded(self, seconds: float) -> None:
         """Show that new attempts run the handlers as they were saved."""
@@ -160,8 +168,8 @@ def _graph_rows(figures: GraphFigures | None) -> Iterator[tuple[str, str, str]]:
     ran = f"[{'green' if every else 'bold red'}]{figures.ran} of {figures.nodes}[/]"
     yield "workflow", ran, f"nodes of {figures.name}, each run once"
     yield "started before a parent", _zero(figures.before_parents), f"of {figures.edges} dependencies"
-    took = f"times its critical path of {figures.shortest_seconds:.1f} s"
-    yield "makespan", f"{figures.ratio:.2f}", took
+    chain = f"the {figures.shortest_seconds:.1f} s of work in its longest chain"
+    yield "last node ended", f"{figures.seconds:.1f} s", f"after its creation: {figures.ratio:.2f} times {chain}"
 
 
 def _zero(count: int) -> str:

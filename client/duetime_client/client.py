@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
     from duetime_client.schedules import AsyncSchedules, Schedules
+    from duetime_client.settings import AsyncSettingsResource, SettingsResource
     from duetime_client.summary import AsyncSummaryResource, SummaryResource
     from duetime_client.switches import AsyncSwitches, Switches
     from duetime_client.tasks import AsyncTasks, Tasks
@@ -161,6 +162,13 @@ class Client:
         return SummaryResource(self._runner)
 
     @cached_property
+    def settings(self) -> SettingsResource:
+        """What the deployment allows its callers."""
+        from duetime_client.settings import SettingsResource
+
+        return SettingsResource(self._runner)
+
+    @cached_property
     def watch_tickets(self) -> WatchTickets:
         """Tickets for connections to the WebSocket API."""
         from duetime_client.watch_tickets import WatchTickets
@@ -292,6 +300,13 @@ class AsyncClient:
         from duetime_client.summary import AsyncSummaryResource
 
         return AsyncSummaryResource(self._runner)
+
+    @cached_property
+    def settings(self) -> AsyncSettingsResource:
+        """What the deployment allows its callers."""
+        from duetime_client.settings import AsyncSettingsResource
+
+        return AsyncSettingsResource(self._runner)
 
     @cached_property
     def watch_tickets(self) -> AsyncWatchTickets:

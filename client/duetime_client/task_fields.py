@@ -66,7 +66,13 @@ class AwsTarget(TypedDict):
     detail_type: NotRequired[str]
 
 
-Target = HttpTarget | PullTarget | AwsTarget
+class TopologyTarget(TypedDict):
+    """A topology: the payload is its graph, with `nodes`, `on_failure` and `timeout_seconds`."""
+
+    kind: Literal["topology"]
+
+
+Target = HttpTarget | PullTarget | TopologyTarget | AwsTarget
 
 
 class NotifyOn(TypedDict, total=False):

@@ -14,12 +14,39 @@ export const PAGES: readonly Page[] = [
     title: "Tasks",
     load: async ([id]) => (id ? (await import("./pages/task")).TaskPage : (await import("./pages/tasks")).Tasks),
   },
+  { name: "dead-letters", title: "Dead letters", load: async () => (await import("./pages/dead_letters")).DeadLetters },
   {
     name: "schedules",
     title: "Schedules",
     load: async ([name]) =>
       name ? (await import("./pages/schedule")).SchedulePage : (await import("./pages/schedules")).Schedules,
   },
-  { name: "locks", title: "Locks", load: async () => (await import("./pages/locks")).Locks },
+  {
+    name: "calendars",
+    title: "Calendars",
+    load: async ([name]) =>
+      name ? (await import("./pages/calendar")).CalendarDetail : (await import("./pages/calendars")).Calendars,
+  },
+  {
+    name: "topologies",
+    title: "Topologies",
+    load: async ([id]) =>
+      id ? (await import("./pages/topology")).TopologyPage : (await import("./pages/topologies")).Topologies,
+  },
+  {
+    name: "locks",
+    title: "Locks",
+    load: async ([key]) => (key ? (await import("./pages/lock")).LockDetail : (await import("./pages/locks")).Locks),
+  },
   { name: "switches", title: "Switches", load: async () => (await import("./pages/switches")).Switches },
+  {
+    name: "bulk-operations",
+    title: "Bulk operations",
+    load: async ([id]) =>
+      id
+        ? (await import("./pages/bulk_operations")).BulkOperationPage
+        : (await import("./pages/bulk_operations")).BulkOperations,
+  },
+  { name: "workers", title: "Workers", load: async () => (await import("./pages/workers")).Workers },
+  { name: "settings", title: "Settings", load: async () => (await import("./pages/settings")).Settings },
 ];

@@ -31,20 +31,24 @@ export const QUALIFIERS: Record<string, string> = {
   finished: "finished before or after a time: finished:>now-1h",
 };
 
+const { schedule: _schedule, parent: _parent, error: _error, ...ofTopologies } = QUALIFIERS;
+/** Those of the list of topologies. */
+export const TOPOLOGY_QUALIFIERS: Record<string, string> = ofTopologies;
+
 export interface Search {
   terms: { qualifier: string; value: string; text: string }[];
   faults: string[];
 }
 
-/** Split a search into its terms; what has blanks stands in double quotes. */
-export function parseSearch(text: string): Search {
+/** Split a search into its terms; what has blanks stands in double quotes. `qualifiers`: those that the list knows. */
+export function parseSearch(text: string, qualifiers: Record<string, string> = QUALIFIERS): Search {
   const search: Search = { terms: [], faults: [] };
   for (const [word] of text.matchAll(/(?:[^\s"]|"[^"]*"?)+/g)) {
     const colon = word.indexOf(":");
     const qualifier = word.slice(0, Math.max(0, colon)).toLowerCase();
     const value = word.slice(colon + 1).replaceAll('"', "");
-    if (colon < 0 || !(qualifier in QUALIFIERS)) {
-      search.faults.push(`“${word}” needs one of: ${Object.keys(QUALIFIERS).map((name) => `${name}:`).join(" ")}`);
+    if (colon < 0 || !(qualifier in qualifiers)) {
+      search.faults.push(`“${word}” needs one of: ${Object.keys(qualifiers).map((name) => `${name}:`).join(" ")}`);
     } else if (qualifier === "state" && !STATES.includes(value as TaskState)) {
       search.faults.push(`“${value}” is no state`);
     } else if (qualifier === "tag" && !value.includes(":")) {

@@ -66,6 +66,9 @@ export function relativeTime(iso: string): string {
   return difference > 0 ? `in ${text}` : `${text} ago`;
 }
 
+/** `1 run`, `12 runs`. */
+export const counted = (count: number, unit: string, plural = `${unit}s`): string => `${count.toLocaleString("en")} ${count === 1 ? unit : plural}`;
+
 const UNITS: [number, string][] = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1000, "s"]];
 
 /** `480 ms`, `3.2 s`, `2 min 5 s`, `3 h 12 min`. */
@@ -80,4 +83,13 @@ export function duration(milliseconds: number): string {
     return rest && next ? `${count} ${unit} ${rest} ${next[1]}` : `${count} ${unit}`;
   }
   return "";
+}
+
+const WEEKDAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", timeZone: "UTC" });
+
+/** `Sun 2027-03-28 01:30` of a local time of the server's, such as `2027-03-28T01:30:00+00:00`: its offset is left to a label. */
+export function wallTime(local: string): string {
+  const [day = "", rest = ""] = local.split("T", 2);
+  const clock = rest.slice(0, 8);
+  return `${WEEKDAY.format(new Date(`${day}T00:00:00Z`))} ${day} ${clock.endsWith(":00") ? clock.slice(0, 5) : clock}`;
 }

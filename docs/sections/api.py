@@ -11,11 +11,13 @@ from duetime.contract.http.problem_kinds import INTERNAL
 from duetime.contract.openapi.descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime.contract.openapi.rest_problems import rest_kinds
+from duetime.contract.openapi.tags import tag_of
 from duetime.contract.tasks.operations import LIST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from duetime.contract.http.operation import Operation
     from duetime.contract.http.problem_kinds import Kind
 
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
@@ -24,11 +26,36 @@ _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 
 def call_table() -> str:
     """Every call."""
+    return table(("call", "does", "answers"), [(code(one.route), one.summary, _statuses(one)) for one in OPERATIONS])
+
+
+def tag_table(tag: str) -> str:
+    """The calls of one tag, with what the document says of each."""
     rows = [
-        (code(one.route), one.summary, f"{one.returns.status}{', 304' if IF_NONE_MATCH in one.headers else ''}")
+        (code(one.route), f"{one.summary}. {one.description}".strip(), _statuses(one))
         for one in OPERATIONS
+        if tag_of(one) == tag
     ]
     return table(("call", "does", "answers"), rows)
+
+
+def _statuses(operation: Operation[Any]) -> str:
+    """How a call succeeds; how it fails is in the table of problems."""
+    unchanged = [304] if IF_NONE_MATCH in operation.all_headers else []
+    return ", ".join(str(status) for status in [*(int(one.status) for one in operation.successes), *unchanged])
+
+
+def request_table(schema: str) -> str:
+    """The fields of a request's body."""
+    schemas = document()["components"]["schemas"]
+    return _field_table(schemas[schema], schemas)
+
+
+def response_table(schema: str) -> str:
+    """The fields of an answer."""
+    schemas = document()["components"]["schemas"]
+    rows = [(code(name), *_form(field, schemas)) for name, field in schemas[schema]["properties"].items()]
+    return table(("field", "form", "meaning"), rows)
 
 
 def field_table() -> str:

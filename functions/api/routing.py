@@ -33,6 +33,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "calendars": ("calendars",),
     "topologies": ("topologies",),
     "summary": ("summary",),
+    "settings": ("deployment_settings",),
     "watch-tickets": ("watch_tickets",),
     "": ("health_and_openapi",),
     "health": ("health_and_openapi",),

@@ -23,6 +23,7 @@ from duetime.contract.schedules.run_responses import run_page
 from duetime.contract.schedules.schedule_events import schedule_events
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
+from duetime.domain.schedules.timing_description import describe_timing
 from duetime.services.schedules.manual_runs import Period
 from duetime.services.schedules.runs import RunsQuery
 from duetime.services.tasks.create import IdempotencyKey
@@ -78,7 +79,8 @@ def preview_schedule(request: Request) -> Response:
     found = preview.occurrences(
         tuple(composed(ScheduleRequestServices).preview.resolve(request.owner, preview.calendars))
     )
-    return answer(json_text(PreviewResponse(occurrences=[previewed(each) for each in found])))
+    description = describe_timing(preview.schedule.timing)
+    return answer(json_text(PreviewResponse(description=description, occurrences=[previewed(each) for each in found])))
 
 
 @route(operations.READ)

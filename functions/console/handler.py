@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from base64 import b64encode
 from http import HTTPStatus
@@ -14,13 +15,14 @@ from duetime.environment_variables import Variable
 from .files import File, read_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 FILES = read_files(Path(__file__).parent / "static")
 PREFIX = "/console"
 INDEX = "index.html"
+CONFIG = "config.json"
 _FOR_EVER = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 
@@ -28,6 +30,9 @@ _ASK_AGAIN = "no-cache"
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Answer one request for a file."""
     name = event["rawPath"].partition(PREFIX)[2]
+    if name == f"/{CONFIG}":
+        headers = {"Content-Type": "application/json", "Cache-Control": _ASK_AGAIN}
+        return _answer(HTTPStatus.OK, headers, json.dumps({"sign_in": _public(sign_in())}).encode())
     if not name:
         # Relative, because only the browser knows what stands before the path. The page's own links are relative, too.
         return _answer(HTTPStatus.FOUND, {"Location": f"{PREFIX.removeprefix('/')}/{INDEX}"})
@@ -61,20 +66,33 @@ def _answer(status: HTTPStatus, headers: Mapping[str, str], content: bytes = b""
     }
 
 
-def content_security_policy(watch_url: str) -> str:
-    """What the page may load and call: its own files, the API beside it, and the WebSocket of live updates."""
-    watched = urlsplit(watch_url)
-    live = f" {watched.scheme}://{watched.netloc}" if watched.netloc else ""
+def sign_in() -> Mapping[str, Any]:
+    """How people sign in with an identity provider; empty where they do not."""
+    found: Mapping[str, Any] = json.loads(os.environ.get(Variable.SIGN_IN, "") or "{}")
+    return found
+
+
+def _public(settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What the page must know of it; none of it is a secret, for a public client has none."""
+    return {name: settings[name] for name in ("issuer", "client_id", "audience")} if settings else None
+
+
+def content_security_policy(watch_url: str, identity_provider: Sequence[str] = ()) -> str:
+    """What the page may load and call: its own files, the API beside it, live updates, and the identity provider."""
+    addresses = [urlsplit(each) for each in (watch_url, *identity_provider)]
+    origins = "".join(f" {each.scheme}://{each.netloc}" for each in addresses if each.netloc)
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
-        f" connect-src 'self'{live}; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        f" connect-src 'self'{origins}; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
         " require-trusted-types-for 'script'; trusted-types 'none'"
     )
 
 
 def _protection() -> dict[str, str]:
+    settings = sign_in()
+    provider = (settings["issuer"], *settings["origins"]) if settings else ()
     return {
-        "Content-Security-Policy": content_security_policy(os.environ.get(Variable.WATCH_URL, "")),
+        "Content-Security-Policy": content_security_policy(os.environ.get(Variable.WATCH_URL, ""), provider),
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Referrer-Policy": "no-referrer",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from duetime_client.commands import messages
+from tests.client.commands import COMMANDS
 from tests.client.deployment import Answer, Deployment, problem
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
             "--arn=arn:aws:events:r:1:event-bus/b --detail-type=due",
             {"kind": "eventbridge", "arn": "arn:aws:events:r:1:event-bus/b", "detail_type": "due"},
         ),
+        ("--pull", {"kind": "pull"}),
         (
             "--arn=arn:aws:states:r:1:stateMachine:m",
             {"kind": "step_functions", "arn": "arn:aws:states:r:1:stateMachine:m"},
@@ -90,6 +93,8 @@ def test_an_arn_says_what_kind_of_target_it_is(
         ("--async", "needs --arn"),
         ("--detail-type=x", "needs --arn"),
         ("--arn=arn:aws:sqs:r:1:q --http-url=https://example.org", "not both"),
+        ("--pull --http-url=https://example.org", "--http-url or --pull"),
+        ("--topology=/nowhere/at/all", "--topology"),
     ],
 )
 def test_options_of_another_kind_of_target_are_refused(
@@ -263,6 +268,33 @@ def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deploym
     result = duetime("tasks", "create", "report")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == ("error: title of fields_invalid (422 fields_invalid)\n  type: at most 64 characters\n")
+
+
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [
+        ("priority", "priority (--priority)"),
+        ("tags.team", "tags.team (--tag)"),
+        ("timeout_seconds", "timeout_seconds (--timeout)"),
+        ("target.url", "target.url (--http-url)"),
+        ("target.arn", "target.arn (--arn)"),
+        ("notify_on.late_seconds", "notify_on.late_seconds (--notify-late)"),
+        ("payload", "payload (--payload)"),
+        ("cron", "cron"),
+        ("", ""),
+    ],
+)
+def test_a_refused_field_names_its_option(duetime: Run, deployment: Deployment, field: str, shown: str) -> None:
+    """Whoever types options need not know the fields of the API; a field without an option has none named."""
+    deployment.scripted.append(problem(422, "fields_invalid", "no", {"field": field, "reason": "is not right"}))
+    result = duetime("tasks", "create", "report")
+    assert result.stderr.splitlines()[1] == f"  {shown}: is not right"
+
+
+def test_every_option_of_a_field_is_one() -> None:
+    """An option that is called otherwise some day is called so here, too."""
+    known = {option for command, _ in COMMANDS.values() for each in command.params for option in each.opts}
+    assert set(messages._OPTIONS.values()) <= known
 
 
 def test_a_missing_task_is_one_line(duetime: Run) -> None:

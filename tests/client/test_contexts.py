@@ -70,6 +70,20 @@ def test_a_stack_that_has_ended_is_not_used(unset: Run, deployment: Deployment, 
     assert all(way in result.stderr for way in ("--url", "DUETIME_URL", "duetime context add", "duetime dev"))
 
 
+def test_a_stack_with_another_ready_file_is_found_by_a_variable(
+    unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`DUETIME_READY_FILE` names it, from any folder; the stack of the folder's checkout is not asked then."""
+    announce(home, "http://127.0.0.1:1", os.getpid())
+    announce(home / "elsewhere", deployment.url, os.getpid())
+    monkeypatch.setenv("DUETIME_READY_FILE", str(home / "elsewhere" / ".duetime" / "local.json"))
+    assert unset("tasks", "list").exit_code == 0
+    assert len(deployment.received) == 1
+
+    monkeypatch.setenv("DUETIME_READY_FILE", str(home / "nowhere.json"))
+    assert unset("tasks", "list").exit_code == 2
+
+
 def test_the_context_in_use_comes_before_the_stack_of_this_machine(
     unset: Run, deployment: Deployment, home: Path
 ) -> None:

@@ -97,6 +97,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     **dict.fromkeys(
         (
             "watch_tickets.create",
+            "settings.get",
             "summary.get",
             "summary.list_owners",
             "bulk_operations.list",

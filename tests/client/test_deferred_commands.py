@@ -18,6 +18,8 @@ COMMANDS = [*BUILTIN.values(), plugins.dev, plugins.local]
 FOLDER = Path(deferred_commands.__file__).parent
 SLOW = ("httpx", "pydantic", "yaml", "botocore", "boto3", "local.stack")
 """What takes a tenth of a second or more to import."""
+SELDOM = ("yaml", "jmespath", "botocore", "boto3", "websockets", "mcp", "duckdb", "duetime_client.topology_files")
+"""What only some commands use."""
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
@@ -31,7 +33,12 @@ def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
 def test_every_group_of_commands_is_listed() -> None:
     """A module that defines a group is a command, or adds its commands to those of another one."""
     modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = CommandGroup(" in path.read_text()}
-    assert modules - {command.module.rpartition(".")[2] for command in COMMANDS} == {"app", "backfills", "task_control"}
+    assert modules - {command.module.rpartition(".")[2] for command in COMMANDS} == {
+        "app",
+        "backfills",
+        "task_control",
+        "task_waiting",
+    }
 
 
 def test_the_list_of_commands_imports_no_command() -> None:
@@ -45,6 +52,20 @@ def test_the_list_of_commands_imports_no_command() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
     assert all(name in ended.stdout for name in BUILTIN)
     assert ended.stderr.strip() == "[]"
+
+
+def test_a_command_imports_what_it_uses() -> None:
+    """A command starts fast: modules are counted, as time differs between machines; typer needs pydantic."""
+    program = (
+        "import sys\nfrom duetime_client.commands.app import app\n"
+        "try:\n    app(['tasks', 'list', '--url', 'http://127.0.0.1:1'])\nexcept SystemExit:\n    pass\n"
+        f"print(sorted(set({SELDOM!r}) & set(sys.modules)), len(sys.modules))"
+    )
+    command = [sys.executable, "-I", "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
+    seldom, _, modules = ended.stdout.strip().rpartition(" ")
+    assert seldom == "[]"
+    assert int(modules) < 560
 
 
 def test_every_public_name_is_imported_when_it_is_used() -> None:

@@ -449,6 +449,6 @@ def test_a_dry_run_counts_entries_that_are_not_valid(
     """An entry that the command itself rejects is among the rejected ones, as one that the API rejects is."""
     result = duetime("schedules", "apply", file(f'{A}\n{{"name": 3}}'), "--dry-run")
 
-    assert "1 would be accepted, 1 rejected" in result.stderr
+    assert "1 with a valid timing, 1 rejected" in result.stderr
     assert result.exit_code == 1
     assert deployment.schedules == {}

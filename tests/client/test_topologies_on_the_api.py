@@ -42,6 +42,34 @@ def test_a_graph_goes_from_its_file_to_its_cancellation(
     assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
 
 
+def test_a_schedule_and_a_task_may_be_a_graph(
+    duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same file as for `topologies run`: the graph is the payload, its labels are the task's unless options are."""
+    monkeypatch.setenv("DUETIME_URL", server.url)
+    path = tmp_path / "graph.json"
+    path.write_text(
+        json.dumps({"name": "nightly", "type": "any", "priority": "low", "on_failure": "continue", "nodes": NODES}),
+        encoding="utf-8",
+    )
+    options = ["--topology", str(path), "--priority", "high", "--json"]
+    made = duetime("schedules", "create", "weekly", "graph", "--cron", "0 6 * * 1", *options)
+    task = json.loads(made.stdout)["task"]
+    assert (task["type"], task["target"], task["priority"], task["name"]) == (
+        "graph",
+        {"kind": "topology"},
+        "high",
+        "nightly",
+    )
+    assert task["payload"]["nodes"].keys() == NODES.keys()
+    assert task["payload"]["on_failure"] == "continue"
+    run = json.loads(duetime("tasks", "create", "graph", "--in", "1h", *options).stdout)
+    assert "2 blocked" in duetime("topologies", "show", run["id"]).stdout
+    path.write_text("{}")
+    assert duetime("tasks", "create", "graph", *options).exit_code == 1
+    assert duetime("tasks", "create", "graph", "--payload", "1", *options).exit_code == 2
+
+
 def test_what_only_the_api_can_tell_names_file_and_field(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ def test_a_schedule_over_a_dst_night_is_previewed_as_one_types(console: Console,
     page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
     page.get_by_label("Task type").fill(PLAIN)
     page.get_by_label("Cron").fill("30 1 28 3 *")
-    page.get_by_role("textbox", name="Time zone").fill("Europe/London")
+    page.locator("dialog").get_by_label("Time zone").fill("Europe/London")
     preview = page.get_by_label("Next occurrences")
     expect(preview).to_contain_text("2027-03-28")
     expect(preview.locator(".not").first).to_contain_text("does not run")
@@ -77,3 +77,45 @@ def test_the_list_names_the_zone_of_each_schedule(console: Console, world: World
         console.check_accessibility(page)
         width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         assert width[0] <= width[1]
+
+
+def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world: World) -> None:
+    """A rate, an interval, dates and a permanent schedule are previewed in words, and created as they were shown."""
+    page = console.open("/schedules")
+    page.get_by_role("button", name="New schedule").click()
+    preview = page.get_by_label("Next occurrences")
+    page.get_by_role("textbox", name="Name", exact=True).fill("month-end")
+    page.get_by_label("Task type").fill(PLAIN)
+    for kind, label, text, words in (
+        ("rate", "Every", "90 minutes", "every 1 hour 30 minutes"),
+        ("dates", "Dates", "2026-12-24T09:00:00", "at 2026-12-24 09:00"),
+        ("permanent", "Seconds between runs", "45", "again 45 seconds after the end of each run"),
+        ("interval", "Interval", "R/2026-11-30T18:00:00/P1M", "every month from 2026-11-30 18:00"),
+    ):
+        page.locator("dialog").get_by_label("Runs", exact=True).select_option(kind)
+        page.get_by_label(label, exact=True).fill(text)
+        expect(preview.locator("strong").first).to_have_text(words)
+    page.get_by_label("While the last run goes on").select_option("buffer_one")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator(".page-head")).to_contain_text("every month from 2026-11-30 18:00")
+    stored = world.ask("GET", "/v1/schedules/month-end")
+    assert (stored["interval"], stored["cron"], stored["overlap"]) == ("R/2026-11-30T18:00:00/P1M", None, "buffer_one")
+    page.get_by_role("button", name="Change…").click()
+    page.locator("dialog").get_by_label("Runs", exact=True).select_option("cron")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator(".page-head")).to_contain_text("at 02:00 every day")
+
+
+def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> None:
+    """The occurrences of the period are counted before anything runs; the page shows its progress."""
+    world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly", "timezone": "UTC"})
+    page = console.open("/schedules/hourly")
+    page.get_by_role("button", name="Backfill…").click()
+    page.get_by_label("From", exact=True).fill("2026-11-20T00:00:00Z")
+    page.get_by_label("To", exact=True).fill("2026-11-20T06:00:00Z")
+    expect(page.get_by_label("Occurrences of the period")).to_contain_text("6 runs")
+    page.get_by_role("button", name="Backfill", exact=True).click()
+    expect(page.get_by_role("heading", name="Backfills")).to_be_visible()
+    world.run(HOUR // 12)
+    runs = world.ask("GET", "/v1/schedules/hourly/runs")["runs"]
+    assert [run["status"] for run in runs if run["cause"] == "backfill"] == ["succeeded"] * 6

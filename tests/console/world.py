@@ -41,11 +41,13 @@ class World:
     Attributes:
         requests: method and path of each request for the API, in their order.
         down: while it is, requests for the API break off without an answer.
+        accepted: the only bearer token that the API accepts; empty for no authentication.
     """
 
     def __init__(self, monkeypatched: dict[str, str]) -> None:
         self.requests: list[tuple[str, str]] = []
         self.down = False
+        self.accepted = ""
         self._ended = False
         self._wishes: SimpleQueue[tuple[Callable[[Live], Any], Future[Any]] | None] = SimpleQueue()
         self._connections: dict[str, ServerConnection] = {}
@@ -160,6 +162,10 @@ class World:
         if parts.path.startswith("/console"):
             return console(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
         self.requests.append((method, target))
+        if self.accepted and headers.get("Authorization") != f"Bearer {self.accepted}":
+            # As API Gateway's own authorizer answers.
+            said = {"Content-Type": "application/json"}
+            return {"statusCode": 401, "headers": said, "body": '{"message":"Unauthorized"}', "isBase64Encoded": False}
 
         def invoke(live: Live) -> dict[str, Any]:
             invocation = live.invoke("api", event)

@@ -34,7 +34,7 @@ class Restartable:
         began = time.monotonic()
         self._life.close()
         started = self._life.enter_context(emulator.running(self.over.emulator.port, self._data))
-        self.over = Stack(started, self.over.deployment)
+        self.over = Stack(started, self.over.deployment, self.over.handlers)
         return time.monotonic() - began
 
 

@@ -27,7 +27,7 @@ def fresh(context, payload):
 
 def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: Client, tmp_path: Path) -> None:
     """A new layer of handlers is used by the next attempt; so is the former one when it is published again."""
-    versions = HandlerVersions(deployed.emulator, deployed.deployment)
+    versions = HandlerVersions(deployed.emulator, deployed.deployment, deployed.handlers)
     former = {HANDLERS: built()[HANDLERS]}
     folder = tmp_path / "python" / package().name
     folder.mkdir(parents=True)

@@ -63,14 +63,9 @@ USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES}
-    | {
-        Variable.TRACEBACKS,
-        Variable.LONG_POLLS,
-        Variable.REQUESTS_PER_SECOND,
-        Variable.SUMMARY_SPREAD,
-        Variable.WATCH_URL,
-    }
-    | {Variable.ARCHIVE_BUCKET},
+    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL}
+    | {Variable.TRACEBACKS}
+    | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
@@ -87,7 +82,7 @@ USED = {
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
     "watch": LIVE,
-    "console": LIVE - {Variable.TABLE},
+    "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN},
     "archive": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,

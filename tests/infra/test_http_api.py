@@ -151,3 +151,21 @@ def test_a_console_that_could_not_call_the_api_is_refused() -> None:
         jwt_issuer="https://id.example.org",
         jwt_audience=("duetime",),
     ).console
+
+
+def test_people_sign_in_to_a_console_with_tokens_only() -> None:
+    """A client id without a console or without `jwt` is refused, and so is what is no origin."""
+    tokens = replace(
+        environment_named("dev"),
+        authentication=Authentication.JWT,
+        jwt_issuer="https://id.example.org",
+        jwt_audience=("console",),
+        console=True,
+        sign_in_client_id="console",
+        sign_in_origins=("https://auth.example.org",),
+    )
+    assert tokens.sign_in_client_id == "console"
+    with pytest.raises(UnsafeEnvironment, match="sign in"):
+        replace(tokens, console=False)
+    with pytest.raises(UnsafeEnvironment, match="origin"):
+        replace(tokens, sign_in_origins=("https://auth.example.org/path",))

@@ -176,8 +176,12 @@ def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
 def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:
     """The build stops, names the package, and shows the error; unless it is told not to import."""
     (package / "__init__.py").write_text("import nosuchmodule\n")
-    with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'"):
+    with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'") as error:
         build.types_layer(CLOUD, package)
+    # The user's own file, not the copy of it, and not the machinery that imports it.
+    assert f'File "{package / "__init__.py"}", line 1' in str(error.value)
+    assert "importlib" not in str(error.value)
+    assert "<string>" not in str(error.value)
     assert not list(build.OUTPUT.rglob("types-*"))
 
 

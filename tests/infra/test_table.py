@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb import schema
 from duetime.domain.operating_parameters import CONTENT_OUTLIVES_RECORD, UNREFERENCED_OBJECT_LIFE_DAYS
 from duetime.domain.times import DAY
+from duetime_client.stack_changes import CONTENTS
 from tests.infra.synthesis import referred
 
 if TYPE_CHECKING:
@@ -89,3 +90,11 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
     (policy,) = [each for each in every.properties("AWS::S3::BucketPolicy").values() if referred(each["Bucket"]) == id_]
     (statement,) = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Deny"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+def test_everything_that_is_kept_is_asked_about_before_it_is_lost(every: Synthesis) -> None:
+    """`duetime deploy` knows each type of resource that has a policy to be kept."""
+    resources = every.template["Resources"].values()
+    kept = {body["Type"] for body in resources if body.get("DeletionPolicy", "Delete") != "Delete"}
+    assert kept <= set(CONTENTS)
+    assert {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::ApiGatewayV2::Api"} <= set(CONTENTS)

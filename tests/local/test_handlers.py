@@ -8,7 +8,8 @@ import pytest
 
 from duetime_cdk.layers.build import Layer
 from duetime_cdk.layers.handler_import import HandlersUnimportable
-from local.handlers import Reloader, signature
+from local.deployment import HANDLERS, TYPES, Deployment
+from local.handlers import HandlerVersions, Reloader, signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,6 +74,92 @@ def test_a_saved_package_is_published_once(loop: Loop) -> None:
 
     assert loop.texts == ["x = 22"]
     assert loop.messages == ["reloaded"]
+
+
+def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -> None:
+    """The files are those from before the stack was made of them, not those that are there when it is up."""
+    before = signature(loop.folder)
+    loop.save("x = 22")
+    reloader = Reloader(
+        loop.published.append,
+        lambda _: None,
+        loop.messages.append,
+        build_layers=loop.layers,
+        folder=loop.folder,
+        seen=before,
+        sleep=lambda _: None,
+    )
+    reloader.check()
+    reloader.check()
+    assert loop.texts == ["x = 22"]
+
+
+class FakeStack:
+    """The calls by which a stack is told of layers."""
+
+    def __init__(self) -> None:
+        self.layers = {"worker": ["handlers:1", "types:1"], "api": ["types:1"]}
+        self.updated: list[str] = []
+        self.port, self.folder = 0, None
+
+    def client(self, _service: str) -> FakeStack:
+        """Every client."""
+        return self
+
+    def put_object(self, **_: object) -> None:
+        """Upload."""
+
+    def publish_layer_version(self, *, LayerName: str, Content: object) -> dict[str, str]:  # noqa: ARG002, N803 - boto3's names
+        """A new version."""
+        return {"LayerVersionArn": f"{LayerName}:2"}
+
+    def list_functions(self) -> dict[str, object]:
+        """All functions with their layers."""
+        return {
+            "Functions": [
+                {"FunctionName": name, "Layers": [{"Arn": arn} for arn in arns]} for name, arns in self.layers.items()
+            ]
+        }
+
+    def update_function_configuration(self, *, FunctionName: str, Layers: list[str]) -> None:  # noqa: N803 - as above
+        """Use other layers."""
+        self.updated.append(FunctionName)
+        self.layers[FunctionName] = Layers
+
+    def invoke(self, **_: object) -> None:
+        """Start a process."""
+
+
+def test_functions_whose_layers_are_the_same_go_on(tmp_path: Path) -> None:
+    """A handler that is saved ends no process of the API, unless there are other types than before."""
+
+    def layers(handlers: str, types: str) -> dict[str, Layer]:
+        made = {}
+        for part, text in ((HANDLERS, handlers), (TYPES, types)):
+            folder = tmp_path / f"{part} {handlers} {types}"
+            folder.mkdir()
+            (folder / "module.py").write_text(text)
+            # A layer of types is another one for each version of the package that it was made from.
+            made[part] = Layer(folder, f"{handlers} {types}")
+        return made
+
+    template = {
+        "Resources": {
+            part: {"Metadata": {"aws:cdk:path": f"duetime-local/Layers/{part}/Resource"}} for part in (HANDLERS, TYPES)
+        }
+    }
+    deployment = Deployment(
+        "", {"WorkerFunctionName": "worker"}, 2, {HANDLERS: "handlers:1", TYPES: "types:1"}, template
+    )
+    stack = FakeStack()
+    versions = HandlerVersions(stack, deployment, layers("one", "a b"))  # type: ignore[arg-type]  # it stands in for one
+
+    versions.publish(layers("two", "a b"))
+    assert (stack.updated, stack.layers["worker"]) == (["worker"], ["handlers:2", "types:1"])
+
+    stack.updated.clear()
+    versions.publish(layers("two", "a b c"))
+    assert sorted(stack.updated) == ["api", "worker"]
 
 
 def test_a_package_that_cannot_be_imported_is_reported_and_not_published(loop: Loop) -> None:

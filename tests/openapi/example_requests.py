@@ -273,6 +273,7 @@ def _service(account: Recorder) -> None:
     account.run(MINUTE)
     account.ask("GET", "/v1/summary")
     account.ask("GET", "/v1/summary/owners")
+    account.ask("GET", "/v1/settings")
     account.ask("POST", "/v1/watch-tickets")
 
 

@@ -324,3 +324,20 @@ def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unas
         tasks.table.write(tasks.now, key, None)
         tasks.run(5 * MINUTE)
         assert tasks.done(task_id).attempt == 1
+
+
+def test_a_worker_that_was_idle_begins_nothing_that_was_stopped_meanwhile() -> None:
+    """It cannot read the switches just when it takes up a task: what it read minutes ago counts no more."""
+    with Switched() as tasks:
+        tasks.create()
+        tasks.run(6 * MINUTE)
+        tasks.stop(PLAINS)
+        tasks.run(MINUTE)
+        refused = tasks.refuse(lambda call: call.partition == "s#" and call.machine.function == "worker")
+        made = tasks.create()
+        tasks.run(4 * SECOND)
+        assert refused
+        tasks.before_call = None
+        tasks.run(3 * MINUTE)
+        assert tasks.effect_times(made) == []
+        assert (tasks.record(made).waiting_for or "").endswith("is stopped: an incident")

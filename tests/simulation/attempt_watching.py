@@ -51,7 +51,7 @@ _RETRIABLE = frozenset({"Boom", "Timeout", "WorkerLost"})
 _BEGINNING = frozenset({"prepare", "run"})
 OVERDUE = 30 * SECOND
 """How much longer than its timeout a call may go on: until it is noticed, others have ended, and its process has."""
-SWITCHED = 25 * SECOND
+SWITCHED = 85 * SECOND
 """After this time every process goes by a switch, though some cannot read it at once."""
 TOLD = 25 * SECOND
 """How long a request to stop or pause may take to reach the target: a third of a lease, and the target's own step."""
@@ -169,8 +169,6 @@ class AttemptWatching:
         set_at, most = self._switches.get(task.type, (0, 0))
         claimed_at = self._account.watching.claimed_at
         if task.type not in self._switches or claimed_at.get(task.id.text, 0) < set_at + SWITCHED:
-            return
-        if any(partition.startswith("s#") for partition in self._account.hot_until):
             return
         others = {
             effect.task_id

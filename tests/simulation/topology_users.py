@@ -86,8 +86,21 @@ class TopologyUsers:
         asked = [partial(self._ask, topology, verb) for verb in ("cancel", "pause", "resume")]
         calls: list[Callable[[], object]] = [*asked, partial(self._retry, topology)]
         self.storm.topologies.steered.add(topology)
-        calls += [calls[-1], partial(self.users.ask, "GET", path)]
+        calls += [calls[-1], partial(self.users.ask, "GET", path), partial(self._delete, topology)]
         self.random.choice(calls)()
+
+    def _delete(self, topology: str) -> None:
+        """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""
+        nodes = self.storm.topologies.nodes_of(topology)
+        answer = self.users.ask("DELETE", f"/v1/tasks/{topology}")
+        if answer is None or answer.status not in {204, 404}:
+            return
+        self.made.remove(topology)
+        if not answer.goes_on:
+            self.storm.topologies.deleted[topology] = nodes
+        again = self.users.ask("GET", f"{PATH}/{topology}")
+        if again is not None:
+            self.storm.watching.check(again.status >= 400, f"{topology} was deleted, and is answered {again.body}")
 
     def _ask(self, topology: str, verb: str) -> None:
         """Have it stop, hold or go on; what was answered without a word of more to come, all its nodes have heeded."""

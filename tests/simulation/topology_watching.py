@@ -40,6 +40,7 @@ class TopologyWatching:
         steered: the topologies that a user has held, cancelled or run again.
         retries: how many runs a topology must have had, by the retries that were answered 200.
         retried: the tasks that their users have had tried again: what followed from their first end stands.
+        deleted: the nodes of the topologies that a user has deleted.
         graphs: the graphs that were looked at, by their topologies' ids.
     """
 
@@ -49,6 +50,7 @@ class TopologyWatching:
     steered: set[str] = field(default_factory=set)
     retries: dict[str, int] = field(default_factory=dict)
     retried: set[str] = field(default_factory=set)
+    deleted: dict[str, set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         account = self.account
@@ -112,6 +114,19 @@ class TopologyWatching:
         run_state = self.store.read(TaskId(name))
         return run_state.number if run_state else 0
 
+    def nodes_of(self, name: str) -> set[str]:
+        """The tasks of a topology's nodes, in all of its runs."""
+        tasks = self.account.watching.tasks()
+        return {task.id.text for task in tasks if task.node_ref is not None and task.node_ref.topology.text == name}
+
+    def _check_deleted(self, name: str, nodes: set[str]) -> None:
+        """Nothing is left of a topology that was deleted."""
+        check = self.account.watching.check
+        records = {each: self.account.watching.record(each) for each in (name, *nodes)}
+        left = {each for each, task in records.items() if task is not None and not task.erased}
+        # A node that somebody retries at that very moment runs to its end.
+        check(left <= self.retried, f"{name} was deleted, and {sorted(left)} are left")
+
     def _is_undisturbed(self, whole: Task) -> bool:
         """Whether nothing should hold it up: no fault, and no user."""
         return not self.account.faulty and whole.id.text not in self.steered
@@ -130,6 +145,8 @@ class TopologyWatching:
                 self.account.watching.check(False, f"{name} was accepted and is not there")  # noqa: FBT003 - same
             elif isinstance(whole.target, TopologyTarget):
                 self._check_whole(whole)
+        for name, nodes in self.deleted.items():
+            self._check_deleted(name, nodes)
         for execution in self.account.states.running():
             self.account.watching.check(False, f"the execution {execution.name} still runs")  # noqa: FBT003 - same
 

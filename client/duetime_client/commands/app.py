@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from duetime_client.commands.command_help import examples
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.plugins import PluggableGroup
 
@@ -25,7 +26,8 @@ def show_version(*, requested: bool) -> None:
         raise typer.Exit
 
 
-@app.command("version", epilog="Example: duetime version")
+@app.command("version")
+@examples("duetime version")
 def print_version() -> None:
     """Show the version."""
     typer.echo(f"duetime {version('duetime-client')}")

@@ -57,7 +57,7 @@ def show_outcome(done: Sequence[Done], *, checked: bool, invalid: int = 0) -> No
     failed = invalid + sum(each.error is not None for each in done)
     left = sum(not each.tried for each in done)
     if checked:
-        sums = [f"{sum(counts.values())} would be accepted"]
+        sums = [f"{sum(counts.values())} with a valid timing"]
     else:
         sums = [f"{counts[word]} {word}" for word in DONE.values() if counts[word]]
     sums += [f"{failed} rejected"] if failed else []

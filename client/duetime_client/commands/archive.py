@@ -13,8 +13,9 @@ from duetime_client.archive import Archive, ArchiveQuery, ArchiveQueryInvalid
 from duetime_client.archive_columns import COLUMNS, SHOWN
 from duetime_client.archive_objects import ArchiveObjects, BucketObjects, FolderObjects, bucket_of
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson
+from duetime_client.commands.command_help import examples
 from duetime_client.commands.console import console, printable, progress_bar, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES
 from duetime_client.commands.logs import Stack
 from duetime_client.commands.messages import show_error
@@ -51,6 +52,7 @@ class ArchiveUnreadable(ClientError):
 
 
 @app.command("query")
+@examples("duetime archive query --from 2026-10-01 --stack duetime-prod --where \"state = 'failed'\"")
 def query_archive(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     *,

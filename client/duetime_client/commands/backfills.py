@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show_backfills
@@ -18,6 +20,7 @@ BackfillId = Annotated[str, typer.Argument(metavar="ID", help="Id of the backfil
 
 
 @app.command("list")
+@examples("duetime schedules backfills list nightly")
 def list_backfills(
     context: typer.Context,
     name: ScheduleName,
@@ -35,6 +38,7 @@ def list_backfills(
 
 
 @app.command()
+@examples("duetime schedules backfills show nightly ID")
 def show(
     context: typer.Context,
     name: ScheduleName,
@@ -50,6 +54,7 @@ def show(
 
 
 @app.command()
+@examples("duetime schedules backfills create nightly --after 2026-11-01 --before 2026-11-08")
 def create(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     name: ScheduleName,
@@ -73,6 +78,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
+@examples("duetime schedules backfills cancel nightly ID")
 def cancel(
     context: typer.Context,
     name: ScheduleName,

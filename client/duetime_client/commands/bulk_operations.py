@@ -10,18 +10,19 @@ from rich.table import Table
 from duetime_client.bulk_operations import BulkOperation
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, progress_bar, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
 
-app = CommandGroup(
-    help="Follow bulk operations (changes of many tasks by a filter), and stop them.", no_args_is_help=True
-)
+app = CommandGroup(help="Follow and stop bulk operations: changes of many tasks by a filter.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
 
 
 @app.command("list")
+@examples("duetime bulk list")
 def list_operations(
     context: typer.Context,
     *,
@@ -40,6 +41,7 @@ def list_operations(
 
 
 @app.command()
+@examples("duetime bulk show ID --watch")
 def show(
     context: typer.Context,
     operation_id: Id,
@@ -57,6 +59,7 @@ def show(
 
 
 @app.command()
+@examples("duetime bulk cancel ID")
 def cancel(
     context: typer.Context,
     operation_id: Id,

@@ -9,8 +9,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, say, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import reject_constant
 from duetime_client.commands.task_options import IfMatch
@@ -25,6 +27,7 @@ _SHOWN_DATES = 20
 
 
 @app.command("list")
+@examples("duetime calendars list")
 def list_calendars(
     context: typer.Context,
     *,
@@ -41,6 +44,7 @@ def list_calendars(
 
 
 @app.command()
+@examples("duetime calendars show uk")
 def show(
     context: typer.Context,
     name: CalendarName,
@@ -55,6 +59,7 @@ def show(
 
 
 @app.command()
+@examples("duetime calendars put uk bank-holidays.ics --timezone Europe/London")
 def put(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     name: CalendarName,
@@ -85,6 +90,7 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
+@examples("duetime calendars delete uk")
 def delete(
     context: typer.Context,
     name: CalendarName,

@@ -1,16 +1,17 @@
 """The deployment that a command uses, and the exit codes of its errors."""
 
 import os
+import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from duetime_client.authentication import Authentication, authenticated
-from duetime_client.client import Client
+from duetime_client.client import OWNER_HEADER, TIMEOUT_SECONDS, Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.contexts import (
     CONTEXT_VARIABLE,
@@ -25,6 +26,14 @@ from duetime_client.commands.contexts import (
 )
 from duetime_client.commands.messages import show_error
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
+from duetime_client.live_connection import WebSocketConnection
+from duetime_client.retries import Retries
+from duetime_client.session import Session
+
+if TYPE_CHECKING:
+    import httpx
+
+    from duetime_client.runners import Runner
 
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 PANEL = "Deployment"
@@ -58,7 +67,6 @@ Owner = Annotated[
         metavar="NAME",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON, one document, instead of a table.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +94,44 @@ def resolved() -> Choice:
 def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client]:
     """A client of a deployment; one of its errors ends the command with a message and an exit code."""
     clock = context.ensure_object(Clock)
-    try:
+    with _errors():
         used = deployment.resolved()
-        signed = authenticated(used.auth or Authentication.NONE, os.environ.get(TOKEN_VARIABLE, ""))
+        signed = _authentication(used)
         with Client(used.url or "", auth=signed, owner=used.owner, sleep=clock.sleep, now=clock.now) as client:
             yield client
+
+
+@contextmanager
+def connected_runner(context: typer.Context, deployment: Deployment) -> Iterator["Runner"]:
+    """The same without the methods of a client, for requests that are known at run time only."""
+    with _errors():
+        used = deployment.resolved()
+        with runner_of(used.url or "", _authentication(used), used.owner, context.ensure_object(Clock)) as runner:
+            yield runner
+
+
+@contextmanager
+def runner_of(url: str, auth: "httpx.Auth | None", owner: str | None, clock: Clock) -> Iterator["Runner"]:
+    """What sends requests to an API, with the retries of a client."""
+    import httpx  # noqa: PLC0415 - its import takes a while
+
+    from duetime_client.http import checked, http_options  # noqa: PLC0415 - as above
+    from duetime_client.runners import Runner  # noqa: PLC0415 - as above
+
+    session = Session(checked(url), Retries(), random.random, clock.now)
+    options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, TIMEOUT_SECONDS)
+    with closing(httpx.Client(auth=auth, **options)) as http:
+        yield Runner(session, http, clock.sleep, WebSocketConnection)
+
+
+def _authentication(used: Deployment) -> "httpx.Auth | None":
+    return authenticated(used.auth or Authentication.NONE, os.environ.get(TOKEN_VARIABLE, ""))
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
     except ClientError as error:
         show_error(error)
         raise typer.Exit(exit_code_of(error)) from error

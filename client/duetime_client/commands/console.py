@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn
 from rich.text import Text
 
+from duetime_client.commands.document_output import shown_document
+
 # Output to a file or a pipe is not cut to the width of a screen.
 PAPER_WIDTH = 200
 
@@ -36,15 +38,20 @@ def progress_bar(*columns: ProgressColumn, transient: bool = True) -> Progress:
     return Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
 
 
-def show_json(document: object) -> None:
-    """Print one JSON document."""
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+def show_json(document: object, *, of_many: bool = False) -> None:
+    """Print a document in the format that the command's options name, by default JSON; one of many, on one line."""
+    text = shown_document(document, of_many=of_many)
     try:
         text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:
-        # A terminal of another encoding, or half a surrogate pair: the same document in escapes.
-        text = json.dumps(document, indent=2)
+        # A terminal of another encoding, or half a surrogate pair.
+        text = "".join(char if char.isascii() else _escaped(char) for char in text)
     typer.echo(text)
+
+
+def _escaped(char: str) -> str:
+    """A character as JSON escapes it."""
+    return json.dumps(char)[1:-1]
 
 
 def printable(text: str, style: str = "") -> Text:

@@ -10,6 +10,8 @@ import typer
 from rich.table import Table
 
 from duetime_client.authentication import Authentication
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import context_names
 from duetime_client.commands.connection import exit_code_of, resolved
 from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.contexts import (
@@ -22,6 +24,7 @@ from duetime_client.commands.contexts import (
     read_contexts,
     write_contexts,
 )
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.messages import show_error
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.errors import ClientError
@@ -29,16 +32,17 @@ from duetime_client.stack_outputs import api_url_of
 
 app = CommandGroup(help="Name deployments, and choose the one that commands use.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a context.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+NewName = Annotated[str, typer.Argument(metavar="NAME", help="Name of a context.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=context_names, help="Name of a context.")]
 
 
-@app.command(
-    epilog="Examples: duetime context add staging --url https://tasks.example.org --auth bearer"
-    " | duetime context add prod --stack duetime-prod"
+@app.command()
+@examples(
+    "duetime context add staging --url https://tasks.example.org --auth bearer",
+    "duetime context add prod --stack duetime-prod --use",
 )
 def add(
-    name: Name,
+    name: NewName,
     *,
     url: Annotated[str, typer.Option("--url", metavar="URL", help="Address of the API.")] = "",
     stack: Annotated[
@@ -66,7 +70,8 @@ def add(
     say(f"added {name}: {added.url}" + (", in use" if use else f"; duetime context use {name}"))
 
 
-@app.command(epilog="Example: duetime context use prod")
+@app.command()
+@examples("duetime context use prod")
 def use(name: Name) -> None:
     """Use a context from now on; `local` is the stack of this machine."""
     with _errors():
@@ -77,7 +82,8 @@ def use(name: Name) -> None:
     say(f"using {name}")
 
 
-@app.command(epilog="Example: duetime context remove staging")
+@app.command()
+@examples("duetime context remove staging")
 def remove(name: Name) -> None:
     """Remove a context."""
     with _errors():
@@ -89,7 +95,8 @@ def remove(name: Name) -> None:
     say(f"removed {name}")
 
 
-@app.command("list", epilog="Example: duetime context list --json")
+@app.command("list")
+@examples("duetime context list --json")
 def list_(*, as_json: AsJson = False) -> None:
     """List contexts; an asterisk marks the one in use."""
     with _errors():
@@ -106,7 +113,8 @@ def list_(*, as_json: AsJson = False) -> None:
     console().print(table if known else "no contexts: duetime context add")
 
 
-@app.command(epilog="Example: duetime context show")
+@app.command()
+@examples("duetime context show")
 def show(*, as_json: AsJson = False) -> None:
     """Show which deployment commands use here, and why."""
     with _errors():

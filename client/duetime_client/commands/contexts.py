@@ -19,6 +19,8 @@ LOCAL = "local"
 """The context of the stack that runs on this machine; it needs not be added."""
 READY_FILE = Path(".duetime", "local.json")
 """What a running stack of this machine writes into its checkout."""
+READY_FILE_VARIABLE = "DUETIME_READY_FILE"
+"""Names the file of a stack that was started with another `--ready-file`."""
 
 
 class ContextInvalid(ClientError, ValueError):
@@ -146,10 +148,11 @@ def chosen(contexts: Contexts, wanted: str, folder: Path) -> Choice:
 
 
 def local_url(folder: Path) -> str | None:
-    """The address of the stack that runs in the checkout of this folder."""
-    for parent in (folder, *folder.parents):
+    """The address of the stack that runs in the checkout of this folder, or that the environment names the file of."""
+    named = os.environ.get(READY_FILE_VARIABLE)
+    for file in [Path(named)] if named else [parent / READY_FILE for parent in (folder, *folder.parents)]:
         try:
-            ready = json.loads((parent / READY_FILE).read_text())
+            ready = json.loads(file.read_text())
             os.kill(int(ready["pid"]), 0)
             return str(ready["api_url"])
         except PermissionError:

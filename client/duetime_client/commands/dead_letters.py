@@ -9,8 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
@@ -30,6 +32,7 @@ _DEFAULT_LIMIT = 50
 
 
 @app.command("list")
+@examples("duetime dead-letters list --type report")
 def list_dead_letters(
     context: typer.Context,
     *,
@@ -55,6 +58,7 @@ def list_dead_letters(
 
 
 @app.command()
+@examples("duetime dead-letters retry ID", "duetime dead-letters retry --error-type Timeout --per-second 10")
 def retry(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     task_id: AnyTaskId = None,

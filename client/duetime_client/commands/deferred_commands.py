@@ -55,29 +55,33 @@ _PACKAGE = "duetime_client.commands"
 _SUMMARIES = {
     "tasks": "Create, follow, update and cancel tasks.",
     "dead-letters": "List tasks that failed after all retries, and run them again.",
-    "bulk": "Follow bulk operations (changes of many tasks by a filter), and stop them.",
+    "bulk": "Follow and stop bulk operations: changes of many tasks by a filter.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
     "schedules": "Create and control schedules: recurring tasks.",
     "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
-    "switches": "Stop a type, an owner or all tasks, or limit its concurrency, without a deployment.",
+    "switches": "Stop or limit a type, an owner or all tasks, without a deployment.",
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
+    "deploy": "Deploy the project of this folder with the AWS CDK: show what changes, and ask.",
     "why": "Explain why a task waits or where its time went; with --schedule and --at, why a schedule did"
     " not run then.",
-    "logs": "Print what the attempts of tasks have logged and printed, from CloudWatch Logs.",
+    "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
     "summary": "Show how many tasks there are: by type and state, some seconds old.",
+    "mcp": "Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.",
     "verify": "Run real tasks on a deployment, and check each guarantee.",
     "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",
 }
 _NAMED_OTHERWISE = {"bulk": "bulk_operations", "context": "context_commands", "dead-letters": "dead_letters"}
 _FUNCTIONS = {
+    "deploy": "deploy",
     "init": "init",
     "why": "why",
     "logs": "show_logs",
     "summary": "summary",
+    "mcp": "mcp",
     "verify": "verify",
     "watch": "watch",
 }

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
+from duetime_client.commands.command_help import examples
 from duetime_client.commands.console import say
 from duetime_client.commands.messages import show_error
 from duetime_client.new_project import ProjectRejected, create_project
 
 
+@examples("duetime init my-project")
 def init(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Folder of the project; its name is that of the project.")

@@ -8,8 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, say, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.locks import Lock
@@ -19,6 +21,7 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 
 
 @app.command("list")
+@examples("duetime locks list")
 def list_locks(
     context: typer.Context,
     *,
@@ -35,6 +38,7 @@ def list_locks(
 
 
 @app.command()
+@examples("duetime locks show database")
 def show(
     context: typer.Context,
     key: Key,
@@ -49,6 +53,7 @@ def show(
 
 
 @app.command()
+@examples("duetime locks release database")
 def release(
     context: typer.Context,
     key: Key,

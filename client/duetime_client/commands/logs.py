@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,9 @@ import typer
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.console import console, printable
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
 from duetime_client.commands.times import seconds_of_span
 from duetime_client.log_groups import NEEDS_BOTOCORE, log_group_of
 from duetime_client.logs import LogFilter, LogReader
@@ -32,9 +33,9 @@ Stack = Annotated[
         "--stack", envvar="DUETIME_STACK", metavar="NAME", help="The CloudFormation stack, such as duetime-dev."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print each line's JSON, one line each.")]
 
 
+@examples("duetime logs ID --stack duetime-prod", "duetime logs --type report --since 2h --follow --stack duetime-prod")
 def show_logs(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     task_id: TaskId = "",
@@ -46,7 +47,7 @@ def show_logs(  # noqa: PLR0913 - a command's options are its parameters
     stack: Stack = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print what the attempts of tasks have logged and printed, from CloudWatch Logs.
+    """Print what tasks have logged and printed, from CloudWatch Logs.
 
     Needs botocore (`pip install "duetime-client[aws]"`), and permission to read the log group of the worker function.
     """
@@ -103,7 +104,7 @@ def print_logs(reader: LogReader, clock: Clock, since: str, *, follow: bool, as_
     try:
         for line in lines:
             if as_json:
-                typer.echo(json.dumps(line.fields))
+                show_json(line.fields, of_many=True)
             else:
                 _print(line, clock)
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.text import Text
+from typer._click.globals import get_current_context  # typer has no public name for it
 
 from duetime_client.commands.console import console, printable
 from duetime_client.commands.formatting import shown_progress, shown_state
@@ -18,6 +19,31 @@ if TYPE_CHECKING:
     from duetime_client.commands.clock import Clock
     from duetime_client.errors import ClientError, InvalidField
     from duetime_client.task import Task
+
+
+_OPTIONS = {
+    "tags": "--tag",
+    "delay_seconds": "--in",
+    "target.url": "--http-url",
+    "target.phases": "--http-phase",
+    "target.queries": "--http-query",
+    "target": "--arn",
+    "retry": "--max-attempts",
+    "timeout_seconds": "--timeout",
+    "notify_within_seconds": "--notify-within",
+    "notify_on.late_seconds": "--notify-late",
+    "notify_on": "--notify-to",
+    "lock.max_holders": "--lock-max-holders",
+    "start_at": "--start",
+    "end_at": "--end",
+    "dates": "--date",
+    "calendars": "--calendar",
+    "jitter_seconds": "--jitter",
+    "catch_up_seconds": "--catch-up",
+    "expect_every_seconds": "--expect-every",
+    "remaining_runs": "--runs",
+}
+"""Options that are not called as the field of a request that they give."""
 
 
 def waiting_line(task: Task, clock: Clock) -> Text:
@@ -49,7 +75,23 @@ def _show_errors(what: Text, fields: Iterable[InvalidField]) -> None:
     err = console(stderr=True)
     err.print(Text.assemble(("error: ", "bold red"), what), soft_wrap=True)
     for field in fields:
-        err.print(Text.assemble("  ", printable(field.field, "bold"), ": ", printable(field.reason)), soft_wrap=True)
+        option = option_of(field.field)
+        told = f" ({option})" if option else ""
+        err.print(
+            Text.assemble("  ", printable(field.field, "bold"), told, ": ", printable(field.reason)), soft_wrap=True
+        )
+
+
+def option_of(field: str) -> str | None:
+    """The option of the running command that gives a field of a request, if there is one."""
+    context = get_current_context(silent=True)
+    if context is None:
+        return None
+    known = {option for each in context.command.params for option in each.opts}
+    # A schedule has a task's fields inside: task.payload, tags.team.
+    parts = field.removeprefix("task.").split(".")
+    wanted = (_OPTIONS.get(".".join(parts[:2])), _OPTIONS.get(parts[0]), f"--{parts[0].replace('_', '-')}")
+    return next((option for option in wanted if option in known), None)
 
 
 def headline(error: ClientError) -> Text:

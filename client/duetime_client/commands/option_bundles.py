@@ -9,21 +9,29 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import typer
 
+from duetime_client.commands.command_help import HelpAll, HelpfulCommand, HelpfulGroup, examples_of
+from duetime_client.commands.document_output import AsJson, OutputOptions, printing
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 C = TypeVar("C", bound="Callable[..., Any]")
 
+_HELP_ALL = "help_all"
+
 
 class CommandGroup(typer.Typer):
     """A group of commands whose parameters may be bundles of options."""
 
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - of the base class
+        super().__init__(**{"cls": HelpfulGroup, **settings})
+
     def command(self, name: str | None = None, **settings: Any) -> Callable[[C], C]:  # noqa: ANN401 - of the base class
         """Add the decorated function as a command."""
-        add = super().command(name, **settings)
 
         def decorate(function: C) -> C:
-            add(unbundled(function))
+            told = {"cls": HelpfulCommand, "epilog": "\n".join(examples_of(function)), **settings}
+            super(CommandGroup, self).command(name, **told)(unbundled(function))
             return function
 
         return decorate
@@ -34,15 +42,23 @@ def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(command, eval_str=True)
     annotations = {each.name: each.annotation for each in signature.parameters.values()}
     bundles: dict[str, Any] = {name: each for name, each in annotations.items() if is_dataclass(each)}
+    bundles |= {name: OutputOptions for name, each in annotations.items() if each == AsJson}
     parameters: list[inspect.Parameter] = []
     for each in signature.parameters.values():
         parameters += options_of(bundles[each.name]) if each.name in bundles else [each]
+    parameters.append(inspect.Parameter(_HELP_ALL, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
 
     @wraps(command)
     def run(*arguments: Any, **values: Any) -> Any:  # noqa: ANN401 - of any command
+        values.pop(_HELP_ALL, None)
+        how = None
         for name, bundle in bundles.items():
             values[name] = bundle(**{field.name: values.pop(field.name) for field in fields(bundle)})
-        return command(*arguments, **values)
+            if bundle is OutputOptions:
+                how = values[name].printing
+                values[name] = how is not None
+        with printing(how):
+            return command(*arguments, **values)
 
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # inspect reads it

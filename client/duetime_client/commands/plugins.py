@@ -7,11 +7,12 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperGroup
+from typer._click.exceptions import NoSuchOption, UsageError
 from typer.main import get_command, get_group
 
+from duetime_client.commands.command_help import HelpfulGroup
 from duetime_client.commands.deferred_commands import BUILTIN, DeferredCommand
-from duetime_client.commands.usage_errors import plain
+from duetime_client.commands.usage_errors import plain, suggesting
 from duetime_client.errors import ClientError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class PluginBroken(ClientError):
         )
 
 
-class PluggableGroup(TyperGroup):
+class PluggableGroup(HelpfulGroup):
     """A group that imports a command only when it runs."""
 
     _summaries_only = False
@@ -39,7 +40,9 @@ class PluggableGroup(TyperGroup):
         """Run the command; an option that it cannot read is reported in plain words."""
         try:
             return super().invoke(ctx)
-        except typer.BadParameter as error:
+        except UsageError as error:
+            if isinstance(error, NoSuchOption):
+                error.message, error.possibilities = suggesting(error), ()
             error.message = plain(error.message)
             raise
 

@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.event_views import show_schedule_events
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
@@ -16,6 +18,7 @@ from duetime_client.commands.task_view import show as show_task
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the events of the schedule.")]
 
 
+@examples("duetime schedules pause nightly --reason 'the source is down'")
 def pause(
     context: typer.Context,
     name: ScheduleName,
@@ -31,6 +34,7 @@ def pause(
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
+@examples("duetime schedules resume nightly")
 def resume(
     context: typer.Context,
     name: ScheduleName,
@@ -46,6 +50,7 @@ def resume(
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
+@examples("duetime schedules run nightly")
 def run(
     context: typer.Context,
     name: ScheduleName,
@@ -62,6 +67,7 @@ def run(
     show_task(task, context.ensure_object(Clock), as_json=as_json)
 
 
+@examples("duetime schedules events nightly")
 def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment, as_json: AsJson = False) -> None:
     """Show what was done to a schedule: by whom, when and why."""
     with connected(context, deployment) as client:

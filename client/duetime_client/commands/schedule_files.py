@@ -12,8 +12,10 @@ import typer
 
 from duetime_client.client import Client
 from duetime_client.commands.apply_views import DONE, bar, show_outcome, show_plan
+from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Auth, Deployment, Owner, Url, connected, exit_code_of
 from duetime_client.commands.console import console, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.errors import ApiError
 from duetime_client.manifests.apply import Done, apply_steps, present_schedules
@@ -42,6 +44,9 @@ Zone = Annotated[
 ]
 
 
+@examples(
+    "duetime schedules apply schedules.yaml --dry-run", "duetime schedules apply schedules.yaml --tag app=shop --prune"
+)
 def apply(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     file: FILE,
@@ -64,7 +69,7 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
         bool, typer.Option("--dry-run", help="Show and validate the changes, and change nothing.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make the schedules match a file: create missing ones, change differing ones, and with --prune delete the rest.
 
@@ -85,6 +90,7 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
     _end(done, as_json=as_json)
 
 
+@examples("duetime schedules import-crontab /etc/crontab --system --timezone Europe/London")
 def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A crontab; - for standard input.")],

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 WHEN = "Timing"
+FINER = "Finer timing"
 RULES = "Rules"
 
 
@@ -83,7 +84,9 @@ class TimingOptions:
         str | None,
         typer.Option(metavar="DURATION", help="Run again after each end, with this gap.", rich_help_panel=WHEN),
     ] = None
-    dialect: Annotated[Dialect | None, typer.Option("--dialect", help="Syntax of --cron.", rich_help_panel=WHEN)] = None
+    dialect: Annotated[Dialect | None, typer.Option("--dialect", help="Syntax of --cron.", rich_help_panel=FINER)] = (
+        None
+    )
     timezone: Annotated[
         str | None,
         typer.Option(metavar="ZONE", help="IANA name, such as Europe/London; default: UTC.", rich_help_panel=WHEN),
@@ -91,13 +94,13 @@ class TimingOptions:
     dst_gap: Annotated[
         Gap | None,
         typer.Option(
-            "--dst-gap", help="For a time that does not exist because clocks are set forward.", rich_help_panel=WHEN
+            "--dst-gap", help="For a time that does not exist because clocks are set forward.", rich_help_panel=FINER
         ),
     ] = None
     dst_fold: Annotated[
         Fold | None,
         typer.Option(
-            "--dst-fold", help="For a time that exists twice because clocks are set back.", rich_help_panel=WHEN
+            "--dst-fold", help="For a time that exists twice because clocks are set back.", rich_help_panel=FINER
         ),
     ] = None
     calendar: Annotated[
@@ -107,22 +110,22 @@ class TimingOptions:
     on_excluded: Annotated[
         OnExcluded | None,
         typer.Option(
-            "--on-excluded", help="Skip or move an occurrence that a calendar excludes.", rich_help_panel=WHEN
+            "--on-excluded", help="Skip or move an occurrence that a calendar excludes.", rich_help_panel=FINER
         ),
     ] = None
     jitter: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Random delay of each occurrence, up to this.", rich_help_panel=WHEN),
+        typer.Option(metavar="DURATION", help="Random delay of each occurrence, up to this.", rich_help_panel=FINER),
     ] = None
     start: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="No occurrence before this; none: no start.", rich_help_panel=WHEN),
+        typer.Option(metavar="TIME", help="No occurrence before this; none: no start.", rich_help_panel=FINER),
     ] = None
     end: Annotated[
-        str | None, typer.Option(metavar="TIME", help="No occurrence after this; none: no end.", rich_help_panel=WHEN)
+        str | None, typer.Option(metavar="TIME", help="No occurrence after this; none: no end.", rich_help_panel=FINER)
     ] = None
     runs: Annotated[
-        str | None, typer.Option(metavar="N", help="Number of remaining runs; none: no limit.", rich_help_panel=WHEN)
+        str | None, typer.Option(metavar="N", help="Number of remaining runs; none: no limit.", rich_help_panel=FINER)
     ] = None
 
 

@@ -7,8 +7,10 @@ import typer
 
 from duetime_client.commands import backfills, schedule_control, schedule_files
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import say, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
 from duetime_client.commands.schedule_options import (
@@ -33,6 +35,7 @@ MAX_PAGE = 100
 
 
 @app.command("list")
+@examples("duetime schedules list --state paused")
 def list_schedules(
     context: typer.Context,
     *,
@@ -55,6 +58,7 @@ def list_schedules(
 
 
 @app.command("show")
+@examples("duetime schedules show nightly")
 def show_schedule(
     context: typer.Context,
     name: ScheduleName,
@@ -69,6 +73,10 @@ def show_schedule(
 
 
 @app.command()
+@examples(
+    "duetime schedules create nightly report --cron '30 1 * * *' --timezone Europe/London",
+    "duetime schedules create weekly graph --cron '0 6 * * 1' --topology graph.json",
+)
 def create(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     schedule_name: ScheduleName,
@@ -94,6 +102,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
 
 
 @app.command()
+@examples("duetime schedules update nightly --cron '0 2 * * *'")
 def update(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     schedule_name: ScheduleName,
@@ -124,6 +133,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
 
 
 @app.command()
+@examples("duetime schedules delete nightly")
 def delete(
     context: typer.Context,
     name: ScheduleName,
@@ -142,6 +152,7 @@ def delete(
 
 
 @app.command()
+@examples("duetime schedules occurrences nightly --count 5")
 def occurrences(
     context: typer.Context,
     name: ScheduleName,
@@ -165,6 +176,7 @@ def occurrences(
 
 
 @app.command()
+@examples("duetime schedules runs nightly --limit 10")
 def runs(
     context: typer.Context,
     name: ScheduleName,
@@ -191,6 +203,7 @@ def runs(
 
 
 @app.command()
+@examples("duetime schedules preview --cron '30 1 * * *' --timezone Europe/London --from 2027-03-27")
 def preview(
     context: typer.Context,
     *,

@@ -8,8 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.plurals import counted
 from duetime_client.summary import OwnerSummary, Summary
@@ -17,6 +19,7 @@ from duetime_client.summary import OwnerSummary, Summary
 ByOwner = Annotated[bool, typer.Option("--by-owner", help="By owner and state, for operators.")]
 
 
+@examples("duetime summary", "duetime summary --by-owner")
 def summary(
     context: typer.Context, *, owners: ByOwner = False, deployment: Deployment, as_json: AsJson = False
 ) -> None:

@@ -9,15 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.switches import ALL, Circuit, Switch
 
-app = CommandGroup(
-    help="Stop a type, an owner or all tasks, or limit its concurrency, without a deployment.", no_args_is_help=True
-)
+app = CommandGroup(help="Stop or limit a type, an owner or all tasks, without a deployment.", no_args_is_help=True)
 
 
 class ScopeName(StrEnum):
@@ -35,6 +35,7 @@ Name = Annotated[
 
 
 @app.command("list")
+@examples("duetime switches list")
 def list_switches(
     context: typer.Context,
     *,
@@ -53,6 +54,10 @@ def list_switches(
 
 
 @app.command("set")
+@examples(
+    "duetime switches set type report --stop --reason 'the database is down'",
+    "duetime switches set type report --max-concurrent 5",
+)
 def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     scope: Scope,
@@ -77,6 +82,7 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
+@examples("duetime switches show type report")
 def show(
     context: typer.Context,
     scope: Scope,
@@ -92,6 +98,7 @@ def show(
 
 
 @app.command()
+@examples("duetime switches delete type report")
 def delete(
     context: typer.Context,
     scope: Scope,

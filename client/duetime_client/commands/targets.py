@@ -15,8 +15,15 @@ _ARN_SEGMENTS = 6
 
 def target_of(options: TaskOptions) -> Target | None:
     """The target that the options give; none if the task's type decides it."""
-    if options.http_url is not None and options.arn is not None:
-        raise typer.BadParameter("give either --http-url or --arn, not both")
+    given = {
+        "--http-url": options.http_url is not None,
+        "--arn": options.arn is not None,
+        "--pull": options.pull,
+        "--topology": options.topology is not None,
+    }
+    if sum(given.values()) > 1:
+        both = " or ".join(option for option, is_given in given.items() if is_given)
+        raise typer.BadParameter(f"give either {both}, not both")
     if options.http_url is None and (options.http_phase or options.http_query):
         option = "--http-phase" if options.http_phase else "--http-query"
         raise typer.BadParameter("needs --http-url", param_hint=option)
@@ -24,6 +31,10 @@ def target_of(options: TaskOptions) -> Target | None:
         return _aws_target(options.arn, options)
     if options.notifies or options.detail_type is not None:
         raise typer.BadParameter("needs --arn", param_hint="--async" if options.notifies else "--detail-type")
+    if options.pull:
+        return {"kind": "pull"}
+    if options.topology is not None:
+        return {"kind": "topology"}
     return None if options.http_url is None else _http_target(options.http_url, options)
 
 

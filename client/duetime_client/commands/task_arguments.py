@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions
     from duetime_client.task_fields import NotifyOn, TaskFilter
 
+_GRAPH = ("nodes", "on_failure", "timeout_seconds")
+"""Fields of a topology that belong to its graph; the others are those of any task."""
 _CONVERTED = frozenset({"payload", "lock"})
 """Fields whose options are not their values: JSON, and the key of a lock."""
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
     """The fields of a task that the options give; a field that no option gives is absent."""
-    fields = plain_fields(options)
+    fields: TaskFields = {**graph_fields(options), **plain_fields(options)}
     if options.payload is not None:
         fields["payload"] = json_of(options.payload)
     if options.tag:
@@ -48,6 +50,30 @@ def plain_fields(options: TaskOptions) -> TaskFields:
     given = {name: getattr(options, name, None) for name in sorted(names)}
     plain = {name: None if value == "" else value for name, value in given.items() if value is not None}
     return cast("TaskFields", plain)
+
+
+def graph_fields(options: TaskOptions) -> TaskFields:
+    """The graph of `--topology` as the payload, and what its file says of the task itself.
+
+    Raises:
+        typer.Exit: the file is not a valid topology; the reasons are printed.
+    """
+    if options.topology is None:
+        return {}
+    if options.payload is not None:
+        raise typer.BadParameter("is the graph of --topology", param_hint="--payload")
+    from duetime_client.commands.messages import show_invalid_file  # noqa: PLC0415 - few commands read a graph
+    from duetime_client.topology_files import TopologyInvalid, read_topology  # noqa: PLC0415 - as above
+
+    try:
+        body = read_topology(options.topology)
+    except TopologyInvalid as error:
+        show_invalid_file(options.topology, error.errors)
+        raise typer.Exit(1) from error
+    graph = {name: value for name, value in body.items() if name in _GRAPH}
+    # The type is that of the command.
+    own = {name: value for name, value in body.items() if name not in _GRAPH and name != "type"}
+    return cast("TaskFields", {**own, "payload": graph})
 
 
 def notify_fields(options: TaskOptions) -> TaskFields:
@@ -110,12 +136,12 @@ def moment(text: str, clock: Clock, option: str) -> datetime:
         raise typer.BadParameter(str(error), param_hint=option) from error
 
 
-def seconds(text: str) -> float:
-    """The seconds of `--in`."""
+def seconds(text: str, option: str = "--in") -> float:
+    """The seconds of a duration that an option gives."""
     try:
         return seconds_of_span(text)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--in") from error
+        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 def tags_of(words: Sequence[str]) -> dict[str, str]:

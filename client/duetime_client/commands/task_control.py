@@ -9,8 +9,10 @@ import typer
 from duetime_client.client import Client
 from duetime_client.commands.attempt_views import show_attempts
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import say, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.event_views import show_events
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import json_of
@@ -37,7 +39,7 @@ def action(name: str, help_text: str, act: Callable[[Client], Callable[..., Task
             task = act(client)(task_id, reason=reason, if_match=if_match)
         show(task, context.ensure_object(Clock), as_json=as_json, starts=starts)
 
-    app.command(name, help=help_text)(command)
+    app.command(name, help=help_text)(examples(f"duetime tasks {name} ID")(command))
 
 
 action(
@@ -52,6 +54,7 @@ action("rollback", "Have the target undo a task that has ended.", lambda client:
 
 
 @app.command()
+@examples("duetime tasks delete ID")
 def delete(context: typer.Context, task_id: TaskId, *, deployment: Deployment, if_match: IfMatch = None) -> None:
     """Delete a task with its payload, result and attempts; one that has not started is cancelled first."""
     with connected(context, deployment) as client:
@@ -60,6 +63,7 @@ def delete(context: typer.Context, task_id: TaskId, *, deployment: Deployment, i
 
 
 @app.command()
+@examples("duetime tasks attempts ID")
 def attempts(
     context: typer.Context,
     task_id: TaskId,
@@ -77,6 +81,7 @@ def attempts(
 
 
 @app.command()
+@examples("duetime tasks events ID")
 def events(
     context: typer.Context,
     task_id: TaskId,
@@ -94,6 +99,7 @@ def events(
 
 
 @app.command("query")
+@examples("duetime tasks query ID progress")
 def query_(
     context: typer.Context,
     task_id: TaskId,
@@ -111,6 +117,10 @@ def query_(
 
 
 @app.command()
+@examples(
+    "duetime tasks notify ID --fence 1 --result '{\"rows\": 17}'",
+    "duetime tasks notify ID --fence 1 --error Timeout --message 'no answer in 60 s'",
+)
 def notify(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     task_id: TaskId,
@@ -140,6 +150,7 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
+@examples("duetime tasks progress ID 40 --fence 1 --message 'row 400 of 1000'")
 def progress(
     context: typer.Context,
     task_id: TaskId,

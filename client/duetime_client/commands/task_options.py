@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from duetime_client.commands.completions import states
 from duetime_client.task_fields import Priority
 
 
@@ -32,13 +34,22 @@ class Order(StrEnum):
     DESC = "desc"
 
 
+TARGET, ATTEMPTS, NOTICES, LOCK, REQUEST = "Target", "Attempts", "Notices", "Lock", "Request"
+"""Panels of options, in the order in which help has them."""
+
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
 AnyTaskId = Annotated[
     str | None, typer.Argument(metavar="[ID]", help="Id of the task; without it, a filter selects tasks.")
 ]
 TaskType = Annotated[str, typer.Argument(metavar="TYPE", help="Type of the task, which selects its handler.")]
+AnyTaskType = Annotated[
+    str | None, typer.Argument(metavar="TYPE", help="Type of the task, which selects its handler; default of --file.")
+]
 AllowUnknownType = Annotated[
-    bool, typer.Option("--allow-unknown-type", help="Accept a type whose handler is not deployed yet.")
+    bool,
+    typer.Option(
+        "--allow-unknown-type", help="Accept a type whose handler is not deployed yet.", rich_help_panel=REQUEST
+    ),
 ]
 Fence = Annotated[int, typer.Option(metavar="N", help="The fence of the attempt.")]
 Reason = Annotated[
@@ -50,10 +61,12 @@ IfMatch = Annotated[
         metavar="VERSION",
         parser=lambda text: text if '"' in text else f'"{text}"',
         help="Only if it still has this version.",
+        rich_help_panel=REQUEST,
     ),
 ]
 IdempotencyKey = Annotated[
-    str | None, typer.Option(metavar="KEY", help="A second request with the same key creates nothing.")
+    str | None,
+    typer.Option(metavar="KEY", help="A second request with the same key creates nothing.", rich_help_panel=REQUEST),
 ]
 
 
@@ -71,56 +84,125 @@ class TaskOptions:
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag; may be repeated.")] = None
     arn: Annotated[
         str | None,
-        typer.Option(metavar="ARN", help="Call this Lambda function, SQS queue, SNS topic, bus or state machine."),
+        typer.Option(
+            metavar="ARN",
+            help="Call this Lambda function, SQS queue, SNS topic, bus or state machine.",
+            rich_help_panel=TARGET,
+        ),
     ] = None
     notifies: Annotated[
-        bool, typer.Option("--async", help="Invoke the Lambda function asynchronously; it notifies. Needs --arn.")
+        bool,
+        typer.Option(
+            "--async",
+            help="Invoke the Lambda function asynchronously; it notifies. Needs --arn.",
+            rich_help_panel=TARGET,
+        ),
     ] = False
     detail_type: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Detail type of the event; default: the task type. Needs --arn.")
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Detail type of the event; default: the task type. Needs --arn.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    pull: Annotated[
+        bool, typer.Option("--pull", help="Have your own workers lease it: duetime worker.", rich_help_panel=TARGET)
+    ] = False
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Run the graph of this file (JSON), as duetime topologies run.",
+            rich_help_panel=TARGET,
+        ),
     ] = None
     http_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Call this endpoint instead of a Python handler.")
+        str | None,
+        typer.Option(metavar="URL", help="Call this endpoint instead of a Python handler.", rich_help_panel=TARGET),
     ] = None
     http_phase: Annotated[
         list[HttpPhase] | None,
-        typer.Option("--http-phase", help="A phase of the endpoint besides run; may be repeated. Needs --http-url."),
+        typer.Option(
+            "--http-phase",
+            help="A phase of the endpoint besides run; may be repeated. Needs --http-url.",
+            rich_help_panel=TARGET,
+        ),
     ] = None
     http_query: Annotated[
         list[HttpQuery] | None,
-        typer.Option("--http-query", help="A query that the endpoint supports; may be repeated. Needs --http-url."),
+        typer.Option(
+            "--http-query",
+            help="A query that the endpoint supports; may be repeated. Needs --http-url.",
+            rich_help_panel=TARGET,
+        ),
     ] = None
     callback_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="POST the outcome, signed, to this URL; empty: no callback.")
+        str | None,
+        typer.Option(
+            metavar="URL", help="POST the outcome, signed, to this URL; empty: no callback.", rich_help_panel=NOTICES
+        ),
     ] = None
     notify_to: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="Tell this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more."
+            metavar="ADDRESS",
+            help="Tell this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more.",
+            rich_help_panel=NOTICES,
         ),
     ] = None
     notify_failed: Annotated[
         bool | None,
         typer.Option(
-            "--notify-failed/--no-notify-failed", help="Tell of a failure for good (default). Needs --notify-to."
+            "--notify-failed/--no-notify-failed",
+            help="Tell of a failure for good (default). Needs --notify-to.",
+            rich_help_panel=NOTICES,
         ),
     ] = None
     notify_late: Annotated[
         int | None,
-        typer.Option(metavar="SECONDS", min=60, help="Tell if it starts so late, or not at all. Needs --notify-to."),
+        typer.Option(
+            metavar="SECONDS",
+            min=60,
+            help="Tell if it starts so late, or not at all. Needs --notify-to.",
+            rich_help_panel=NOTICES,
+        ),
     ] = None
-    max_attempts: Annotated[int | None, typer.Option(metavar="N", help="Maximum number of attempts.")] = None
-    timeout: Annotated[int | None, typer.Option(metavar="SECONDS", help="Time limit of one attempt.")] = None
+    max_attempts: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum number of attempts.", rich_help_panel=ATTEMPTS)
+    ] = None
+    timeout: Annotated[
+        int | None, typer.Option(metavar="SECONDS", help="Time limit of one attempt.", rich_help_panel=ATTEMPTS)
+    ] = None
     notify_within: Annotated[
-        int | None, typer.Option(metavar="SECONDS", help="Time limit of a target that accepts work and notifies later.")
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Time limit of a target that accepts work and notifies later.",
+            rich_help_panel=ATTEMPTS,
+        ),
     ] = None
     rollback_on_failure: Annotated[
         bool | None,
-        typer.Option("--rollback-on-failure/--no-rollback-on-failure", help="Have the target undo a final failure."),
+        typer.Option(
+            "--rollback-on-failure/--no-rollback-on-failure",
+            help="Have the target undo a final failure.",
+            rich_help_panel=ATTEMPTS,
+        ),
     ] = None
-    lock: Annotated[str | None, typer.Option(metavar="KEY", help="A lock that the task holds while it runs.")] = None
+    lock: Annotated[
+        str | None, typer.Option(metavar="KEY", help="A lock that the task holds while it runs.", rich_help_panel=LOCK)
+    ] = None
     lock_max_holders: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many tasks may hold the lock at a time. Needs --lock.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How many tasks may hold the lock at a time. Needs --lock.",
+            rich_help_panel=LOCK,
+        ),
     ] = None
 
 
@@ -139,7 +221,8 @@ class DueOptions:
 MANY = "Many tasks"
 """The panel of the options that select many tasks."""
 OfState = Annotated[
-    str | None, typer.Option("--state", metavar="STATE", help="Tasks in this state.", rich_help_panel=MANY)
+    str | None,
+    typer.Option("--state", metavar="STATE", autocompletion=states, help="Tasks in this state.", rich_help_panel=MANY),
 ]
 
 

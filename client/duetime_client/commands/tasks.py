@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_client.client import Client
-from duetime_client.commands import task_control
+from duetime_client.commands import task_control, task_waiting
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import states
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action, open_tasks
 from duetime_client.commands.messages import show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import due_fields, task_fields, task_filter
+from duetime_client.commands.task_files import create_from_file, read_lines
 from duetime_client.commands.task_options import (
     AllowUnknownType,
     AnyTaskId,
+    AnyTaskType,
     BulkActionOptions,
     DueOptions,
     FilterOptions,
@@ -27,7 +32,6 @@ from duetime_client.commands.task_options import (
     Reason,
     TaskId,
     TaskOptions,
-    TaskType,
 )
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.commands.task_view import show
@@ -38,15 +42,21 @@ if TYPE_CHECKING:
 
 app = CommandGroup(help="Create, follow, update and cancel tasks.", no_args_is_help=True)
 app.add_typer(task_control.app)
+app.add_typer(task_waiting.app)
 
 MAX_PAGE = 100
 """The API puts at most this many tasks on a page."""
 
 
 @app.command()
+@examples(
+    'duetime tasks create report --payload \'{"month": "2026-11"}\' --due-at 2026-12-01T09:00',
+    "duetime tasks create echo --payload '\"hello\"' --in 5m --wait",
+    "duetime tasks create --file tasks.jsonl --tag team=dba",
+)
 def create(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
-    task_type: TaskType,
+    task_type: AnyTaskType = None,
     *,
     task: TaskOptions,
     due: DueOptions,
@@ -56,13 +66,25 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the outcome; exit code 1 unless it succeeded.")
     ] = False,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE", help="Many tasks: JSON lines, *.csv, or - (stdin).")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a task, due now, or at the time of --due-at or --in."""
+    """Create a task, due now unless --due-at or --in says when; or those of a file."""
     clock = context.ensure_object(Clock)
     fields: TaskFields = {**due_fields(due, clock), **task_fields(task)}
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
+    if file is not None:
+        if wait:
+            raise typer.BadParameter("goes with one task: duetime tasks wait waits for many", param_hint="--wait")
+        lines = read_lines(file, {**({} if task_type is None else {"type": task_type}), **fields})
+        with connected(context, deployment) as client:
+            create_from_file(client, lines, idempotency_key, as_json=as_json)
+        return
+    if task_type is None:
+        raise typer.BadParameter("is missing, or --file", param_hint="TYPE")
     with connected(context, deployment) as client:
         created = client.tasks.create(task_type, idempotency_key=idempotency_key, **fields)
         if wait:
@@ -74,6 +96,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
 
 
 @app.command()
+@examples("duetime tasks get ID", "duetime tasks get ID --query result")
 def get(
     context: typer.Context,
     task_id: TaskId,
@@ -88,11 +111,18 @@ def get(
 
 
 @app.command("list")
+@examples(
+    "duetime tasks list --state failed --type report",
+    "duetime tasks list --tag team=dba --all -o jsonl",
+    "duetime tasks list --query '[].[id, state, due_at]' -o text",
+)
 def list_(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     *,
     deployment: Deployment,
-    state: Annotated[str | None, typer.Option(metavar="STATE", help="Only tasks in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only tasks in this state.")
+    ] = None,
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks of this name.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
@@ -124,6 +154,9 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
+@examples(
+    "duetime tasks update ID --due-at 2026-12-01T09:00", "duetime tasks update --type report --priority low --dry-run"
+)
 def update(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     task_id: AnyTaskId = None,
@@ -165,6 +198,9 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
 
 
 @app.command()
+@examples(
+    "duetime tasks cancel ID --reason 'no longer needed'", "duetime tasks cancel --of-tag team=dba --state scheduled"
+)
 def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     task_id: AnyTaskId = None,

@@ -9,8 +9,11 @@ import typer
 
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import states
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, say, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import tags_of
@@ -37,6 +40,7 @@ Type = Annotated[str, typer.Option("--type", help="For a recorded workflow: the 
 
 
 @app.command()
+@examples("duetime topologies run graph.json --watch")
 def run(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     file: File,
@@ -70,6 +74,7 @@ def run(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
+@examples("duetime topologies validate graph.json")
 def validate(file: File, *, time_scale: Scale = 1.0, task_type: Type = "sleep") -> None:
     """Check the graph of a file offline; exit code 1 if it is not valid."""
     nodes = _body(file, task_type, time_scale)["nodes"]
@@ -78,6 +83,7 @@ def validate(file: File, *, time_scale: Scale = 1.0, task_type: Type = "sleep") 
 
 
 @app.command()
+@examples("duetime topologies show ID --watch")
 def show(
     context: typer.Context,
     topology_id: Id,
@@ -97,11 +103,14 @@ def show(
 
 
 @app.command("list")
+@examples("duetime topologies list --state failed")
 def list_(
     context: typer.Context,
     *,
     deployment: Deployment,
-    state: Annotated[str | None, typer.Option(metavar="STATE", help="Only topologies in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only topologies in this state.")
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Only topologies of this name.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many topologies at most.")] = 50,
@@ -126,6 +135,7 @@ def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., obj
     """Add a command that does one thing with a topology and shows the topology."""
 
     @app.command(name, help=help_text)
+    @examples(f"duetime topologies {name} ID")
     def command(
         context: typer.Context,
         topology_id: Id,
@@ -156,6 +166,7 @@ _action("resume", "Resume a paused topology.", lambda client: client.topologies.
 
 
 @app.command()
+@examples("duetime topologies delete ID")
 def delete(context: typer.Context, topology_id: Id, *, deployment: Deployment, if_match: IfMatch = None) -> None:
     """Delete a topology with all of its nodes; one that has not started is cancelled first."""
     with connected(context, deployment) as client:

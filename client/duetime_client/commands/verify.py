@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
 from duetime_client.plurals import counted
@@ -53,6 +54,7 @@ Patience = Annotated[float, typer.Option(min=10, help="Seconds after the due tim
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report to this file.")]
 
 
+@examples("duetime verify --quick", "duetime verify --tasks 500 --stack duetime-staging --yes")
 def verify(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     *,

@@ -1,14 +1,16 @@
 """`duetime watch`: changes of tasks as they happen."""
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable
+from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.watching import Change
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from duetime_client.task_fields import TaskFilter
 
 
+@examples("duetime watch ID", "duetime watch --mine --state failed", "duetime watch --schedule nightly")
 def watch(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     task_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a task, until it has ended.")] = None,
@@ -28,14 +31,16 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
     nodes: Annotated[bool, typer.Option("--nodes", help="Also the nodes of the topology ID.")] = False,
     schedule: Annotated[str | None, typer.Option(metavar="NAME", help="A schedule and its runs.")] = None,
     mine: Annotated[bool, typer.Option("--mine", help="All of your tasks.")] = False,
-    state: Annotated[str | None, typer.Option(metavar="STATE", help="With --mine: tasks in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", autocompletion=states, help="With --mine: tasks in this state.")
+    ] = None,
     task_type: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="With --mine: tasks of this type.")
     ] = None,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="With --mine: tasks with this tag.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each change as a line of JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.
 
@@ -74,7 +79,7 @@ def _changes(
 def _show(change: Change, clock: Clock, *, as_json: bool) -> None:
     if as_json:
         document = {"id": change.id, "version": change.version, "left": change.left, "item": change.item}
-        typer.echo(json.dumps(document))
+        show_json(document, of_many=True)
         return
     item = change.item or {}
     state = str(item.get("state", "deleted"))

@@ -7,8 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, say, show_json
+from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.times import span
@@ -28,6 +30,7 @@ At = Annotated[
 ]
 
 
+@examples("duetime why ID", "duetime why --schedule nightly --at 2026-11-21T02:00")
 def why(
     context: typer.Context,
     task_id: Id = None,

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
 from duetime_client.commands.option_bundles import CommandGroup
@@ -37,6 +38,7 @@ def root() -> None:
 
 
 @app.command()
+@examples("duetime worker run jobs:worker --concurrency 4")
 def run(
     context: typer.Context,
     where: Annotated[

@@ -41,6 +41,9 @@ export const url = (path: string): string => new URL(path.replace(/^\//, ""), RO
 const known = new Map<string, { etag: string; data: unknown }>();
 const MOST_KNOWN = 60;
 
+/** The version of what was read last from a path, to change only that. */
+export const etagOf = (path: string): string | undefined => known.get(path)?.etag;
+
 /** Read something. What has not changed since it was read last is the same object as then. */
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const before = known.get(path);

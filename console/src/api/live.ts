@@ -20,6 +20,8 @@ export interface WatchedTask {
   error: { type: string; message: string } | null;
   schedule: string | null;
   topology: string | null;
+  /** Its name in that topology. */
+  node: string | null;
   version: number;
 }
 

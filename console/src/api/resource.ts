@@ -11,7 +11,8 @@ export interface Resource<T> {
   data: ReadonlySignal<T | null>;
   problem: ReadonlySignal<ApiProblem | null>;
   loading: ReadonlySignal<boolean>;
-  reload: () => Promise<void>;
+  /** Read it anew; says whether that came to its end. */
+  reload: () => Promise<boolean>;
   /** Show something else instead, such as a newer version that was pushed. */
   set: (data: T) => void;
 }
@@ -24,20 +25,21 @@ export function useResource<T>(path: string | null): Resource<T> {
   const current = useRef<AbortController | null>(null);
 
   const reload = useCallback(async () => {
-    if (path === null) return;
+    if (path === null) return false;
     current.current?.abort();
     const mine = (current.current = new AbortController());
     loading.value = true;
     try {
       const read = await get<T>(path, mine.signal);
-      if (current.current !== mine) return;
+      if (current.current !== mine) return false;
       data.value = read;
       problem.value = null;
     } catch (error) {
-      if (current.current !== mine) return;
+      if (current.current !== mine) return false;
       problem.value = error instanceof ApiProblem ? error : new ApiProblem(0, "page", "The page failed", String(error));
     }
     loading.value = false;
+    return problem.peek() === null;
   }, [path]);
 
   useEffect(() => {

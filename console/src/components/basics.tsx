@@ -1,5 +1,6 @@
 /** Small parts that every page uses: StateChip, Time, Took, Copy, JsonView, ProblemBox, Empty, Loading, Field. */
-import type { ComponentChildren } from "preact";
+import { cloneElement, isValidElement, toChildArray, type ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import type { ApiProblem } from "../api/client";
 import { setQuery } from "../router";
@@ -131,13 +132,22 @@ export function Command({ text }: { text: string }) {
   );
 }
 
+/** A control with its label, which is its name for assistive technology, and a hint, which describes it. */
 export function Field({ label, children, hint }: { label: string; children: ComponentChildren; hint?: string }) {
+  const id = useId();
+  const [control, ...others] = toChildArray(children);
+  const described = hint ? { "aria-describedby": `${id}-hint` } : {};
   return (
-    <label class="field">
-      <span>{label}</span>
-      {children}
-      {hint && <small class="muted">{hint}</small>}
-    </label>
+    <div class="field">
+      <label for={id}>{label}</label>
+      {isValidElement(control) ? cloneElement(control, { id, ...described }) : control}
+      {others}
+      {hint && (
+        <small class="muted" id={`${id}-hint`}>
+          {hint}
+        </small>
+      )}
+    </div>
   );
 }
 

@@ -1,8 +1,8 @@
 /** An action on all tasks that match the search: counted first, never without a filter, typed above 100. */
 import { useSignal } from "@preact/signals";
-import { ApiProblem, ask } from "../api/client";
-import type { FilterActionResult } from "../api/types";
-import { href } from "../router";
+import { ApiProblem, ask, command } from "../api/client";
+import type { BulkOperation, FilterActionResult } from "../api/types";
+import { href, navigate } from "../router";
 import { bulkFilter, type Search } from "../search";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
@@ -26,6 +26,23 @@ export function BulkMenu({ search, done }: { search: Search; done: () => void })
   );
 }
 
+const OPTIONS: Record<string, string> = { type: "--type", name: "--of-name", due_after: "--due-after", due_before: "--due-before", error_type: "--error-type" };
+
+/** The same as a command, where the command line knows all conditions. */
+function commandOf(kind: "cancel" | "retry", filter: Record<string, unknown>, given: { reason: string | undefined; per_second: number | undefined }): { command?: string } {
+  const words = kind === "cancel" ? ["tasks", "cancel"] : ["dead-letters", "retry"];
+  for (const [name, value] of Object.entries(filter)) {
+    const option = OPTIONS[name];
+    if (option) words.push(option, String(value));
+    else if (name === "tags") Object.entries(value as Record<string, string>).forEach(([key, tag]) => words.push("--of-tag", `${key}=${tag}`));
+    else if (name === "state" && (value as string[]).length === 1) words.push("--state", ...(value as string[]));
+    else return {};
+  }
+  if (given.reason) words.push("--reason", given.reason);
+  if (given.per_second) words.push("--per-second", String(given.per_second));
+  return { command: command(...words) };
+}
+
 interface Counted {
   matched: number;
   examined: number;
@@ -37,6 +54,7 @@ function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; s
   const counted = useSignal<Counted | null>(null);
   const typed = useSignal("");
   const reason = useSignal("");
+  const pace = useSignal("");
   const counting = useSignal(false);
   const { busy, problem, send } = useSending();
   const filter = bulkFilter(search);
@@ -57,10 +75,13 @@ function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; s
     event.preventDefault();
     const found = counted.value;
     if (!found) return count();
-    const body = { filter, reason: reason.value.trim() || undefined, confirmation_token: found.token };
-    await send({ method: "POST", path: `/v1/tasks/${kind}`, body });
+    const given = { reason: reason.value.trim() || undefined, per_second: Number(pace.value) || undefined };
+    const body = { filter, ...given, confirmation_token: found.token };
+    const answer = await send<FilterActionResult | BulkOperation>({ method: "POST", path: `/v1/tasks/${kind}`, body, ...commandOf(kind, filter, given) });
     if (problem.value) return undefined;
     close();
+    // What takes longer continues in the background.
+    if (answer && "id" in answer) return navigate(href(["bulk-operations", answer.id]));
     return done();
   };
   const found = counted.value;
@@ -85,6 +106,11 @@ function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; s
         {found && found.matched > 0 && (
           <Field label="Reason" hint="Shown in the events of each task. Optional.">
             <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
+          </Field>
+        )}
+        {found && found.matched > 0 && (
+          <Field label="Tasks a second, at most" hint="Optional: slowly, so that what they call is not flooded.">
+            <input type="number" min="0.1" step="any" value={pace.value} onInput={(event) => (pace.value = event.currentTarget.value)} />
           </Field>
         )}
         {must && (

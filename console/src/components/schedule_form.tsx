@@ -1,28 +1,39 @@
 /** Creating a schedule, or changing one: what its timing means is shown while one types, as the server computes it. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { ApiProblem, ask, command, type Call } from "../api/client";
-import type { Preview, PreviewOccurrence, Schedule } from "../api/types";
+import { command, type Call } from "../api/client";
+import type { Schedule } from "../api/types";
 import { href, navigate } from "../router";
-import { zoneName } from "../time";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
 import { Dialog } from "./dialog";
+import { LivePreview } from "./occurrences";
+import { Choice, initialTiming, Text, TimingFields, timingBody, timingOptions, type TimingValues } from "./timing_fields";
 
-const WAIT_MS = 250;
+/** What each policy does when a run is due while the one before it still runs. */
+export const OVERLAPS: Record<string, string> = {
+  skip: "the next one is skipped",
+  buffer_one: "one waits, and runs afterwards",
+  allow_all: "all run at the same time",
+};
+
+interface Behaviour {
+  overlap: string;
+  catch_up_seconds: string;
+  pause_on_failure: boolean;
+  expect_success_by: string;
+  expect_every_seconds: string;
+}
 
 export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; close: () => void; done?: () => void }) {
   const name = useSignal(schedule?.name ?? "");
   const type = useSignal(schedule?.task.type ?? "");
   const payload = useSignal(JSON.stringify(schedule?.task.payload ?? null, null, 2));
-  const cron = useSignal(schedule?.cron ?? "0 2 * * *");
-  const timezone = useSignal(schedule?.timezone ?? zoneName.value);
-  const overlap = useSignal<string>(schedule?.overlap ?? "skip");
-  const gap = useSignal<string>(schedule?.dst_gap ?? "skip");
-  const fold = useSignal<string>(schedule?.dst_fold ?? "first");
+  const timing = useSignal<TimingValues>(initialTiming(schedule));
+  const behaviour = useSignal<Behaviour>(initialBehaviour(schedule));
   const fault = useSignal("");
   const { busy, problem, send } = useSending();
-  const timing = { cron: cron.value, timezone: timezone.value, dst_gap: gap.value, dst_fold: fold.value };
+  // A payload that was too large for the answer is not in the form: a change leaves it as it is.
+  const keepsPayload = schedule !== undefined && !("payload" in schedule.task);
 
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -34,8 +45,8 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
       fault.value = `The payload is no JSON: ${(error as Error).message}`;
       return;
     }
-    const body = { ...timing, overlap: overlap.value, task: { type: type.value, payload: parsed } };
-    const made = await send<Schedule>(callOf(body, name.value, schedule));
+    const task = { type: type.value, ...(keepsPayload ? {} : { payload: parsed }) };
+    const made = await send<Schedule>(callOf(timing.value, behaviour.value, task, name.value, schedule));
     if (!made) return;
     close();
     done?.();
@@ -45,18 +56,17 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
     <Dialog title={schedule ? `Change ${schedule.name}` : "New schedule"} close={close} wide>
       <form onSubmit={(event) => void submit(event)}>
         <div class="fields">
-          {!schedule && <Text label="Name" field={name} required />}
-          <Text label="Task type" field={type} required />
-          <Text label="Cron" field={cron} required hint="Minute, hour, day, month, weekday." />
-          <Text label="Time zone" field={timezone} required hint="An IANA name." />
-          <Choice label="A time that the clock skips" field={gap} options={{ skip: "does not run", shift_forward: "runs after the gap" }} />
-          <Choice label="A time that comes twice" field={fold} options={{ first: "runs once", both: "runs twice" }} />
-          <Choice label="While the last run goes on" field={overlap} options={OVERLAPS} />
+          {!schedule && <Text label="Name" value={name.value} set={(text) => (name.value = text)} required />}
+          <Text label="Task type" value={type.value} set={(text) => (type.value = text)} required />
         </div>
-        <LivePreview timing={timing} />
-        <Field label="Payload" hint="Any JSON.">
-          <textarea rows={4} spellcheck={false} value={payload.value} onInput={(event) => (payload.value = event.currentTarget.value)} />
-        </Field>
+        <TimingFields values={timing} />
+        <LivePreview timing={timingBody(timing.value)} zone={timing.value.timezone} />
+        <BehaviourFields values={behaviour.value} set={(change) => (behaviour.value = { ...behaviour.value, ...change })} />
+        {!keepsPayload && (
+          <Field label="Payload" hint="Any JSON.">
+            <textarea rows={3} spellcheck={false} value={payload.value} onInput={(event) => (payload.value = event.currentTarget.value)} />
+          </Field>
+        )}
         {fault.value && (
           <p class="fault" role="alert">
             {fault.value}
@@ -76,85 +86,57 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
   );
 }
 
-const OVERLAPS = { skip: "the next one is skipped", buffer_one: "one waits", allow_all: "all run" };
-
-function callOf(body: Record<string, unknown> & { cron: string; timezone: string; task: { type: string } }, name: string, schedule?: Schedule): Call {
-  const words = ["--cron", body.cron, "--timezone", body.timezone];
-  if (schedule) {
-    const path = `/v1/schedules/${encodeURIComponent(schedule.name)}`;
-    return { method: "PATCH", path, body, headers: {}, command: command("schedules", "update", schedule.name, ...words) };
-  }
-  const made = command("schedules", "create", name, body.task.type, ...words);
-  return { method: "POST", path: "/v1/schedules", body: { ...body, name }, command: made };
+function initialBehaviour(schedule?: Schedule): Behaviour {
+  return {
+    overlap: schedule?.overlap ?? "skip",
+    catch_up_seconds: String(schedule?.catch_up_seconds ?? 3600),
+    pause_on_failure: schedule?.pause_on_failure ?? false,
+    expect_success_by: schedule?.expect_success_by ?? "",
+    expect_every_seconds: String(schedule?.expect_every_seconds ?? ""),
+  };
 }
 
-interface TextField {
-  value: string;
-}
-
-function Text({ label, field, hint, required }: { label: string; field: TextField; hint?: string; required?: boolean }) {
+/** What happens when runs overlap, are missed, or fail. */
+function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Partial<Behaviour>) => void }) {
   return (
-    <Field label={label} {...(hint ? { hint } : {})}>
-      <input required={required ?? false} spellcheck={false} value={field.value} onInput={(event) => (field.value = event.currentTarget.value)} />
-    </Field>
+    <>
+      <div class="fields">
+        <Choice label="While the last run goes on" value={values.overlap} set={(overlap) => set({ overlap })} options={OVERLAPS} />
+        <Text label="Catch up after an outage" value={values.catch_up_seconds} set={(catch_up_seconds) => set({ catch_up_seconds })} number hint="Seconds: the latest missed run still runs if it is not later than this; earlier ones do not." />
+      </div>
+      <details class="more">
+        <summary>Failures and what is expected</summary>
+        <label class="check">
+          <input type="checkbox" checked={values.pause_on_failure} onChange={(event) => set({ pause_on_failure: event.currentTarget.checked })} /> Pause the schedule when a task has failed for good
+        </label>
+        <div class="fields">
+          <Text label="A success by" value={values.expect_success_by} set={(expect_success_by) => set({ expect_success_by })} hint="Local time, such as 06:00; missing it is an alarm." />
+          <Text label="A success every" value={values.expect_every_seconds} set={(expect_every_seconds) => set({ expect_every_seconds })} number hint="Seconds; missing it is an alarm." />
+        </div>
+      </details>
+    </>
   );
 }
 
-function Choice({ label, field, options }: { label: string; field: TextField; options: Record<string, string> }) {
-  return (
-    <Field label={label}>
-      <select value={field.value} onChange={(event) => (field.value = event.currentTarget.value)}>
-        {Object.entries({ ...options, ...(field.value in options ? {} : { [field.value]: field.value }) }).map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </Field>
-  );
-}
-
-/** The next occurrences of a timing, with what clock changes and calendars do to them. */
-function LivePreview({ timing }: { timing: Record<string, string> }) {
-  const found = useSignal<readonly PreviewOccurrence[]>([]);
-  const problem = useSignal<ApiProblem | null>(null);
-  useEffect(() => {
-    const stop = new AbortController();
-    const timer = setTimeout(async () => {
-      try {
-        found.value = (await ask<Preview>("/v1/schedules/preview", { ...timing, count: 6 }, stop.signal)).occurrences;
-        problem.value = null;
-      } catch (error) {
-        if (error instanceof ApiProblem) problem.value = error;
-      }
-    }, WAIT_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [JSON.stringify(timing)]);
-  return (
-    <section class="preview" aria-label="Next occurrences" aria-live="polite">
-      {problem.value ? (
-        <p class="fault">{problem.value.errors[0]?.reason ?? problem.value.message}</p>
-      ) : (
-        <Occurrences occurrences={found.value} />
-      )}
-    </section>
-  );
-}
-
-export function Occurrences({ occurrences }: { occurrences: readonly PreviewOccurrence[] }) {
-  return (
-    <ol class="occurrences">
-      {occurrences.map((each) => (
-        <li key={each.scheduled_at} class={each.runs ? "" : "not"}>
-          <time dateTime={each.scheduled_at} title={each.scheduled_at}>
-            {each.local_time.replace("T", " ")}
-          </time>{" "}
-          {!each.runs && <strong>does not run</strong>} {each.note && <span class="note">{each.note}</span>}
-        </li>
-      ))}
-    </ol>
-  );
+function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string }, name: string, schedule?: Schedule): Call {
+  const body = {
+    ...timingBody(timing),
+    overlap: behaviour.overlap,
+    catch_up_seconds: Number(behaviour.catch_up_seconds || 0),
+    pause_on_failure: behaviour.pause_on_failure,
+    expect_success_by: behaviour.expect_success_by || null,
+    expect_every_seconds: behaviour.expect_every_seconds ? Number(behaviour.expect_every_seconds) : null,
+    task,
+  };
+  const words = [
+    ...timingOptions(timing),
+    ...(behaviour.overlap === "skip" ? [] : ["--overlap", behaviour.overlap]),
+    ...(behaviour.catch_up_seconds === "3600" ? [] : ["--catch-up", `${behaviour.catch_up_seconds}s`]),
+    ...(behaviour.pause_on_failure ? ["--pause-on-failure"] : []),
+    ...(behaviour.expect_success_by ? ["--expect-success-by", behaviour.expect_success_by] : []),
+    ...(behaviour.expect_every_seconds ? ["--expect-every", `${behaviour.expect_every_seconds}s`] : []),
+  ];
+  if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, command: command("schedules", "create", name, task.type, ...words) };
+  const path = `/v1/schedules/${encodeURIComponent(schedule.name)}`;
+  return { method: "PATCH", path, body, headers: { "If-Match": `"${schedule.version}"` }, command: command("schedules", "update", schedule.name, ...words) };
 }

@@ -40,10 +40,10 @@ interface Option {
   hint: string;
 }
 
-async function suggest(word: string, seen: readonly TaskSummary[]): Promise<Option[]> {
+async function suggest(word: string, seen: readonly TaskSummary[], qualifiers: Record<string, string>): Promise<Option[]> {
   const colon = word.indexOf(":");
   if (colon < 0) {
-    const names = Object.entries(QUALIFIERS).filter(([name]) => name.startsWith(word.toLowerCase()));
+    const names = Object.entries(qualifiers).filter(([name]) => name.startsWith(word.toLowerCase()));
     return names.map(([name, hint]) => ({ text: `${name}:`, hint }));
   }
   const [qualifier, begun] = [word.slice(0, colon).toLowerCase(), word.slice(colon + 1).toLowerCase()];
@@ -51,7 +51,16 @@ async function suggest(word: string, seen: readonly TaskSummary[]): Promise<Opti
   return found.slice(0, 8).map((value) => ({ text: `${qualifier}:${written(value)} `, hint: "" }));
 }
 
-export function SearchBox({ text, seen, search }: { text: string; seen: readonly TaskSummary[]; search: (text: string) => void }) {
+interface SearchBoxProps {
+  text: string;
+  seen: readonly TaskSummary[];
+  search: (text: string) => void;
+  label?: string;
+  /** Those that the list knows, each with what it narrows the list to. */
+  qualifiers?: Record<string, string>;
+}
+
+export function SearchBox({ text, seen, search, label = "Search tasks", qualifiers = QUALIFIERS }: SearchBoxProps) {
   const typed = useSignal(text);
   const options = useSignal<Option[]>([]);
   const chosen = useSignal(-1);
@@ -60,7 +69,7 @@ export function SearchBox({ text, seen, search }: { text: string; seen: readonly
 
   const word = () => /\S*$/.exec(typed.value.slice(0, input.current?.selectionStart ?? undefined))?.[0] ?? "";
   const look = async () => {
-    const found = await suggest(word(), seen);
+    const found = await suggest(word(), seen, qualifiers);
     chosen.value = -1;
     options.value = document.activeElement === input.current ? found : [];
   };
@@ -93,7 +102,7 @@ export function SearchBox({ text, seen, search }: { text: string; seen: readonly
         data-search
         type="text"
         role="combobox"
-        aria-label="Search tasks"
+        aria-label={label}
         aria-expanded={options.value.length > 0}
         aria-controls="search-options"
         aria-autocomplete="list"

@@ -1,29 +1,59 @@
-/** Asks for a bearer token when the API does. The token stays in memory: it is gone with the page. */
+/** Signs the viewer in when the API asks for it: with the identity provider, or with a token. It stays in memory only. */
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { token, tokenWanted } from "../api/client";
 import { connect, rereads } from "../api/live";
+import { beginSignIn, provider, renewToken, signInFault } from "../api/sign_in";
 import { Field } from "./basics";
 import { Dialog } from "./dialog";
 
+function begin(): void {
+  tokenWanted.value = false;
+  rereads.forEach((each) => each());
+  void connect();
+}
+
 export function SignIn() {
   const typed = useSignal("");
-  if (!tokenWanted.value) return null;
+  const renewing = useSignal(true);
+  const wanted = tokenWanted.value;
+  useEffect(() => {
+    if (!wanted) return;
+    renewing.value = true;
+    // A token that is over is renewed without a word; the dialog is for when that fails.
+    void renewToken().then((renewed) => (renewed ? begin() : (renewing.value = false)));
+  }, [wanted]);
+  if (!wanted || renewing.value) return null;
   const submit = (event: Event) => {
     event.preventDefault();
     token.value = typed.value.trim();
     typed.value = "";
-    tokenWanted.value = false;
-    rereads.forEach((each) => each());
-    void connect();
+    begin();
   };
+  const issuer = provider.value?.issuer;
   return (
     <Dialog title="Sign in" close={() => (tokenWanted.value = false)}>
+      {signInFault.value && (
+        <p class="fault" role="alert">
+          {signInFault.value}
+        </p>
+      )}
+      {issuer && (
+        <>
+          <p>{token.value ? "Your sign-in is over. What is shown stays, and you come back to this page." : "This deployment wants to know who you are."}</p>
+          <p>
+            <button type="button" class="primary" onClick={() => void beginSignIn()} autofocus>
+              Sign in at {new URL(issuer).host}
+            </button>
+          </p>
+        </>
+      )}
       <form onSubmit={submit}>
-        <Field label="Token" hint="A bearer token of your identity provider. It is kept in memory only, and gone with the page.">
-          <input type="password" required autocomplete="off" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} autofocus />
+        <Field label="Token" hint={`${issuer ? "Or a" : "A"} bearer token of your identity provider. It is kept in memory only, and gone with the page.`}>
+          <input type="password" required autocomplete="off" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} autofocus={!issuer} />
         </Field>
         <footer>
-          <button type="submit" class="primary">
+          <button type="submit" class={issuer ? "" : "primary"}>
             Use this token
           </button>
         </footer>

@@ -51,7 +51,8 @@ const deletion = (task: Task): Action => ({
   call: () => ({ method: "DELETE", path: `/v1/tasks/${task.id}`, command: command("tasks", "delete", task.id) }),
 });
 
-export function TaskActions({ task, done }: { task: Task; done: () => void }) {
+/** `node`: what is deleted with its topology only is not offered alone. */
+export function TaskActions({ task, done, node }: { task: Task; done: () => void; node?: boolean }) {
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
   const offers = OFFERS.filter((offer) => offer.states.includes(task.state));
   const offered = (offer: Offer): Action => ({
@@ -69,7 +70,7 @@ export function TaskActions({ task, done }: { task: Task; done: () => void }) {
           {offer.title}
         </button>
       ))}
-      {ENDED.includes(task.state) && (
+      {ENDED.includes(task.state) && !node && (
         <button type="button" onClick={() => (chosen.value = { action: deletion(task), after: () => navigate(href(["tasks"])) })}>
           Delete
         </button>

@@ -21,7 +21,8 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
             </span>
             <span class="gate-name">{gate.name.replaceAll("_", " ")}</span>
             <span class="gate-text">
-              {gate.text} <WaitsFor gate={gate} />
+              {/* What it waits for has been said above, in the same words. */}
+              {!(gate.state === "waiting" && explanation.text.startsWith(gate.text)) && gate.text} <WaitsFor gate={gate} />
               {gate.state === "waiting" && gate.until && (
                 <span class="muted">
                   {" "}
@@ -48,7 +49,7 @@ function WaitsFor({ gate: { waits_for: waits } }: { gate: Gate }) {
   if (!waits) return null;
   return (
     <>
-      {waits.lock && <a href={href(["locks"])}>lock {waits.lock.key}</a>}
+      {waits.lock && <a href={href(["locks", waits.lock.key])}>lock {waits.lock.key}</a>}
       {waits.switch && <a href={href(["switches"])}>switch {waits.switch.name}</a>}
       {waits.schedule && <a href={href(["schedules", waits.schedule.name])}>schedule {waits.schedule.name}</a>}
       {waits.tasks?.slice(0, 5).map((task) => (

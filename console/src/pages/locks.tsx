@@ -1,7 +1,7 @@
 /** The locks that were used lately: which tasks hold each, and until when. */
 import { useResource } from "../api/resource";
 import type { LockPage } from "../api/types";
-import { Empty, Pager, ProblemBox, Time } from "../components/basics";
+import { Command, Empty, Pager, ProblemBox, Relative } from "../components/basics";
 import { href, usePlace } from "../router";
 
 export function Locks() {
@@ -18,6 +18,7 @@ export function Locks() {
       {read && read.locks.length === 0 && (
         <Empty title="No lock is in use">
           <p>A task that names a lock waits until fewer than its limit of other tasks hold it.</p>
+          <Command text="duetime tasks create report --lock db-17" />
         </Empty>
       )}
       {read && read.locks.length > 0 && (
@@ -30,9 +31,11 @@ export function Locks() {
           </thead>
           <tbody>
             {read.locks.map((lock) => (
-              <tr key={lock.key}>
+              <tr key={lock.key} data-row={lock.key}>
                 <td>
-                  <strong>{lock.key}</strong>
+                  <a href={href(["locks", lock.key])} data-open>
+                    <strong>{lock.key}</strong>
+                  </a>
                 </td>
                 <td>
                   {lock.holders.length === 0 && <span class="muted">nobody</span>}
@@ -42,7 +45,7 @@ export function Locks() {
                         <code>{holder.task_id}</code>
                       </a>{" "}
                       <span class="muted">
-                        until <Time at={holder.expires_at} />
+                        ends <Relative at={holder.expires_at} />, unless renewed
                       </span>
                     </div>
                   ))}

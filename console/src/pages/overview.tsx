@@ -1,11 +1,12 @@
 /** The overview: how many tasks are where, what is overdue, what failed lately, and what comes next. */
+import type { ComponentChildren } from "preact";
 import { useResource } from "../api/resource";
-import type { SchedulePage, Summary, TaskPage, TaskState } from "../api/types";
+import type { SchedulePage, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
 import { Empty, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
 import { TaskTable } from "../components/task_table";
 import { href } from "../router";
 import { STATES, written } from "../search";
-import { duration, now } from "../time";
+import { counted, duration, now } from "../time";
 
 export function Overview() {
   const summary = useResource<Summary>("/v1/summary");
@@ -13,6 +14,7 @@ export function Overview() {
   const next = useResource<TaskPage>("/v1/tasks?state=scheduled&state=waiting&order=asc&limit=8");
   const schedules = useResource<SchedulePage>("/v1/schedules?state=active&limit=100");
   const ended = useResource<TaskPage>("/v1/tasks?state=succeeded&state=failed&limit=100");
+  const switches = useResource<SwitchPage>("/v1/switches");
   const read = summary.data.value;
   return (
     <>
@@ -27,8 +29,14 @@ export function Overview() {
       {summary.problem.value && <ProblemBox problem={summary.problem.value} retry={() => void summary.reload()} />}
       {read && <Counts states={read.states} total={read.total} />}
       <div class="grid">
-        <Health next={next.data.value} ended={ended.data.value} />
-        {read && <Types summary={read} />}
+        <div class="stack">
+          <OnTime next={next.data.value} ended={ended.data.value} />
+          <Coming page={schedules.data.value} />
+        </div>
+        <div class="stack">
+          <Health next={next.data.value} switches={switches.data.value} failed={read?.states["failed"] ?? 0} />
+          {read && <Types summary={read} />}
+        </div>
         <section class="card wide">
           <h2>
             <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
@@ -41,7 +49,6 @@ export function Overview() {
           </h2>
           {next.data.value?.tasks.length ? <TaskTable tasks={next.data.value.tasks} label="Next tasks" /> : <p class="muted">Nothing waits for its time.</p>}
         </section>
-        <Coming page={schedules.data.value} />
       </div>
       {read?.total === 0 && (
         <Empty title="Nothing has run yet">
@@ -73,8 +80,50 @@ function Counts({ states, total }: { states: Record<string, number>; total: numb
 const percentile = (sorted: readonly number[], part: number): number | null =>
   sorted.length ? (sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? null) : null;
 
+const LATE_MS = 10_000;
+
+/** What keeps tasks from running, as far as the API tells: each line leads to the page where it is mended. */
+function Health({ next, switches, failed }: { next: TaskPage | null; switches: SwitchPage | null; failed: number }) {
+  if (!next || !switches) return null;
+  const due = next.tasks.find((task) => task.state === "scheduled");
+  const late = due ? now.value - Date.parse(due.due_at) : 0;
+  const stops = switches.switches.filter((each) => each.stopped).length;
+  const limits = switches.switches.length - stops;
+  return (
+    <section class="card health">
+      <h2>Health</h2>
+      <ul>
+        <Check good={late < LATE_MS} to={href(["tasks"], { q: "state:scheduled due:<now", order: "asc" })}>
+          {late < LATE_MS ? "Due tasks start" : `A due task has not started for ${duration(late)}`}
+        </Check>
+        <Check good={stops === 0} to={href(["switches"])}>
+          {stops ? `${counted(stops, "switch", "switches")} stop tasks` : "No switch stops tasks"}
+          {limits > 0 && <span class="muted">, {counted(limits, "limit")}</span>}
+        </Check>
+        <Check good={switches.circuits.length === 0} to={href(["switches"])}>
+          {switches.circuits.length ? `${counted(switches.circuits.length, "host")} not called: it keeps failing` : "No host keeps failing"}
+        </Check>
+        <Check good={failed === 0} to={href(["dead-letters"])}>
+          {failed ? `${counted(failed, "task")} failed for good` : "No task has failed for good"}
+        </Check>
+      </ul>
+    </section>
+  );
+}
+
+function Check({ good, to, children }: { good: boolean; to: string; children: ComponentChildren }) {
+  return (
+    <li>
+      <span class={good ? "good" : "bad"} aria-hidden="true">
+        {good ? "✓" : "✕"}
+      </span>{" "}
+      <a href={to}>{children}</a>
+    </li>
+  );
+}
+
 /** Figures of the last tasks that have ended, and of those that wait. */
-function Health({ next, ended }: { next: TaskPage | null; ended: TaskPage | null }) {
+function OnTime({ next, ended }: { next: TaskPage | null; ended: TaskPage | null }) {
   const late = (ended?.tasks ?? []).flatMap((task) => (task.lateness_ms === null ? [] : [task.lateness_ms])).sort((a, b) => a - b);
   const [oldest] = next?.tasks ?? [];
   const overdue = oldest ? now.value - Date.parse(oldest.due_at) : 0;
@@ -161,7 +210,7 @@ function Coming({ page }: { page: SchedulePage | null }) {
       <h2>Schedules, next 24 h</h2>
       {soon.length === 0 && <p class="muted">None will run.</p>}
       <ol class="coming">
-        {soon.slice(0, 12).map((each, index) => {
+        {soon.slice(0, 6).map((each, index) => {
           const same = minutes.filter((minute) => minute === minutes[index]).length;
           return (
             <li key={each.name}>
@@ -171,6 +220,11 @@ function Coming({ page }: { page: SchedulePage | null }) {
           );
         })}
       </ol>
+      {soon.length > 6 && (
+        <p class="muted">
+          and {counted(soon.length - 6, "more schedule")} <a href={href(["schedules"])}>in the list</a>
+        </p>
+      )}
     </section>
   );
 }

@@ -1,13 +1,17 @@
 /** One schedule: its runs as a strip, what comes next, its settings, and what can be done with it. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { command } from "../api/client";
 import { useLive } from "../api/live";
 import { useResource } from "../api/resource";
 import type { Schedule, ScheduleRun, ScheduleRunPage } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
 import { Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
-import { Occurrences, ScheduleForm } from "../components/schedule_form";
+import { BackfillForm, Backfills } from "../components/backfill";
+import { Occurrences } from "../components/occurrences";
+import { OVERLAPS, ScheduleForm } from "../components/schedule_form";
 import { href, navigate } from "../router";
+import { duration } from "../time";
 import { timingOf } from "./schedules";
 
 export function SchedulePage({ subject: name }: { subject: string }) {
@@ -29,7 +33,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
             {read.name} <StateChip state={read.state} />
           </h1>
           <p class="muted">
-            <code>{timingOf(read)}</code> {read.timezone}
+            Runs {read.description}, {read.timezone} <code>{timingOf(read)}</code>
             {read.paused_reason && <> · paused: {read.paused_reason}</>}
           </p>
         </div>
@@ -37,15 +41,18 @@ export function SchedulePage({ subject: name }: { subject: string }) {
       </div>
       <div class="grid">
         <Strip runs={runs.data.value?.runs ?? []} zone={read.timezone} />
-        <section class="card">
-          <h2>Next</h2>
-          {read.upcoming.length ? <Occurrences occurrences={read.upcoming} /> : <p class="muted">None: it is {read.state}.</p>}
-        </section>
+        <div class="stack">
+          <section class="card">
+            <h2>Next</h2>
+            {read.upcoming.length ? <Occurrences occurrences={read.upcoming} zone={read.timezone} /> : <p class="muted">None: it is {read.state}.</p>}
+          </section>
+          <section class="card">
+            <h2>Payload</h2>
+            <JsonView value={read.task.payload} label="Payload" />
+          </section>
+        </div>
         <About schedule={read} />
-        <section class="card">
-          <h2>Payload</h2>
-          <JsonView value={read.task.payload} label="Payload" />
-        </section>
+        <Backfills schedule={read} done={reload} />
         <Runs runs={runs.data.value?.runs ?? []} zone={read.timezone} />
       </div>
     </>
@@ -55,6 +62,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
 function Actions({ schedule, path, done }: { schedule: Schedule; path: string; done: () => void }) {
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
   const changing = useSignal(false);
+  const backfilling = useSignal(false);
   const name = schedule.name;
   const act = (title: string, text: string, verb: string, more: Partial<Action> = {}): Action => ({
     title,
@@ -82,9 +90,11 @@ function Actions({ schedule, path, done }: { schedule: Schedule; path: string; d
       {schedule.state === "active" && <button type="button" onClick={() => choose(pause)}>Pause</button>}
       {schedule.state === "paused" && <button type="button" onClick={() => choose(resume)}>Resume</button>}
       <button type="button" onClick={() => choose(run)}>Run now</button>
-      {schedule.cron && <button type="button" onClick={() => (changing.value = true)}>Change…</button>}
+      <button type="button" onClick={() => (changing.value = true)}>Change…</button>
+      {!schedule.permanent && <button type="button" onClick={() => (backfilling.value = true)}>Backfill…</button>}
       <button type="button" onClick={() => choose(remove, () => navigate(href(["schedules"])))}>Delete</button>
       {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
+      {backfilling.value && <BackfillForm schedule={schedule} close={() => (backfilling.value = false)} done={done} />}
       {changing.value && <ScheduleForm schedule={schedule} close={() => (changing.value = false)} done={done} />}
     </div>
   );
@@ -158,6 +168,15 @@ function Runs({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
   );
 }
 
+/** What is expected of it, and whether it is so. */
+function expectations(schedule: Schedule): [string, ComponentChildren][] {
+  const { expect_success_by: by, expect_every_seconds: every, expectation } = schedule;
+  if (!by && !every) return [];
+  const wanted = [by && `by ${by}`, every && `every ${duration(every * 1000)}`].filter(Boolean).join(", ");
+  const missed = expectation?.missed_at && (!expectation.met_at || expectation.met_at < expectation.missed_at);
+  return [["Expected", <>a success {wanted}{missed && <strong class="bad"> · missed <Relative at={expectation.missed_at} /></strong>}</>]];
+}
+
 function About({ schedule }: { schedule: Schedule }) {
   return (
     <section class="card">
@@ -168,9 +187,15 @@ function About({ schedule }: { schedule: Schedule }) {
           ["Time zone", schedule.timezone],
           ["Clock forward", schedule.dst_gap === "skip" ? "a skipped time does not run" : "a skipped time runs after the gap"],
           ["Clock back", schedule.dst_fold === "first" ? "a time that comes twice runs once" : "a time that comes twice runs twice"],
-          ["Overlap", schedule.overlap],
-          ["Catch-up", `up to ${schedule.catch_up_seconds} s late`],
-          ["Calendars", schedule.calendars.join(", ") || "none"],
+          ["Overlap", `${OVERLAPS[schedule.overlap] ?? schedule.overlap} while the last run goes on`],
+          ["Catch-up", schedule.catch_up_seconds ? `after an outage, the latest missed run still runs if it is at most ${duration(schedule.catch_up_seconds * 1000)} late` : "what an outage of the scheduler misses does not run"],
+          ["Calendars", schedule.calendars.length ? schedule.calendars.map((each) => <a key={each} class="tag" href={href(["calendars", each])}>{each}</a>) : "none"],
+          ...(schedule.calendars.length ? ([["Excluded", schedule.on_excluded === "skip" ? "does not run" : "moves to the next time that is not excluded"]] as const) : []),
+          ...(schedule.start_at || schedule.end_at ? ([["Between", <><Time at={schedule.start_at} /> and <Time at={schedule.end_at} /></>]] as const) : []),
+          ...(schedule.remaining_runs !== null ? ([["Runs left", String(schedule.remaining_runs)]] as const) : []),
+          ...(schedule.jitter_seconds ? ([["Jitter", `up to ${schedule.jitter_seconds} s`]] as const) : []),
+          ...(schedule.pause_on_failure ? ([["On failure", "it is paused when a task has failed for good"]] as const) : []),
+          ...expectations(schedule),
           ["Runs", `${schedule.runs_started} started, ${schedule.runs_skipped} not run`],
           ["Created", <Time at={schedule.created_at} />],
           ["Updated", <Time at={schedule.updated_at} />],

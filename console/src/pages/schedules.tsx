@@ -6,7 +6,7 @@ import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "..
 import { ScheduleForm } from "../components/schedule_form";
 import { href, setQuery, usePlace } from "../router";
 
-/** The timing as it was given: its words are the server's business. */
+/** The timing as it was written. */
 export function timingOf(schedule: ScheduleSummary): string {
   if (schedule.cron) return schedule.cron;
   if (schedule.rate) return schedule.rate;
@@ -79,7 +79,12 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
               {each.paused_reason && <div class="muted">{each.paused_reason}</div>}
             </td>
             <td>
-              <code>{timingOf(each)}</code> <span class="muted">{each.timezone}</span>
+              {each.description} <span class="muted">{each.timezone}</span>
+              {each.cron && (
+                <div>
+                  <code class="muted">{each.cron}</code>
+                </div>
+              )}
             </td>
             <td>
               {each.last_run ? (

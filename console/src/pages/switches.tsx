@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
-import type { SwitchPage } from "../api/types";
+import type { Circuit, SwitchPage } from "../api/types";
 import { ActionDialog, useSending, type Action } from "../components/action";
-import { Empty, Field, ProblemBox, StateChip, Time } from "../components/basics";
+import { Command, Empty, Field, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { Dialog } from "../components/dialog";
 
 const pathOf = (scope: string, name: string) => `/v1/switches/${encodeURIComponent(scope)}/${encodeURIComponent(name)}`;
@@ -35,6 +35,7 @@ export function Switches() {
       {read && read.switches.length === 0 && (
         <Empty title="Nothing is stopped or limited">
           <p>A switch stops all tasks, those of a type or of an owner, or limits how many run at once, without a deployment.</p>
+          <Command text={'duetime switches set type report --stop --reason "the ledger is being moved"'} />
         </Empty>
       )}
       {read && read.switches.length > 0 && (
@@ -69,8 +70,48 @@ export function Switches() {
           </tbody>
         </table>
       )}
+      {read && read.circuits.length > 0 && <Circuits circuits={read.circuits} />}
       {removing.value && <ActionDialog action={removing.value} close={() => (removing.value = null)} done={reload} />}
     </>
+  );
+}
+
+/** Hosts that are not called for a while, because calls of them kept failing. */
+function Circuits({ circuits }: { circuits: readonly Circuit[] }) {
+  return (
+    <section class="card worker">
+      <h2>Hosts that keep failing</h2>
+      <table class="cards" aria-label="Circuits">
+        <thead>
+          <tr>
+            <th scope="col">Host</th>
+            <th scope="col">State</th>
+            <th scope="col">Why</th>
+            <th scope="col">Since</th>
+            <th scope="col">Called again</th>
+          </tr>
+        </thead>
+        <tbody>
+          {circuits.map((each) => (
+            <tr key={`${each.owner}/${each.host}`}>
+              <td>
+                <strong>{each.host}</strong> <span class="muted">of {each.owner}</span>
+              </td>
+              <td>{each.state === "open" ? "not called" : "tested, one call at a time"}</td>
+              <td>
+                <code>{each.reason}</code> <span class="muted">opened {each.openings} times in a row</span>
+              </td>
+              <td>
+                <Time at={each.opened_at} />
+              </td>
+              <td>
+                <Relative at={each.open_until} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 

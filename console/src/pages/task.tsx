@@ -8,6 +8,7 @@ import { Copy, Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } fr
 import { CreateTask } from "../components/create_task";
 import { Events } from "../components/events";
 import { Lifecycle } from "../components/lifecycle";
+import { Logs } from "../components/logs";
 import { TaskActions } from "../components/task_actions";
 import { Why } from "../components/why";
 import { href } from "../router";
@@ -40,6 +41,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
           <About task={read} />
         </div>
         <Attempts task={read} attempts={attempts.data.value?.attempts ?? null} />
+        {read.attempt > 0 && <Logs taskId={read.id} createdAt={read.created_at} />}
         <Events events={events.data.value?.events ?? null} />
       </div>
     </>
@@ -129,9 +131,9 @@ function About({ task }: { task: Task }) {
           ["Time limit", `${task.timeout_seconds} s an attempt`],
           ["Retries", `${task.retry.max_attempts} attempts, waits up to ${task.retry.initial_seconds} s, ×${task.retry.multiplier}, at most ${task.retry.max_seconds} s`],
           ...(schedule ? ([["Schedule", <a href={href(["schedules", schedule.name])}>{schedule.name}</a>]] as const) : []),
-          ...(topology ? ([["Topology", <a href={href(["tasks"], { q: `parent:${topology.id}` })}>node {topology.node}</a>]] as const) : []),
-          ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["tasks"], { q: `parent:${task.id}` })}>its nodes</a>]] as const) : []),
-          ...(lock ? ([["Lock", <a href={href(["locks"])}>{lock.key}</a>]] as const) : []),
+          ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
+          ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
+          ...(lock ? ([["Lock", <a href={href(["locks", lock.key])}>{lock.key}</a>]] as const) : []),
           ...(task.lease ? ([["Worker", task.lease.worker]] as const) : []),
           ...(tags.length ? ([["Tags", tags.map(([key, value]) => <a key={key} class="tag" href={href(["tasks"], { q: `tag:${key}:${value}` })}>{key}:{value}</a>)]] as const) : []),
           ["Version", String(task.version)],

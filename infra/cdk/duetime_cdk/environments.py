@@ -196,6 +196,13 @@ class Environment:
     console: bool = False
     """Whether the web console is served, at `/console` of the API; not with `iam`, because a browser cannot sign
     requests."""
+    sign_in_client_id: str = ""
+    """Client id of the console at the identity provider (`jwt_issuer`): people sign in there, by OpenID Connect's code
+    flow with PKCE. A public client, without a secret, whose redirect URL is the console's. One of `jwt_audience`,
+    unless the provider's access tokens name another of them. Empty: the console asks for a token."""
+    sign_in_origins: tuple[str, ...] = ()
+    """Origins of the identity provider besides the issuer's own that the console asks for tokens, such as
+    `https://example.auth.eu-west-1.amazoncognito.com`."""
     requests_per_second: int = 500
     """Steady rate of API requests above which callers get 429."""
     request_burst: int = 1000
@@ -345,7 +352,9 @@ class Environment:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: a browser cannot sign requests for `iam`; the console needs `jwt`"
             )
-        for origin in self.cors_origins:
+        if self.sign_in_client_id and not (self.console and self.authentication is Authentication.JWT):
+            raise UnsafeEnvironment(f"environment {self.name!r}: people sign in to a console with `jwt` only")
+        for origin in (*self.cors_origins, *self.sign_in_origins):
             if _ORIGIN.fullmatch(origin) is None:
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: {origin!r} is no origin such as https://console.example.org; without"

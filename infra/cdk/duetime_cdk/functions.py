@@ -12,7 +12,7 @@ from constructs import Construct
 
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_cdk.archive import ArchiveStream
-from duetime_cdk.environments import FunctionName
+from duetime_cdk.environments import LOCAL, FunctionName
 from duetime_cdk.lambda_function import LambdaFunction
 from duetime_cdk.table_stream import TableStream
 from duetime_cdk.target_grants import grant_target_calls
@@ -94,6 +94,7 @@ class Functions(Construct):
         )
         self.archive = self._archive(stores.archive) if stores.archive else None
         self.machine.grant_task_success([self.topology, self.worker])
+        self._tell_where_logs_are()
 
     def _api(self) -> LambdaFunction:
         settings = self._environment
@@ -124,6 +125,12 @@ class Functions(Construct):
         self._stores.content.grant_access(function)
         self._stores.content.grant_deletion(function)
         return function
+
+    def _tell_where_logs_are(self) -> None:
+        """The API tells its callers; on the local stack there is no CloudWatch console to look at."""
+        self.api.function.add_environment(Variable.STACK, Stack.of(self).stack_name)
+        log_group = "" if self._environment.name == LOCAL else self.worker.log_group.log_group_name
+        self.api.function.add_environment(Variable.WORKER_LOGS, log_group)
 
     def _trigger(self) -> LambdaFunction:
         function = self._function(
@@ -289,7 +296,17 @@ class Functions(Construct):
 
     def _console(self) -> LambdaFunction:
         """What serves the files of the console: it may call nothing."""
-        variables = {Variable.WATCH_URL: self._live.url}
+        settings = self._environment
+        sign_in = {
+            "issuer": settings.jwt_issuer,
+            "client_id": settings.sign_in_client_id,
+            "audience": settings.jwt_audience,
+            "origins": settings.sign_in_origins,
+        }
+        variables = {
+            Variable.WATCH_URL: self._live.url,
+            Variable.SIGN_IN: json.dumps(sign_in) if settings.sign_in_client_id else "",
+        }
         return LambdaFunction(
             self, FunctionName.CONSOLE, environment=self._environment, layers=self._layers, variables=variables
         )

@@ -59,7 +59,7 @@ class LambdaFunction(Construct):
         variables: Mapping[Variable, str],
     ) -> None:
         super().__init__(scope, name.capitalize())
-        log_group = _log_group(self, environment)
+        self.log_group = log_group = _log_group(self, environment)
         everything = {**_observability(name, environment), **variables}
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(self.role)

@@ -15,13 +15,15 @@ from tests.domain.schedules.times import at, changed, scheduled
 
 NOW = at("2026-11-21T12:00")
 WEEKENDS = Calendar("weekends", weekdays=frozenset({5, 6}))
+SIZE = 7
+"""Of the backfills here, about."""
 HOURLY = changed(scheduled("0 * * * *"), calendars=(WEEKENDS,), remaining_runs=0, jitter_seconds=600)
 
 
 def test_a_backfill_goes_at_its_pace() -> None:
     """Six a minute are due ten seconds apart, whatever runs the schedule has left; excluded ones take no place."""
     backfill = requested(at("2026-11-20T20:00"), at("2026-11-21T02:00"), 6, NOW)
-    found = [occurrence for occurrence, _ in steps(HOURLY, backfill)]
+    found = [occurrence for occurrence, _ in steps(HOURLY, backfill, SIZE)]
     assert backfill.size(HOURLY) == len(found) == 7
     assert [each.runs for each in found] == [True] * 4 + [False] * 3
     assert [each.due_at - NOW for each in found if each.runs] == [0, 10 * SECOND, 20 * SECOND, 30 * SECOND]
@@ -31,16 +33,19 @@ def test_a_backfill_goes_at_its_pace() -> None:
 def test_what_is_excluded_takes_no_place_in_the_pace() -> None:
     """Two hours of Sunday do not run; the first hours of Monday begin at once."""
     backfill = requested(at("2026-11-15T22:00"), at("2026-11-16T01:00"), 1, NOW)
-    assert [(each.runs, each.due_at - NOW) for each, _ in steps(HOURLY, backfill)][2:] == [(True, 0), (True, MINUTE)]
+    assert [(each.runs, each.due_at - NOW) for each, _ in steps(HOURLY, backfill, SIZE)][2:] == [
+        (True, 0),
+        (True, MINUTE),
+    ]
 
 
 @given(st.integers(0, 60))
 def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
     """Stopped anywhere and resumed from the cursor it gives the same occurrences with the same due times."""
     backfill = requested(NOW - 2 * DAY, NOW, 30, NOW)
-    whole = list(steps(HOURLY, backfill))
-    first = list(islice(steps(HOURLY, backfill), stop))
-    assert first + list(steps(HOURLY, backfill, first[-1][1] if first else None)) == whole
+    whole = list(steps(HOURLY, backfill, SIZE))
+    first = list(islice(steps(HOURLY, backfill, SIZE), stop))
+    assert first + list(steps(HOURLY, backfill, SIZE, first[-1][1] if first else None)) == whole
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def types_layer(target: Target, package: Path) -> Layer:
     here = handlers_layer(Target.of_this_machine(), package)
 
     def fill(packages: Path) -> None:
-        types = handler_types(package.name, [here.folder / "python", CORE.parent])
+        types = handler_types(package.name, [here.folder / "python", CORE.parent], package.parent)
         (packages / f"{MODULE}.py").write_text(module_text(types))
 
     return _layer("types", target, _digest(here.fingerprint, _digest_of_files(CORE)), fill)

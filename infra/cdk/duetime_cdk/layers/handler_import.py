@@ -30,13 +30,15 @@ pathlib.Path(sys.argv[2]).write_text(json.dumps(sorted(REGISTRY)))
 _REGION = "us-east-1"
 """For clients of AWS that a package makes while it is imported; Lambda names the function's own region."""
 _LINES = 15
+_FRAME = "  File "
+_MACHINERY = ("<frozen importlib", "<string>", "/importlib/__init__.py")
 
 
 class HandlersUnimportable(NotDeployable):
     """The user's package of handlers raises an error when it is imported."""
 
     def __init__(self, package: str, output: str) -> None:
-        told = "\n".join(f"  {line}" for line in output.strip().splitlines()[-_LINES:])
+        told = "\n".join(f"  {line}" for line in _without_machinery(output.strip().splitlines())[-_LINES:])
         super().__init__(
             f"the package of handlers {package!r} cannot be imported by Python {_VERSION}; nothing is deployed:\n{told}"
         )
@@ -45,12 +47,25 @@ class HandlersUnimportable(NotDeployable):
 _VERSION = ".".join(map(str, sys.version_info[:3]))
 
 
-def handler_types(package: str, folders: Sequence[Path]) -> tuple[str, ...]:
+def _without_machinery(lines: Sequence[str]) -> list[str]:
+    """The lines of a traceback without those of the import machinery, which nobody can change."""
+    found = []
+    is_own = True
+    for line in lines:
+        if line.startswith(_FRAME):
+            is_own = not any(place in line for place in _MACHINERY)
+        if is_own or not line.startswith(" "):
+            found.append(line)
+    return found
+
+
+def handler_types(package: str, folders: Sequence[Path], source: Path | None = None) -> tuple[str, ...]:
     """Import a package in a process of its own; the task types that it registers handlers for.
 
     Args:
         package: its import name.
         folders: where it, what it needs and duetime are imported from, besides this environment.
+        source: the folder from which the first of these was copied, which an error names instead.
 
     Raises:
         HandlersUnimportable: it raises an error.
@@ -63,7 +78,8 @@ def handler_types(package: str, folders: Sequence[Path]) -> tuple[str, ...]:
         # The user's own package, which the worker imports as well.
         ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603
         if ended.returncode or not answer.exists():
-            raise HandlersUnimportable(package, ended.stderr)
+            output = ended.stderr if source is None else ended.stderr.replace(str(folders[0]), str(source))
+            raise HandlersUnimportable(package, output)
         return tuple(json.loads(answer.read_text()))
 
 

@@ -201,6 +201,13 @@ class Settings:
         return f"http{self.watch_url.removeprefix('ws')}"
 
     @property
+    def worker_logs(self) -> tuple[str, str, str]:
+        """Where the workers log: the stack, the region and the log group, each empty where it is not known."""
+        log_group = self.environ.get(Variable.WORKER_LOGS, "")
+        region = self.environ.get(Variable.REGION, "") if log_group else ""
+        return self.environ.get(Variable.STACK, ""), region, log_group
+
+    @property
     def service_name(self) -> str:
         """The service that log lines and metrics belong to."""
         return self.environ.get(Variable.SERVICE_NAME, "") or "duetime"

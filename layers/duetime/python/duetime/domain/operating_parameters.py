@@ -62,6 +62,8 @@ TOPOLOGY_MARGIN = 15 * MINUTE
 """How much longer than its `timeout_seconds` a topology can take to stop its running nodes and to end."""
 SWITCHES_LIFE = 5 * SECOND
 """How long a process caches the switches."""
+SWITCHES_TRUST = 60 * SECOND
+"""How long a process goes by switches that it cannot read again: one that was idle may have read them hours ago."""
 SHORTEST_STOP = 30 * SECOND
 """Shortest time after which a task that is stopped by a switch is checked again."""
 LONGEST_STOP = 85 * SECOND

@@ -31,6 +31,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "calendars": (_SCHEDULES,),
     "topologies": ("duetime.contract.topologies.operations",),
     "summary": ("duetime.contract.summary",),
+    "settings": ("duetime.contract.deployment_settings",),
     "watch-tickets": ("duetime.contract.live_updates.operations",),
     "": (_HEALTH,),
     "health": (_HEALTH,),

@@ -75,6 +75,9 @@ def _operation(operation: Operation, authentication: str, examples: Mapping[str,
         content: Schema = {"application/json": {"schema": reference(operation.body)}}
         content |= {media_type: {"schema": {"type": "string"}} for media_type in operation.body_types}
         described["requestBody"] = {"required": not issubclass(operation.body, OPTIONAL_BODIES), "content": content}
+    if operation.is_question:
+        # For tools that may only read: the method does not tell.
+        described["x-read-only"] = True
     if operation.is_public:
         described["security"] = []
     if operation.deprecated is not None:

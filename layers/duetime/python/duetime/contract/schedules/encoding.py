@@ -18,6 +18,7 @@ from duetime.contract.schedules.responses import (
     TaskTemplateResponse,
 )
 from duetime.contract.tasks.encoding import instant, json_of, options_response, request_fields, target_response
+from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSu
         interval=timing.interval,
         dates=timing.dates,
         permanent=None if timing.permanent is None else PermanentResponse(gap_seconds=timing.permanent),
+        description=describe_timing(timing.timing),
         dialect=timing.dialect,
         timezone=spec.clock.zone.name,
         dst_gap=spec.clock.gap,

@@ -20,6 +20,8 @@ from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
 from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 
+_DESCRIPTION = "The timing in plain words, such as `at 01:30 on Monday to Friday`; times are local times of `timezone`."
+
 
 class TaskTemplateResponse(TaskOptionsResponse):
     """The task that each occurrence of a schedule runs."""
@@ -52,6 +54,7 @@ class PreviewOccurrence(TypedDict):
 class PreviewResponse(TypedDict):
     """The next occurrences, in order of time."""
 
+    description: Annotated[str, Field(description=_DESCRIPTION)]
     occurrences: Sequence[PreviewOccurrence]
 
 
@@ -127,6 +130,7 @@ class ScheduleSummary(TypedDict):
     interval: str | None
     dates: Sequence[str] | None
     permanent: PermanentResponse | None
+    description: Annotated[str, Field(description=_DESCRIPTION)]
     dialect: Dialect
     timezone: str
     dst_gap: Gap

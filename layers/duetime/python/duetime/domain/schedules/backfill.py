@@ -70,19 +70,32 @@ def requested(start: Millis, end: Millis, per_minute: int, asked_at: Millis) -> 
 
 
 def steps(
-    schedule: Schedule, backfill: Backfill, cursor: BackfillCursor | None = None
+    schedule: Schedule, backfill: Backfill, size: int, cursor: BackfillCursor | None = None
 ) -> Iterator[tuple[Occurrence, BackfillCursor]]:
     """Each occurrence that is left, with the cursor that holds once it is placed.
 
-    What a calendar excludes or a clock leaves out is given too, and takes no place in the pace. Stopping anywhere and
-    going on from the last cursor gives the same occurrences with the same due times.
+    What a calendar excludes or a clock leaves out is given too, and takes no place in the pace; what a user had stopped
+    runs, for it is asked for now. Stopping anywhere and going on from the last cursor gives the same occurrences with
+    the same due times.
+
+    Args:
+        schedule: as it is now.
+        backfill: of which of its times.
+        size: how many there were when it was requested.
+        cursor: how far it has come.
     """
     at = BackfillCursor(backfill.start - 1) if cursor is None else cursor
-    passed = count_between(schedule, backfill.start - 1, at.until)
-    for occurrence in forward(replace(schedule, remaining_runs=None), at.until, backfill.end):
-        # A calendar may be replaced before a cursor is saved: no id may depend on it.
-        home = backfill.asked_at + passed * MINUTE // backfill.per_minute
+    wanted = replace(schedule, remaining_runs=None, stopped=frozenset())
+    for occurrence in forward(wanted, at.until, backfill.end):
         due_at = backfill.asked_at + at.runs_started * MINUTE // backfill.per_minute
         at = BackfillCursor(occurrence.nominal, at.runs_started + occurrence.runs)
-        passed += occurrence.runs or count_between(schedule, occurrence.nominal - 1, occurrence.nominal)
-        yield replace(occurrence, at=due_at, due_at=due_at, home=home), at
+        yield replace(occurrence, at=due_at, due_at=due_at, home=_home(backfill, size, occurrence.nominal)), at
+
+
+def _home(backfill: Backfill, size: int, nominal: Millis) -> Millis:
+    """From what the id of a time follows: about when it is due.
+
+    It depends on nothing that may be changed or replaced between an expansion that was cut off and the next one.
+    """
+    length = size * MINUTE // backfill.per_minute
+    return backfill.asked_at + (nominal - backfill.start) * length // (backfill.end - backfill.start + 1)

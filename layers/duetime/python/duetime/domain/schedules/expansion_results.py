@@ -133,7 +133,7 @@ def expand_backfill(
         limit: how many occurrences to place at most.
     """
     found: list[Occurrence] = []
-    for occurrence, cursor in steps(schedule, run.backfill, run.cursor):
+    for occurrence, cursor in steps(schedule, run.backfill, run.occurrences, run.cursor):
         if occurrence.due_at > horizon:
             return BackfillExpansion(tuple(found), run, more=False)
         if len(found) >= limit:

@@ -35,7 +35,7 @@ class Occurrence:
         key: the local time with offset that it stands for, `2026-11-21T02:33:00+00:00`; unlike any other's.
         runs: whether it runs at all.
         note: what a clock or a calendar has to do with it, in words; says why, where it does not run.
-        home: when its task would be due if no calendar excluded anything, where its id follows from that alone.
+        home: the time that its task's id begins with, where no change of the schedule may move that: of a backfill.
     """
 
     nominal: Millis

@@ -165,8 +165,10 @@ class StoredSchedule:
         """The id of an occurrence's task: the same whoever asks, and whenever, whatever its calendars are by then."""
         if purpose:
             # What is made for a purpose of its own goes on whatever its schedule becomes.
-            home = occurrence.due_at if occurrence.home is None else occurrence.home
-            return derived(self.uid.text, 0, occurrence.key, purpose).task_id(home, self.shards)
+            if occurrence.home is None:
+                return derived(self.uid.text, 0, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
+            # Its instant, whatever the zone is by now.
+            return derived(self.uid.text, 0, str(occurrence.nominal), purpose).task_id(occurrence.home, self.shards)
         home = unmoved_due_at(self.schedule(), occurrence)
         return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key).task_id(home, self.shards)
 

@@ -23,6 +23,10 @@ class Pullers:
 
     by_type: Mapping[str, frozenset[str]]
 
+    def allow(self, caller: str, task_type: str) -> bool:
+        """Whether a caller may pull a type."""
+        return not self.by_type.get(task_type, frozenset()).isdisjoint({caller, ANYONE})
+
     def check(self, caller: str, types: Iterable[str]) -> None:
         """Let a caller pull these types.
 
@@ -30,7 +34,7 @@ class Pullers:
             TypeNotPulled: it may not pull one of them, or nobody may.
         """
         for task_type in types:
-            if self.by_type.get(task_type, frozenset()).isdisjoint({caller, ANYONE}):
+            if not self.allow(caller, task_type):
                 raise TypeNotPulled(task_type)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RecordUnreadable, Unavailable
-from duetime.domain.operating_parameters import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
+from duetime.domain.operating_parameters import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE, SWITCHES_TRUST
 from duetime.domain.tasks.attempt_results import Postponed
 
 if TYPE_CHECKING:
@@ -22,26 +22,28 @@ if TYPE_CHECKING:
 class SwitchGate:
     """Knows the switches in one process; reads them at most every `SWITCHES_LIFE`, and goes by the last ones else.
 
-    A process that has never read them does not know what is stopped: it lets nothing begin.
+    A process that has not read them for `SWITCHES_TRUST` does not know what is stopped: it lets nothing begin.
     """
 
     switches: SwitchStore
     runtime: Runtime
     _known: Switches | None = field(default=None, init=False)
     _asked_at: Millis = field(default=0, init=False)
+    _known_at: Millis = field(default=0, init=False)
 
     def look(self) -> Switches | None:
-        """The switches as they were a moment ago; as they were last while they cannot be read; `None` before."""
+        """The switches as they were a moment ago, or a minute at most while they cannot be read; `None` if unknown."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= SWITCHES_LIFE:
             # Said before it is done: the other threads go on with what is known.
             self._asked_at = now
             try:
                 self._known = self.switches.read(consistent=False)
+                self._known_at = now
             except (Unavailable, RecordUnreadable) as error:
                 # A damaged record, or one of a later version, must not cost attempts, nor let anything begin unasked.
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
-        return self._known
+        return self._known if now - self._known_at < SWITCHES_TRUST else None
 
     def held(self, task: Task) -> Postponed | None:
         """Whether a task that was just claimed is stopped, or may be: until when, and why."""
@@ -53,8 +55,9 @@ class SwitchGate:
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
         """The locks that keep the caps on a task; none while the switches were never read: nothing begins then."""
-        switches = self.look()
-        return () if switches is None else switches.caps(task)
+        self.look()
+        # It was let begin a moment ago, however old they have become since.
+        return () if self._known is None else self._known.caps(task)
 
     def _postponed(self, shortest: Millis, longest: Millis, reason: str) -> Postponed:
         wait = shortest + self.runtime.random_source.below(longest - shortest + 1)

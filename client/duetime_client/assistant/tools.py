@@ -1,0 +1,155 @@
+"""Tools, each made from an operation of the API's own description: no name, text or schema is written down twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+_READ_ONLY = "x-read-only"
+"""Marks an operation that changes nothing, although its method is not GET."""
+_LEFT_OUT_TAGS = frozenset({"leases", "live updates"})
+"""For workers and for WebSockets: a ticket is a secret, and a lease would never be renewed."""
+_LEFT_OUT = frozenset({"getApiIndex", "getOpenApiDocument", "reportOutcome", "reportHeartbeat", "reportProgress"})
+_HEADERS = {"Idempotency-Key": "idempotency_key", "If-Match": "if_match"}
+"""The headers that a caller may set, by their arguments."""
+_COMPONENTS, _DEFINITIONS = "#/components/schemas/", "#/$defs/"
+BODY = "body"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of a tool that is a parameter of its operation.
+
+    Attributes:
+        name: of the argument.
+        sent_as: the parameter's own name.
+        place: `path`, `query` or `header`.
+        schema: of its value, with its description.
+        is_required: whether it must be given.
+    """
+
+    name: str
+    sent_as: str
+    place: str
+    schema: Schema
+    is_required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OperationTool:
+    """An operation as a tool.
+
+    Attributes:
+        name: in words with underscores, as the client's method.
+        title: what it does, in a few words.
+        description: the same at length.
+        method: of HTTP.
+        path: with its parameters in braces.
+        parameters: what it takes besides a body.
+        body: schema of its body; none if it takes none.
+        body_is_required: whether the body must be given.
+        is_read_only: whether it changes nothing.
+    """
+
+    name: str
+    title: str
+    description: str
+    method: str
+    path: str
+    parameters: Sequence[Parameter]
+    body: Schema | None
+    body_is_required: bool
+    is_read_only: bool
+    definitions: Schema
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of its arguments."""
+        properties = {each.name: dict(each.schema) for each in self.parameters}
+        required = [each.name for each in self.parameters if each.is_required]
+        if self.body is not None:
+            properties[BODY] = dict(self.body)
+            required += [BODY] if self.body_is_required else []
+        schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        if required:
+            schema["required"] = required
+        used = _used(properties, self.definitions)
+        return {**schema, "$defs": used} if used else schema
+
+
+def tools_of(document: Schema, *, allow_writes: bool) -> dict[str, OperationTool]:
+    """The tools of an OpenAPI document, by name; those that change something only where that is allowed."""
+    definitions = _relocated(document.get("components", {}).get("schemas", {}))
+    every = (
+        _tool(method.upper(), path, operation, definitions)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if operation["operationId"] not in _LEFT_OUT and not _LEFT_OUT_TAGS & set(operation.get("tags", ()))
+    )
+    return {tool.name: tool for tool in every if allow_writes or tool.is_read_only}
+
+
+def _tool(method: str, path: str, operation: Schema, definitions: Schema) -> OperationTool:
+    body = operation.get("requestBody", {})
+    schema = body.get("content", {}).get("application/json", {}).get("schema")
+    summary, description = operation.get("summary", ""), operation.get("description", "")
+    return OperationTool(
+        name=re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", operation["operationId"]),
+        title=summary,
+        description=summary if description in {"", summary} else f"{summary}\n\n{description}",
+        method=method,
+        path=path,
+        parameters=tuple(_parameters(operation)),
+        body=None if schema is None else _relocated(schema),
+        body_is_required=bool(body.get("required")),
+        is_read_only=method == "GET" or bool(operation.get(_READ_ONLY)),
+        definitions=definitions,
+    )
+
+
+def _parameters(operation: Schema) -> Sequence[Parameter]:
+    found = []
+    for each in operation.get("parameters", ()):
+        name = _HEADERS.get(each["name"]) if each["in"] == "header" else each["name"]
+        if name is not None:
+            schema = _relocated({**each.get("schema", {}), "description": each.get("description", "")})
+            found.append(Parameter(name, each["name"], each["in"], schema, bool(each.get("required"))))
+    return found
+
+
+def _relocated(schema: Any) -> Any:  # noqa: ANN401 - any part of a schema
+    """A part of the document with its references to where a tool's own schema has them."""
+    if isinstance(schema, Mapping):
+        return {
+            key: value.replace(_COMPONENTS, _DEFINITIONS)
+            if key == "$ref" and isinstance(value, str)
+            else _relocated(value)
+            for key, value in schema.items()
+            # They name components that a tool does not have, and repeat what the schema says.
+            if key != "discriminator"
+        }
+    return [_relocated(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _used(schema: object, definitions: Schema) -> dict[str, Any]:
+    """The definitions that a schema refers to, directly and indirectly."""
+    found: dict[str, Any] = {}
+    pending = [schema]
+    while pending:
+        for name in _references(pending.pop()):
+            if name not in found and name in definitions:
+                found[name] = definitions[name]
+                pending.append(definitions[name])
+    return found
+
+
+def _references(schema: object) -> set[str]:
+    if isinstance(schema, Mapping):
+        own = schema.get("$ref")
+        named = {own.removeprefix(_DEFINITIONS)} if isinstance(own, str) else set()
+        return named.union(*map(_references, schema.values()))
+    return set().union(*map(_references, schema)) if isinstance(schema, list) else set()

@@ -1,0 +1,170 @@
+"""Documents on standard output: in which format, and which part of them (`--json`, `--output`, `--query`)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PANEL = "Output"
+
+
+class OutputFormat(StrEnum):
+    """How a command prints its result."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    YAML = "yaml"
+    TEXT = "text"
+
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON instead of a table: the same as -o json.", rich_help_panel=PANEL)
+]
+"""A parameter of this type makes `--output` and `--query` options of its command, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOptions:
+    """The options of commands that print a document."""
+
+    as_json: AsJson = False
+    output: Annotated[
+        OutputFormat | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Default: table. jsonl: an entry a line. text: values without quotes, divided by tabs.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    query: Annotated[
+        str | None,
+        typer.Option("--query", metavar="EXPR", help="Print this part of it: a JMESPath.", rich_help_panel=PANEL),
+    ] = None
+
+    @property
+    def printing(self) -> Printing | None:
+        """How documents are printed; none for a table.
+
+        Raises:
+            typer.BadParameter: The options do not go together, or the query is none.
+        """
+        if self.as_json and self.output not in {None, OutputFormat.JSON}:
+            raise typer.BadParameter("give either --json or --output, not both", param_hint="--json")
+        if self.query is not None and self.output is OutputFormat.TABLE:
+            raise typer.BadParameter("needs another format than table", param_hint="--query")
+        query = None if self.query is None else Query.of(self.query)
+        if self.output is OutputFormat.TABLE or not (self.as_json or self.output or query):
+            return None
+        return Printing(self.output or OutputFormat.JSON, query)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A JMESPath expression."""
+
+    compiled: Any
+
+    @classmethod
+    def of(cls, expression: str) -> Query:
+        """The query that an option gives.
+
+        Raises:
+            typer.BadParameter: It is no JMESPath expression.
+        """
+        import jmespath  # noqa: PLC0415 - most commands need none
+
+        try:
+            return cls(jmespath.compile(expression))
+        except jmespath.exceptions.JMESPathError as error:
+            raise typer.BadParameter(f"not a JMESPath expression: {error}", param_hint="--query") from error
+
+    def of_document(self, document: object) -> object:
+        """The part of a document that it names; `None` for none.
+
+        Raises:
+            typer.BadParameter: A function of the expression does not take such values.
+        """
+        import jmespath  # noqa: PLC0415 - as above
+
+        try:
+            return self.compiled.search(document)
+        except jmespath.exceptions.JMESPathError as error:
+            raise typer.BadParameter(str(error), param_hint="--query") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """How a command prints its documents."""
+
+    form: OutputFormat = OutputFormat.JSON
+    query: Query | None = None
+
+    def text(self, document: object, *, of_many: bool = False) -> str:
+        """A document as it is printed; one of many is a line of JSON, so that a reader need not wait for the last."""
+        part = document if self.query is None else self.query.of_document(document)
+        match self.form:
+            case OutputFormat.YAML:
+                return ("---\n" if of_many else "") + as_yaml(part)
+            case OutputFormat.TEXT:
+                return as_text(part)
+            case OutputFormat.JSONL:
+                entries = part if isinstance(part, list) else [part]
+                return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        return json.dumps(part, indent=None if of_many else 2, ensure_ascii=False)
+
+
+def as_yaml(document: object) -> str:
+    """YAML with the fields in the order of the API."""
+    import yaml  # noqa: PLC0415 - most commands need none
+
+    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+    # Of a bare value it writes the end of the document, too.
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def as_text(document: object) -> str:
+    """Values without quotes: the entries of a list on a line each, those of an entry divided by tabs."""
+    entries = document if isinstance(document, list) else [document]
+    return "\n".join("\t".join(map(_cell, _values(entry))) for entry in entries)
+
+
+def _values(entry: object) -> list[object]:
+    if isinstance(entry, dict):
+        return list(entry.values())
+    return entry if isinstance(entry, list) else [entry]
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        # A value that holds a tab or the end of a line would be read as two.
+        return value.replace("\t", " ").replace("\n", " ")
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+_PRINTING: ContextVar[Printing | None] = ContextVar("printing", default=None)
+
+
+@contextmanager
+def printing(how: Printing | None) -> Iterator[None]:
+    """Print documents in this way meanwhile."""
+    token = _PRINTING.set(how)
+    try:
+        yield
+    finally:
+        _PRINTING.reset(token)
+
+
+def shown_document(document: object, *, of_many: bool = False) -> str:
+    """A document in the format that the options of the command name."""
+    return (_PRINTING.get() or Printing()).text(document, of_many=of_many)

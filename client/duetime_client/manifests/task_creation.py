@@ -1,0 +1,95 @@
+"""Creates the tasks of a file in batches, so that a second call with the same key creates only what is missing."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from itertools import islice
+from threading import Event
+from typing import TYPE_CHECKING, Any, cast
+
+from duetime_client.errors import ApiError, ClientError, InvalidField
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from duetime_client.client import Client
+    from duetime_client.manifests.task_lines import TaskLine
+    from duetime_client.task_fields import NewTask
+
+PER_BATCH = 100
+"""The API takes this many tasks in one request."""
+AT_ONCE = 4
+"""Requests that are under way at once."""
+_IN_BATCH = re.compile(r"^tasks(?:\[\d+\]|\.\d+)\.?")
+"""The place of a task in its batch, which its line says better."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineResult:
+    """What became of a line: a task, an error, a fault of its own, or nothing as it was not tried."""
+
+    line: TaskLine
+    task_id: str | None = None
+    error: ClientError | None = None
+
+    @property
+    def reasons(self) -> Sequence[InvalidField]:
+        """Why it was refused, field by field."""
+        if self.line.fault:
+            return [InvalidField("", self.line.fault)]
+        if isinstance(self.error, ApiError) and self.error.problem.errors:
+            return [replace(each, field=_IN_BATCH.sub("", each.field)) for each in self.error.problem.errors]
+        return [] if self.error is None else [InvalidField("", str(self.error))]
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether its outcome is known."""
+        return self.task_id is not None or bool(self.reasons)
+
+
+def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterator[LineResult]:
+    """Create the tasks, a few batches at a time; the results come in the order of the lines.
+
+    A task's key is made of `key` and of its position in the file: a line that was refused and is corrected
+    is created by the next call, one that was created is not, and one that was created and has changed is refused.
+    After a batch that the API did not answer, no more are sent.
+    """
+    failed = Event()
+    remaining = iter(lines)
+    position = 0
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        while group := list(islice(remaining, PER_BATCH * AT_ONCE)):
+            starts = range(0, len(group), PER_BATCH)
+            batches = [(position + start, group[start : start + PER_BATCH]) for start in starts]
+            for results in pool.map(lambda batch: _created(client, batch[0], batch[1], key, failed), batches):
+                yield from results
+            position += len(group)
+
+
+def _created(client: Client, position: int, lines: Sequence[TaskLine], key: str, failed: Event) -> Sequence[LineResult]:
+    """The results of one batch; one whose lines are all invalid is not sent."""
+    if failed.is_set() or all(line.fault for line in lines):
+        return [LineResult(line) for line in lines]
+    # An empty object in the place of an invalid line: the others keep their positions, which are part of their keys.
+    tasks: list[Any] = [{} if line.fault else line.fields for line in lines]
+    try:
+        answers = client.tasks.create_batch(cast("list[NewTask]", tasks), idempotency_key=f"{key}.{position}")
+    except ClientError as error:
+        if _is_too_large(error) and len(lines) > 1:
+            half = len(lines) // 2
+            first = _created(client, position, lines[:half], key, failed)
+            return [*first, *_created(client, position + half, lines[half:], key, failed)]
+        if not _is_too_large(error):
+            failed.set()
+        return [LineResult(line, error=error) for line in lines]
+    return [
+        LineResult(line, error=answer) if isinstance(answer, ApiError) else LineResult(line, answer.id)
+        for line, answer in zip(lines, answers, strict=True)
+    ]
+
+
+def _is_too_large(error: ClientError) -> bool:
+    return isinstance(error, ApiError) and error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE

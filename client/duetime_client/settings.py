@@ -1,0 +1,70 @@
+"""`client.settings`: what the deployment allows its callers."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
+from duetime_client.responses import one
+from duetime_client.steps import Request
+from duetime_client.task import ResponseModel
+
+SETTINGS = "/v1/settings"
+
+
+class PulledType(ResponseModel):
+    """A type whose tasks are leased by pull workers."""
+
+    type: str
+    may_lease: bool = False
+
+
+class LogLocation(ResponseModel):
+    """Where the logs of the workers are."""
+
+    stack: str
+    region: str | None = None
+    log_group: str | None = None
+
+
+class DeploymentSettings(ResponseModel):
+    """What the deployment allows, and who the caller is to it.
+
+    Attributes:
+        owner: The caller, as the owner of its tasks.
+        handler_types: Types with a Python handler; nothing if they are not known.
+    """
+
+    owner: str
+    is_operator: bool
+    authentication: str
+    handler_types: list[str] | None = None
+    pulled_types: list[PulledType] = Field(default_factory=list)
+    aws_targets: list[str] = Field(default_factory=list)
+    private_http_hosts: list[str] = Field(default_factory=list)
+    retention_days: float
+    is_archived: bool = False
+    is_counted: bool = False
+    precision: str
+    shards: int
+    look_ahead_seconds: float
+    requests_per_second: int | None = None
+    waiting_requests: int | None = None
+    logs: LogLocation | None = None
+
+
+class SettingsOperations(Resource):
+    """The settings of the deployment."""
+
+    @Operation
+    def get(self) -> Request[DeploymentSettings]:
+        """What the deployment allows, how long it keeps tasks, and who the caller is to it."""
+        return Request("GET", SETTINGS, one(DeploymentSettings))
+
+
+class SettingsResource(SettingsOperations, SyncResource):
+    """`client.settings` of `Client`."""
+
+
+class AsyncSettingsResource(SettingsOperations, AsyncResource):
+    """`client.settings` of `AsyncClient`."""

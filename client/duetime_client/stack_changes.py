@@ -1,0 +1,156 @@
+"""What a change set of CloudFormation does to a stack, and what of it would lose data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+CONTENTS: Mapping[str, str] = {
+    "AWS::DynamoDB::Table": "items: tasks, schedules and everything else that duetime stores",
+    "AWS::DynamoDB::GlobalTable": "items",
+    "AWS::S3::Bucket": "objects: large payloads and results, or the archive",
+    "AWS::SecretsManager::Secret": "a secret: whoever verifies signed calls must be given another",
+    "AWS::SQS::Queue": "messages on their way",
+    "AWS::Logs::LogGroup": "logs",
+    "AWS::SNS::Topic": "subscriptions",
+    "AWS::ApiGatewayV2::Api": "an address: clients must be given another",
+    "AWS::StepFunctions::StateMachine": "running topologies",
+    "AWS::EC2::Volume": "a file system",
+    "AWS::EFS::FileSystem": "files",
+    "AWS::KMS::Key": "a key: what it has encrypted cannot be read without it",
+    "AWS::Kinesis::Stream": "records",
+    "AWS::OpenSearchService::Domain": "documents",
+    "AWS::RDS::DBCluster": "databases",
+    "AWS::RDS::DBInstance": "databases",
+    "AWS::Cognito::UserPool": "users",
+    "AWS::SSM::Parameter": "a value",
+}
+"""What resources hold that a new one in their place does not, by type; also of what a project adds to the stack."""
+
+
+class Loss(StrEnum):
+    """How a stack loses a resource."""
+
+    DELETED = "is deleted"
+    REPLACED = "is replaced by an empty one, and deleted"
+    ABANDONED = "leaves the stack; it is kept, and nothing uses it"
+    REPLACED_AND_KEPT = "is replaced by an empty one; it is kept, and nothing uses it"
+    UNCERTAIN = "may be replaced by an empty one: CloudFormation cannot tell before"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """The change of one resource."""
+
+    logical_id: str
+    type: str
+    action: str
+    """`Add`, `Modify`, `Remove`, `Import` or `Dynamic`."""
+    replacement: str = ""
+    """Of `Modify`: `True`, `False` or `Conditional`."""
+    policy_action: str = ""
+    """What becomes of a resource that is removed or replaced, such as `Retain` or `ReplaceAndDelete`."""
+    physical_id: str = ""
+    causes: tuple[str, ...] = ()
+    """The properties whose change replaces it."""
+
+    @property
+    def is_replacement(self) -> bool:
+        """Whether another resource takes its place, or may."""
+        return self.replacement in {"True", "Conditional"} or self.action == "Dynamic"
+
+    @property
+    def loss(self) -> Loss | None:
+        """How the stack loses what the resource holds; `None` if it does not."""
+        is_kept = "Retain" in self.policy_action or "Snapshot" in self.policy_action
+        if self.action == "Remove":
+            return Loss.ABANDONED if is_kept else Loss.DELETED
+        if self.action == "Dynamic" or self.replacement == "Conditional":
+            return Loss.UNCERTAIN
+        if self.action == "Modify" and self.replacement == "True":
+            return Loss.REPLACED_AND_KEPT if is_kept else Loss.REPLACED
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class StackChanges:
+    """All changes of a change set."""
+
+    resources: Sequence[ResourceChange]
+
+    @property
+    def losses(self) -> Sequence[ResourceChange]:
+        """The changes that lose data, addresses or running work."""
+        return [each for each in self.resources if each.loss is not None and each.type in CONTENTS]
+
+    def counts(self) -> Mapping[str, int]:
+        """How many resources are added, changed, replaced and removed; without those that are none."""
+        names = [_kind_of(each) for each in self.resources]
+        return {
+            name: names.count(name) for name in ("added", "imported", "changed", "replaced", "removed") if name in names
+        }
+
+    def lines(self) -> list[str]:
+        """A line for each change, by what it does."""
+        order = ("removed", "replaced", "changed", "imported", "added")
+        ordered = sorted(self.resources, key=lambda each: (order.index(_kind_of(each)), each.logical_id))
+        return [f"{_kind_of(each):<8}  {each.type}  {each.logical_id}" for each in ordered]
+
+    def loss_lines(self) -> list[str]:
+        """What is lost, and why."""
+        lines = []
+        for each in self.losses:
+            name = f"{each.type} {each.physical_id or each.logical_id}"
+            cause = f" ({', '.join(each.causes)} changes)" if each.causes else ""
+            lines.append(f"{name} {each.loss}{cause}. It holds {CONTENTS[each.type]}.")
+        return lines
+
+
+def changes_of(descriptions: Iterable[Mapping[str, Any]]) -> StackChanges:
+    """The changes that `DescribeChangeSet` describes, in one answer or several pages."""
+    return StackChanges(
+        [
+            _change_of(change["ResourceChange"])
+            for page in descriptions
+            for change in page.get("Changes", ())
+            if "ResourceChange" in change
+        ]
+    )
+
+
+def is_empty(descriptions: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a change set says that there is nothing to change.
+
+    CloudFormation fails one that has no changes at all, and the CDK may have deleted it; one that changes outputs only
+    is complete, and changes no resource.
+    """
+    return not descriptions or descriptions[0].get("Status") == "FAILED"
+
+
+def _change_of(resource: Mapping[str, Any]) -> ResourceChange:
+    details = resource.get("Details", ())
+    targets = [detail.get("Target", {}) for detail in details]
+    recreating = {
+        str(target.get("Name") or target.get("Attribute"))
+        for target in targets
+        if target.get("RequiresRecreation", "Never") != "Never"
+    }
+    return ResourceChange(
+        logical_id=resource["LogicalResourceId"],
+        type=resource["ResourceType"],
+        action=resource["Action"],
+        replacement=resource.get("Replacement", ""),
+        policy_action=resource.get("PolicyAction", ""),
+        physical_id=resource.get("PhysicalResourceId", ""),
+        causes=tuple(sorted(recreating)),
+    )
+
+
+def _kind_of(change: ResourceChange) -> str:
+    if change.is_replacement:
+        return "replaced"
+    return {"Add": "added", "Remove": "removed", "Import": "imported"}.get(change.action, "changed")

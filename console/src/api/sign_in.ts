@@ -1,0 +1,165 @@
+/**
+ * Signing in by OpenID Connect: the code flow with PKCE, for a public client.
+ *
+ * Tokens are kept in memory only. What must survive the way to the identity provider and back (a state, a nonce, PKCE's
+ * verifier, and the page that was open) is in this tab's session storage until the way back, and is taken out there.
+ */
+import { signal } from "@preact/signals";
+import { navigate } from "../router";
+import { token, tokenWanted } from "./client";
+
+interface Provider {
+  issuer: string;
+  client_id: string;
+  audience: string[];
+}
+
+interface Endpoints {
+  authorization_endpoint: string;
+  token_endpoint: string;
+}
+
+interface Pending {
+  state: string;
+  nonce: string;
+  verifier: string;
+  hash: string;
+}
+
+interface Tokens {
+  access_token?: string;
+  id_token?: string;
+  refresh_token?: string;
+}
+
+type Claims = { iss?: string; aud?: string | string[]; client_id?: string; nonce?: string };
+
+const PENDING = "duetime.sign-in";
+const BYTES = 32;
+
+/** The identity provider of this deployment; null where there is none, or before it is known. */
+export const provider = signal<Provider | null>(null);
+/** Why signing in has failed, in words. */
+export const signInFault = signal("");
+
+const LEAST_LIFE = 10_000;
+
+let refreshToken = "";
+let renewedAt = 0;
+
+/** Read how to sign in, and if the identity provider has just sent the viewer back, take the token. */
+export async function prepareSignIn(): Promise<void> {
+  try {
+    const config = (await (await fetch("config.json")).json()) as { sign_in: Provider | null };
+    provider.value = config.sign_in;
+  } catch {
+    // Without it the page asks for a token.
+  }
+  const answer = new URLSearchParams(location.search);
+  if (!answer.has("state")) return;
+  const pending = takePending();
+  navigate(`${location.pathname}${pending?.hash ?? location.hash}`, true);
+  try {
+    if (!provider.value || !pending || answer.get("state") !== pending.state) throw new Error("the answer is not that of a sign-in that was begun here");
+    const code = answer.get("code");
+    if (!code) throw new Error(answer.get("error_description") ?? answer.get("error") ?? "there was no code");
+    await exchange(provider.value, { grant_type: "authorization_code", code, redirect_uri: redirectUri(), code_verifier: pending.verifier }, pending.nonce);
+  } catch (error) {
+    signInFault.value = `Signing in has failed: ${(error as Error).message}.`;
+    tokenWanted.value = true;
+  }
+}
+
+/** Go to the identity provider; it sends the viewer back to the page that is open now. */
+export async function beginSignIn(): Promise<void> {
+  if (!provider.value) return;
+  try {
+    const { authorization_endpoint } = await discover(provider.value);
+    const pending: Pending = { state: random(), nonce: random(), verifier: random(), hash: location.hash };
+    sessionStorage.setItem(PENDING, JSON.stringify(pending));
+    const address = new URL(authorization_endpoint);
+    const query = {
+      response_type: "code",
+      client_id: provider.value.client_id,
+      redirect_uri: redirectUri(),
+      scope: "openid",
+      state: pending.state,
+      nonce: pending.nonce,
+      code_challenge: await challenge(pending.verifier),
+      code_challenge_method: "S256",
+    };
+    for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
+    location.assign(address.href);
+  } catch (error) {
+    signInFault.value = `The identity provider cannot be reached: ${(error as Error).message}.`;
+  }
+}
+
+/** A new token without the viewer, if the identity provider gave something to ask with; says whether it worked. */
+export async function renewToken(): Promise<boolean> {
+  const asked = refreshToken;
+  // A token that is refused just after it was renewed would be refused for ever.
+  const isRefused = Date.now() - renewedAt < LEAST_LIFE;
+  refreshToken = "";
+  if (!asked || !provider.value || isRefused) return false;
+  renewedAt = Date.now();
+  try {
+    await exchange(provider.value, { grant_type: "refresh_token", refresh_token: asked });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function exchange(from: Provider, grant: Record<string, string>, nonce?: string): Promise<void> {
+  const { token_endpoint } = await discover(from);
+  const response = await fetch(token_endpoint, { method: "POST", body: new URLSearchParams({ ...grant, client_id: from.client_id }) });
+  if (!response.ok) throw new Error(`the identity provider answered ${response.status}`);
+  const tokens = (await response.json()) as Tokens;
+  if (nonce !== undefined && claimsOf(tokens.id_token)?.nonce !== nonce) throw new Error("the token is not for this sign-in");
+  const usable = [tokens.access_token, tokens.id_token].find((each) => isFor(from, claimsOf(each)));
+  if (!usable) throw new Error("no token is for this API: is its audience among those of the deployment?");
+  token.value = usable;
+  refreshToken = tokens.refresh_token ?? grant["refresh_token"] ?? "";
+  signInFault.value = "";
+}
+
+/** Whether the gateway will accept a token: it looks at the issuer, and at `aud` or `client_id`. */
+function isFor(from: Provider, claims: Claims | null): boolean {
+  const named = [claims?.aud ?? claims?.client_id ?? []].flat();
+  return claims?.iss === from.issuer && named.some((each) => from.audience.includes(each));
+}
+
+/** The claims of a token that has come over TLS from the identity provider itself: the gateway verifies its signature. */
+function claimsOf(jwt: string | undefined): Claims | null {
+  try {
+    const part = (jwt?.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
+    return JSON.parse(atob(part)) as Claims;
+  } catch {
+    return null;
+  }
+}
+
+async function discover(from: Provider): Promise<Endpoints> {
+  const response = await fetch(`${from.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
+  if (!response.ok) throw new Error(`its configuration answered ${response.status}`);
+  return (await response.json()) as Endpoints;
+}
+
+/** The console's own address, without what is shown: it is registered at the identity provider. */
+const redirectUri = (): string => `${location.origin}${location.pathname}`;
+
+function takePending(): Pending | null {
+  const text = sessionStorage.getItem(PENDING);
+  sessionStorage.removeItem(PENDING);
+  return text ? (JSON.parse(text) as Pending) : null;
+}
+
+function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+const random = (): string => base64url(crypto.getRandomValues(new Uint8Array(BYTES)));
+
+const challenge = async (verifier: string): Promise<string> =>
+  base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))));

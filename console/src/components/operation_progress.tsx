@@ -1,0 +1,30 @@
+/** How far a bulk operation is: a bar where the total is known, and its counts. */
+import type { BulkOperation } from "../api/types";
+import { href } from "../router";
+
+const KINDS: Record<string, string> = {
+  cancel: "Cancelling",
+  update: "Updating",
+  retry: "Retrying",
+  pause: "Pausing",
+  resume: "Resuming",
+  end: "Finishing",
+  delete: "Deleting",
+};
+
+export const titleOf = (kind: string): string => KINDS[kind] ?? kind;
+
+export const refusedOf = (operation: BulkOperation): number => Object.values(operation.refused).reduce((sum, count) => sum + count, 0);
+
+export function OperationProgress({ operation }: { operation: BulkOperation }) {
+  const { id, kind, matched, affected, examined } = operation;
+  const label = `${titleOf(kind)} ${operation.topology_id ? "nodes" : "tasks"}`;
+  return (
+    <p class="operation" role="status">
+      <a href={href(["bulk-operations", id])}>{label}</a> {matched > 0 && <progress max={matched} value={affected} aria-label={label} />}{" "}
+      <span class="muted">
+        {affected.toLocaleString("en")} of {matched.toLocaleString("en")} changed, {examined.toLocaleString("en")} read
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,222 @@
+/** The fields of a form that say when a schedule is due: one of five kinds, its zone, and its calendars. */
+import type { Signal } from "@preact/signals";
+import type { CalendarPage, Schedule } from "../api/types";
+import { useResource } from "../api/resource";
+import { zoneName } from "../time";
+import { Field } from "./basics";
+
+export type Kind = "cron" | "rate" | "interval" | "dates" | "permanent";
+
+/** What is typed, as text; empty means that nothing is asked for. */
+export interface TimingValues {
+  kind: Kind;
+  cron: string;
+  dialect: string;
+  rate: string;
+  interval: string;
+  dates: string;
+  permanent: string;
+  timezone: string;
+  dst_gap: string;
+  dst_fold: string;
+  calendars: readonly string[];
+  on_excluded: string;
+  jitter_seconds: string;
+  start_at: string;
+  end_at: string;
+  remaining_runs: string;
+}
+
+export function initialTiming(schedule?: Schedule): TimingValues {
+  const kind = (["cron", "rate", "interval", "dates", "permanent"] as const).find((each) => schedule?.[each]) ?? "cron";
+  return {
+    kind,
+    cron: schedule?.cron ?? "0 2 * * *",
+    dialect: schedule?.dialect ?? "cron",
+    rate: schedule?.rate ?? "5 minutes",
+    interval: schedule?.interval ?? "P1M",
+    dates: schedule?.dates?.join("\n") ?? "",
+    permanent: String(schedule?.permanent?.gap_seconds ?? 60),
+    timezone: schedule?.timezone ?? zoneName.value,
+    dst_gap: schedule?.dst_gap ?? "skip",
+    dst_fold: schedule?.dst_fold ?? "first",
+    calendars: schedule?.calendars ?? [],
+    on_excluded: schedule?.on_excluded ?? "skip",
+    jitter_seconds: String(schedule?.jitter_seconds ?? 0),
+    start_at: schedule?.start_at ?? "",
+    end_at: schedule?.end_at ?? "",
+    remaining_runs: String(schedule?.remaining_runs ?? ""),
+  };
+}
+
+/** The fields of a request; what is left empty is null, so that a change takes it away. */
+export function timingBody(values: TimingValues): Record<string, unknown> {
+  const lines = values.dates.split("\n").flatMap((line) => line.trim() || []);
+  const written: Record<Kind, unknown> = {
+    cron: values.cron,
+    rate: values.rate,
+    interval: values.interval,
+    dates: lines,
+    permanent: { gap_seconds: Number(values.permanent) },
+  };
+  return {
+    [values.kind]: written[values.kind],
+    ...(values.kind === "cron" ? { dialect: values.dialect } : {}),
+    timezone: values.timezone,
+    dst_gap: values.dst_gap,
+    dst_fold: values.dst_fold,
+    calendars: values.calendars,
+    on_excluded: values.on_excluded,
+    jitter_seconds: Number(values.jitter_seconds || 0),
+    start_at: values.start_at || null,
+    end_at: values.end_at || null,
+    remaining_runs: values.remaining_runs ? Number(values.remaining_runs) : null,
+  };
+}
+
+/** The same as options of the command. */
+export function timingOptions(values: TimingValues): string[] {
+  const written: Record<Kind, string[]> = {
+    cron: ["--cron", values.cron, ...(values.dialect === "cron" ? [] : ["--dialect", values.dialect])],
+    rate: ["--rate", values.rate],
+    interval: ["--interval", values.interval],
+    dates: values.dates.split("\n").flatMap((line) => (line.trim() ? ["--date", line.trim()] : [])),
+    permanent: ["--permanent", `${values.permanent}s`],
+  };
+  const option = (name: string, value: string, usual: string) => (value === usual ? [] : [name, value]);
+  return [
+    ...written[values.kind],
+    ...["--timezone", values.timezone],
+    ...option("--dst-gap", values.dst_gap, "skip"),
+    ...option("--dst-fold", values.dst_fold, "first"),
+    ...values.calendars.flatMap((name) => ["--calendar", name]),
+    ...option("--on-excluded", values.on_excluded, "skip"),
+    ...option("--jitter", `${values.jitter_seconds || 0}s`, "0s"),
+    ...option("--start", values.start_at, ""),
+    ...option("--end", values.end_at, ""),
+    ...option("--runs", values.remaining_runs, ""),
+  ];
+}
+
+const KINDS: Record<Kind, string> = {
+  cron: "Cron: at times of the calendar",
+  rate: "Rate: after a fixed time, again and again",
+  interval: "Interval: every month, week or day (ISO 8601)",
+  dates: "Dates: a list of times",
+  permanent: "Permanent: again after each run has ended",
+};
+
+export function TimingFields({ values }: { values: Signal<TimingValues> }) {
+  const { kind } = values.value;
+  const set = (change: Partial<TimingValues>) => (values.value = { ...values.value, ...change });
+  return (
+    <>
+      <div class="fields">
+        <Choice label="Runs" value={kind} options={KINDS} set={(each) => set({ kind: each as Kind })} />
+        {kind === "cron" && <Text label="Cron" value={values.value.cron} set={(cron) => set({ cron })} required hint="Minute, hour, day of month, month, weekday; six fields begin with seconds. L, W and # work." />}
+        {kind === "rate" && <Text label="Every" value={values.value.rate} set={(rate) => set({ rate })} required hint="Such as 5 minutes, 4h30m or 36 hours: elapsed time." />}
+        {kind === "interval" && <Text label="Interval" value={values.value.interval} set={(interval) => set({ interval })} required hint="Such as P1M, P2W or R5/2026-12-31T18:00:00/P1M." />}
+        {kind === "permanent" && <Text label="Seconds between runs" value={values.value.permanent} set={(permanent) => set({ permanent })} required number hint="From the end of one run to the start of the next." />}
+        <Zone value={values.value.timezone} set={(timezone) => set({ timezone })} />
+      </div>
+      {kind === "dates" && (
+        <Field label="Dates" hint="One a line, such as 2026-12-24T09:00:00: local time of the zone, unless it has an offset.">
+          <textarea rows={4} required spellcheck={false} value={values.value.dates} onInput={(event) => set({ dates: event.currentTarget.value })} />
+        </Field>
+      )}
+      <ClockChanges values={values.value} set={set} />
+      <Limits values={values.value} set={set} />
+    </>
+  );
+}
+
+type Set = (change: Partial<TimingValues>) => void;
+
+/** What clock changes do: only timings of local time meet them. */
+function ClockChanges({ values, set }: { values: TimingValues; set: Set }) {
+  if (["rate", "permanent"].includes(values.kind)) return null;
+  return (
+    <div class="fields">
+      <Choice label="A time that the clock skips" value={values.dst_gap} set={(dst_gap) => set({ dst_gap })} options={{ skip: "does not run", shift_forward: "runs after the gap" }} />
+      <Choice label="A time that comes twice" value={values.dst_fold} set={(dst_fold) => set({ dst_fold })} options={{ first: "runs once", both: "runs twice" }} />
+    </div>
+  );
+}
+
+function Limits({ values, set }: { values: TimingValues; set: Set }) {
+  const calendars = useResource<CalendarPage>("/v1/calendars").data.value?.calendars ?? [];
+  const chosen = values.calendars;
+  const toggle = (name: string) => set({ calendars: chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name] });
+  return (
+    <details class="more">
+      <summary>Calendars, start, end and jitter</summary>
+      {calendars.length > 0 && (
+        <fieldset class="checks">
+          <legend>Calendars that decide when it does not run</legend>
+          {calendars.map(({ name }) => (
+            <label key={name}>
+              <input type="checkbox" checked={chosen.includes(name)} onChange={() => toggle(name)} /> {name}
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <div class="fields">
+        {chosen.length > 0 && (
+          <Choice label="An occurrence that a calendar excludes" value={values.on_excluded} set={(on_excluded) => set({ on_excluded })} options={{ skip: "does not run", move: "moves to the next time that is not" }} />
+        )}
+        <Text label="Not before" value={values.start_at} set={(start_at) => set({ start_at })} hint="Such as 2026-12-01T00:00:00Z." />
+        <Text label="Not after" value={values.end_at} set={(end_at) => set({ end_at })} />
+        <Text label="Runs left" value={values.remaining_runs} set={(remaining_runs) => set({ remaining_runs })} number hint="Empty: no limit." />
+        <Text label="Jitter in seconds" value={values.jitter_seconds} set={(jitter_seconds) => set({ jitter_seconds })} number hint="Each occurrence has a random delay of its own, up to this." />
+        {values.kind === "cron" && (
+          <Choice label="Dialect" value={values.dialect} set={(dialect) => set({ dialect })} options={{ cron: "cron", eventbridge: "EventBridge, with a year last" }} />
+        )}
+      </div>
+    </details>
+  );
+}
+
+function Zone({ value, set }: { value: string; set: (value: string) => void }) {
+  return (
+    <Field label="Time zone" hint="An IANA name.">
+      <input required list="zones" spellcheck={false} value={value} onInput={(event) => set(event.currentTarget.value)} />
+      <datalist id="zones">
+        {Intl.supportedValuesOf("timeZone").map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+    </Field>
+  );
+}
+
+interface TextProps {
+  label: string;
+  value: string;
+  set: (value: string) => void;
+  hint?: string;
+  required?: boolean;
+  number?: boolean;
+}
+
+export function Text({ label, value, set, hint, required = false, number = false }: TextProps) {
+  return (
+    <Field label={label} {...(hint ? { hint } : {})}>
+      <input required={required} inputMode={number ? "numeric" : "text"} pattern={number ? "[0-9]*" : undefined} spellcheck={false} value={value} onInput={(event) => set(event.currentTarget.value)} />
+    </Field>
+  );
+}
+
+export function Choice({ label, value, options, set, hint }: { label: string; value: string; options: Record<string, string>; set: (value: string) => void; hint?: string }) {
+  const shown = value in options ? options : { ...options, [value]: value };
+  return (
+    <Field label={label} {...(hint ? { hint } : {})}>
+      <select value={value} onChange={(event) => set(event.currentTarget.value)}>
+        {Object.entries(shown).map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}

@@ -1,0 +1,107 @@
+/** One calendar: its days drawn as months, its times in words, the schedules that use it, and what can be done with it. */
+import { useSignal } from "@preact/signals";
+import { command } from "../api/client";
+import { useResource } from "../api/resource";
+import type { Calendar, SchedulePage } from "../api/types";
+import { ActionDialog, type Action } from "../components/action";
+import { Facts, ProblemBox, StateChip, Time } from "../components/basics";
+import { CalendarForm, MODES } from "../components/calendar_form";
+import { Months } from "../components/months";
+import { href, navigate } from "../router";
+import { now } from "../time";
+import { partsOf } from "./calendars";
+
+export function CalendarDetail({ subject: name }: { subject: string }) {
+  const path = `/v1/calendars/${encodeURIComponent(name)}`;
+  const calendar = useResource<Calendar>(path);
+  const changing = useSignal(false);
+  const deleting = useSignal(false);
+  const reload = () => void calendar.reload();
+  const read = calendar.data.value;
+  if (!read) return calendar.problem.value ? <ProblemBox problem={calendar.problem.value} retry={reload} /> : <p class="muted">Reading the calendar…</p>;
+  const remove: Action = {
+    title: `Delete ${read.name}`,
+    text: "It is refused while a schedule uses it.",
+    verb: "Delete",
+    danger: true,
+    call: () => ({ method: "DELETE", path, command: command("calendars", "delete", read.name) }),
+  };
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <p class="crumbs">
+            <a href={href(["calendars"])}>Calendars</a>
+          </p>
+          <h1>{read.name}</h1>
+          <p class="muted">
+            {MODES[read.mode]}, {read.timezone} · {partsOf(read)}
+          </p>
+        </div>
+        <div class="actions">
+          <button type="button" onClick={() => (changing.value = true)}>
+            Change…
+          </button>
+          <button type="button" onClick={() => (deleting.value = true)}>
+            Delete
+          </button>
+        </div>
+      </div>
+      <section class="card wide months-card">
+        <h2>The next twelve months</h2>
+        <Months times={read} from={now.peek()} count={12} />
+        <p class="muted legend">
+          <i class="day-whole" /> the whole day <i class="day-part" /> a part of the day <i class="day-excepted" /> excepted
+        </p>
+      </section>
+      <div class="grid">
+        <Times calendar={read} />
+        <Users name={read.name} />
+      </div>
+      {changing.value && <CalendarForm calendar={read} close={() => (changing.value = false)} done={reload} />}
+      {deleting.value && <ActionDialog action={remove} close={() => (deleting.value = false)} done={() => navigate(href(["calendars"]))} />}
+    </>
+  );
+}
+
+const SHOWN = 60;
+
+function Times({ calendar }: { calendar: Calendar }) {
+  const dates = Object.entries(calendar.dates);
+  return (
+    <section class="card">
+      <h2>Times</h2>
+      <Facts
+        rows={[
+          ["Weekdays", calendar.weekdays.join(", ") || "none"],
+          ["Hours", calendar.windows.length ? calendar.windows.map((each) => <div key={`${each.start}${each.label}`}>{each.start} to {each.end} <span class="muted">{each.weekdays.length < 7 && each.weekdays.join(", ")} {each.label}</span></div>) : "none"],
+          ["Periods", calendar.spans.length ? calendar.spans.slice(0, SHOWN).map((each) => <div key={each.start}><Time at={each.start} zone={calendar.timezone} /> to <Time at={each.end} zone={calendar.timezone} /> <span class="muted">{each.reason}</span></div>) : "none"],
+          ["Dates", dates.length ? dates.slice(0, SHOWN).map(([day, label]) => <div key={day}><time dateTime={day}>{day}</time> <span class="muted">{label}</span></div>) : "none"],
+          ...(dates.length > SHOWN ? ([["", `and ${dates.length - SHOWN} more dates`]] as const) : []),
+          ["Except", calendar.except_dates.join(", ") || "none"],
+        ]}
+      />
+    </section>
+  );
+}
+
+/** The schedules that name it, among the first hundred by name. */
+function Users({ name }: { name: string }) {
+  const page = useResource<SchedulePage>("/v1/schedules?limit=100");
+  const read = page.data.value;
+  const found = (read?.schedules ?? []).filter((each) => each.calendars.includes(name));
+  return (
+    <section class="card">
+      <h2>Schedules that use it</h2>
+      {read && found.length === 0 && <p class="muted">{read.next_token ? "None of the first 100." : "None."}</p>}
+      <ul>
+        {found.map((each) => (
+          <li key={each.name}>
+            <a href={href(["schedules", each.name])}>{each.name}</a> <StateChip state={each.state} /> <span class="muted">{each.on_excluded === "skip" ? "skips" : "moves"} what it excludes</span>
+          </li>
+        ))}
+      </ul>
+      {read?.next_token && found.length > 0 && <p class="muted">Of the first 100 schedules.</p>}
+    </section>
+  );
+}

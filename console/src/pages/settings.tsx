@@ -1,0 +1,133 @@
+/** What this deployment allows, how it is set up, and who the viewer is to it. */
+import type { ComponentChildren } from "preact";
+import { useResource } from "../api/resource";
+import type { DeploymentSettings } from "../api/types";
+import { Command, Facts, ProblemBox } from "../components/basics";
+import { href } from "../router";
+import { counted } from "../time";
+
+const PRECISIONS: Record<DeploymentSettings["precision"], string> = {
+  normal: "normal: transport brings a task to the worker just before its time, the worker waits for the rest",
+  exact: "exact: transport never makes a task late; the worker waits longer",
+  relaxed: "relaxed: nothing waits in the worker, tasks may start a second late",
+};
+
+const AUTHENTICATION: Record<DeploymentSettings["authentication"], string> = {
+  none: "none: whoever reaches the API may use it (the local stack)",
+  jwt: "bearer tokens of an identity provider",
+  iam: "requests signed with AWS credentials",
+};
+
+const days = (count: number): string => counted(count, "day");
+
+export function Settings() {
+  const page = useResource<DeploymentSettings>("/v1/settings");
+  const read = page.data.value;
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <h1>Settings</h1>
+          <p class="muted">What this deployment allows. They are changed in its code, and take effect with the next deploy.</p>
+        </div>
+      </div>
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      {read && (
+        <div class="grid settings">
+          <Card title="You">
+            <Facts
+              rows={[
+                ["Signed in as", <code>{read.owner}</code>],
+                ["Operator", read.is_operator ? "yes: you may use switches for all owners" : "no: switches for all owners are not yours"],
+                ["Sign-in", AUTHENTICATION[read.authentication]],
+              ]}
+            />
+          </Card>
+          <Card title="Time">
+            <Facts
+              rows={[
+                ["Precision", PRECISIONS[read.precision]],
+                ["Look-ahead", `tasks are queued up to ${read.look_ahead_seconds} s before they are due`],
+                ["Shards", `${read.shards}: the parts that the tasks of a minute are spread over`],
+              ]}
+            />
+          </Card>
+          <Card title="What is kept">
+            <Facts
+              rows={[
+                ["Ended tasks", `can be read for ${days(read.retention_days)}`],
+                ["Archive", read.is_archived ? "after that they are archived in S3" : "after that they are gone: there is no archive"],
+                ["Counts", read.is_counted ? "the overview counts tasks by state and type" : "tasks are not counted"],
+              ]}
+            />
+            {read.is_archived && <Command text={`duetime archive query --where "state = 'failed'"`} />}
+          </Card>
+          <Card title="Limits of requests">
+            <Facts
+              rows={[
+                ["Rate", read.requests_per_second === null ? "not known" : `${read.requests_per_second.toLocaleString("en")} requests a second, of all callers together`],
+                ["Waiting", read.waiting_requests === null ? "any number of requests may wait at once" : `${read.waiting_requests} requests may wait at once`],
+              ]}
+            />
+          </Card>
+          <Card title="Types">
+            <Names names={read.handler_types} none="The types with a handler are not known: any type is accepted." link />
+            {read.pulled_types.length > 0 && (
+              <>
+                <p class="muted">Leased by workers of your own:</p>
+                <Names names={read.pulled_types.map((each) => each.type)} none="" link />
+              </>
+            )}
+          </Card>
+          <Card title="What tasks may call">
+            <Facts
+              rows={[
+                ["HTTP", read.private_http_hosts.length ? <>public addresses, and <Names names={read.private_http_hosts} none="" /></> : "public addresses"],
+                ["AWS", <Names names={read.aws_targets} none="nothing: no resource is allowed" />],
+              ]}
+            />
+          </Card>
+          {read.logs && (
+            <Card title="Logs">
+              <Facts
+                rows={[
+                  ["Stack", <code>{read.logs.stack}</code>],
+                  ["Log group", read.logs.log_group ? <code>{read.logs.log_group}</code> : "on the local stack: what `duetime dev` prints"],
+                ]}
+              />
+            </Card>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+function Card({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** Names as tags; of types, each leads to its tasks. */
+function Names({ names, none, link = false }: { names: readonly string[] | null; none: string; link?: boolean }) {
+  if (!names?.length) return <span class="muted">{none}</span>;
+  return (
+    <>
+      {names.map((name) =>
+        link ? (
+          <a key={name} class="tag" href={href(["tasks"], { q: `type:${name}` })}>
+            {name}
+          </a>
+        ) : (
+          <code key={name} class="tag">
+            {name}
+          </code>
+        ),
+      )}
+    </>
+  );
+}

@@ -1,0 +1,136 @@
+/** The topologies: one search, one page of at most 100, live. */
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLive, type WatchedTask } from "../api/live";
+import { useResource } from "../api/resource";
+import type { TopologyPage, TopologySummary } from "../api/types";
+import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { SearchBox } from "../components/search_box";
+import { href, setQuery, usePlace } from "../router";
+import { matches, parameters, parseSearch, toggled, TOPOLOGY_QUALIFIERS } from "../search";
+import { now, zoneLabel } from "../time";
+import { CreateTopology } from "../topologies/create_topology";
+
+const SHOWN_STATES = ["scheduled", "running", "paused", "succeeded", "failed", "rolling_back", "rolled_back", "cancelled"];
+
+export function Topologies() {
+  const { query: shown } = usePlace("topologies");
+  const text = shown.get("q") ?? "";
+  const token = shown.get("page") ?? "";
+  const search = parseSearch(text, TOPOLOGY_QUALIFIERS);
+  const query = parameters(search);
+  query.set("limit", "100");
+  if (token) query.set("next_token", token);
+  const page = useResource<TopologyPage>(search.faults.length ? null : `/v1/topologies?${query}`);
+  const pushed = useSignal(new Map<string, WatchedTask | null>());
+  const unknown = useSignal(new Set<string>());
+  const read = page.data;
+  const clear = () => {
+    pushed.value = new Map();
+    unknown.value = new Set();
+  };
+  useEffect(clear, [text]);
+  useLive("mine", ({ id, item }) => {
+    if (read.peek()?.topologies.some((each) => each.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
+    // Other types may be topologies, too: they are found when the list is read again.
+    else if (item?.type === "topology" && item.version === 1 && matches(parseSearch(text, TOPOLOGY_QUALIFIERS), item)) unknown.value = new Set(unknown.peek()).add(id);
+  });
+  const topologies = useComputed(() => (read.value?.topologies ?? []).flatMap((each) => newest(each, pushed.value.get(each.id))));
+  const go = (q: string) => setQuery({ q, page: "" });
+  const words = search.terms.map((term) => term.text);
+  return (
+    <>
+      <div class="page-head">
+        <h1>Topologies</h1>
+        <CreateTopology />
+      </div>
+      <SearchBox text={text} seen={[]} search={go} label="Search topologies" qualifiers={TOPOLOGY_QUALIFIERS} />
+      <div class="states" role="group" aria-label="States">
+        {SHOWN_STATES.map((state) => (
+          <button key={state} type="button" class={`chip state-${state}`} aria-pressed={words.includes(`state:${state}`)} onClick={() => go(toggled(text, `state:${state}`))}>
+            <i aria-hidden="true" />
+            {state.replaceAll("_", " ")}
+          </button>
+        ))}
+      </div>
+      {search.faults.map((fault) => (
+        <p key={fault} class="fault" role="alert">
+          {fault}
+        </p>
+      ))}
+      <div class="list-tools" aria-live="polite">
+        {unknown.value.size > 0 && (
+          <button type="button" class="pill" onClick={() => (token ? setQuery({ page: "" }) : void page.reload().then(clear))}>
+            {unknown.value.size} new
+          </button>
+        )}
+      </div>
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      {topologies.value.length > 0 && <Table topologies={topologies.value} />}
+      {read.value && topologies.value.length === 0 && <Nothing isFiltered={text !== ""} hasMore={Boolean(read.value.next_token)} />}
+      <Pager token={read.value?.next_token} />
+    </>
+  );
+}
+
+function newest(read: TopologySummary, pushed: WatchedTask | null | undefined): TopologySummary[] {
+  if (pushed === null) return [];
+  if (!pushed || pushed.version <= read.version) return [read];
+  const { state, started_at, finished_at, version } = pushed;
+  const error = pushed.error as TopologySummary["error"];
+  return [{ ...read, state, started_at, finished_at, version, error, requested_action: state === read.state ? read.requested_action : null }];
+}
+
+function Table({ topologies }: { topologies: readonly TopologySummary[] }) {
+  return (
+    <table class="cards topologies" aria-label="Topologies">
+      <thead>
+        <tr>
+          <th scope="col">State</th>
+          <th scope="col">Topology</th>
+          <th scope="col">Due ({zoneLabel()})</th>
+          <th scope="col" class="number">Took</th>
+          <th scope="col">Note</th>
+        </tr>
+      </thead>
+      <tbody>
+        {topologies.map((each) => (
+          <tr key={each.id} data-row={each.id}>
+            <td>
+              <StateChip state={each.state} />
+            </td>
+            <td>
+              <a href={href(["topologies", each.id])} title={each.id} data-open>
+                <strong>{each.name ?? each.type}</strong>
+              </a>{" "}
+              {each.type !== "topology" && each.name && <span class="muted">{each.type}</span>}{" "}
+              {Object.entries(each.tags).map(([key, value]) => (
+                <a key={key} class="tag" href={href(["topologies"], { q: `tag:${key}:${value}` })}>
+                  {key}:{value}
+                </a>
+              ))}
+            </td>
+            <td>
+              <Time at={each.due_at} short /> <Relative at={each.due_at} />
+            </td>
+            <td class="number">
+              <Took ms={each.started_at ? Math.max(0, (each.finished_at ? Date.parse(each.finished_at) : now.value) - Date.parse(each.started_at)) : null} />
+            </td>
+            <td class="muted">{each.error ? each.error.message : each.requested_action ? `asked to ${each.requested_action}` : ""}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Nothing({ isFiltered, hasMore }: { isFiltered: boolean; hasMore: boolean }) {
+  if (hasMore) return <Empty title="None on this page"><p>Later pages may have some: a page covers a limited number of tasks.</p></Empty>;
+  if (isFiltered) return <Empty title="No topology matches"><p>Remove a term of the search, or press a state again to take it away.</p></Empty>;
+  return (
+    <Empty title="No topologies yet">
+      <p>A topology is a graph of tasks: each node starts as soon as the nodes that it depends on allow it.</p>
+      <Command text="duetime topologies run nightly.json --watch" />
+    </Empty>
+  );
+}

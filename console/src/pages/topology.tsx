@@ -1,0 +1,181 @@
+/** One topology: its graph live, the times of its nodes, why a node did not run, its rollback, and what can be done. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Topology } from "../api/types";
+import { Copy, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { OperationProgress } from "../components/operation_progress";
+import { href, setQuery, usePlace } from "../router";
+import { duration, now } from "../time";
+import { Gantt } from "../topologies/gantt";
+import { STATUSES } from "../topologies/graph_canvas";
+import { GraphView } from "../topologies/graph_view";
+import { statusOf, useTopology, type Nodes } from "../topologies/live_topology";
+import { NodePanel } from "../topologies/node_panel";
+import { NodeTable } from "../topologies/node_table";
+import { Rollback } from "../topologies/rollback";
+import { TopologyActions } from "../topologies/topology_actions";
+
+const VIEWS = { graph: "Graph", times: "Times", nodes: "Nodes" } as const;
+
+export function TopologyPage({ subject: id }: { subject: string }) {
+  const { resource, topology, nodes, graph, reload } = useTopology(id);
+  const { query } = usePlace("topologies", id);
+  const read = topology.value;
+  if (!read) {
+    return resource.problem.value ? <ProblemBox problem={resource.problem.value} retry={() => void reload()} /> : <p class="muted">Reading the topology…</p>;
+  }
+  const view = Object.keys(VIEWS).find((each) => each === query.get("view")) ?? "graph";
+  const selected = query.get("node") ?? "";
+  const found = matching(nodes.value, query.get("q") ?? "", query.get("status") ?? "");
+  const shared = { graph, nodes, critical: query.get("path") === "0" ? [] : read.critical_path.nodes, found, query };
+  return (
+    <>
+      <Head topology={read} done={() => void reload()} />
+      {resource.problem.value && <ProblemBox problem={resource.problem.value} retry={() => void reload()} />}
+      <Progress topology={read} nodes={nodes.value} chosen={query.get("status") ?? ""} />
+      <Tools view={view} query={query} />
+      <div class={selected ? "with-panel" : ""}>
+        <section class="card topology-view" aria-label={VIEWS[view as keyof typeof VIEWS]}>
+          {view === "graph" && <GraphView {...shared} selected={selected} />}
+          {view === "times" && <Gantt {...shared} selected={selected} />}
+          {view === "nodes" && <NodeTable {...shared} />}
+        </section>
+        {selected && <NodePanel key={selected} topology={id} name={selected} nodes={nodes} done={() => void reload()} />}
+      </div>
+      <Rollback topology={read} graph={graph.value} nodes={nodes.value} />
+    </>
+  );
+}
+
+/** The nodes that a search and chosen states leave; null if there is neither. */
+function matching(nodes: Nodes, text: string, chosen: string): Set<string> | null {
+  if (!text && !chosen) return null;
+  const wanted = new Set(chosen.split(",").filter(Boolean));
+  const lower = text.toLowerCase();
+  const matches = [...nodes].filter(
+    ([key, node]) => (!wanted.size || wanted.has(statusOf(node))) && (key.toLowerCase().includes(lower) || node.type.toLowerCase().includes(lower)),
+  );
+  return new Set(matches.map(([key]) => key));
+}
+
+const POLICIES: Record<Topology["on_failure"], string> = {
+  stop: "a failure stops it",
+  continue: "a failure does not stop other nodes",
+  rollback: "a failure rolls it back",
+};
+
+function Head({ topology, done }: { topology: Topology; done: () => void }) {
+  const { id, name, type, state, run, on_failure, requested_action } = topology;
+  return (
+    <div class="page-head">
+      <div>
+        <p class="crumbs">
+          <a href={href(["topologies"])}>Topologies</a> <span aria-hidden="true">/</span> <code>{id}</code> <Copy text={id} label="Copy id" />
+        </p>
+        <h1>
+          {name ?? type} <StateChip state={state} /> {requested_action && <span class="tag">asked to {requested_action}</span>}
+        </h1>
+        <p class="muted">
+          due <Time at={topology.due_at} /> (<Relative at={topology.due_at} />) · {POLICIES[on_failure]}
+          {run > 1 && <> · run {run}</>} · <a href={href(["tasks", id])}>its own task</a>
+        </p>
+      </div>
+      <TopologyActions topology={topology} done={done} />
+    </div>
+  );
+}
+
+const counted = (nodes: Nodes): Map<string, number> => {
+  const counts = new Map(STATUSES.map((status) => [status, 0]));
+  for (const node of nodes.values()) counts.set(statusOf(node), (counts.get(statusOf(node)) ?? 0) + 1);
+  return new Map([...counts].filter(([, count]) => count));
+};
+
+function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Nodes; chosen: string }) {
+  const { percent, critical_path: path, started_at, finished_at, error, operation } = topology;
+  const took = started_at ? (finished_at ? Date.parse(finished_at) : now.value) - Date.parse(started_at) : null;
+  const text = `${percent}% done`;
+  return (
+    <section class="card topology-progress" aria-label="Progress">
+      <div class="stacked" role="img" aria-label={text}>
+        {[...counted(nodes)].map(([status, count]) => (
+          <i key={status} class={`state-${status}`} title={`${count} ${status.replaceAll("_", " ")}`} style={{ flexGrow: count }} />
+        ))}
+      </div>
+      <States counts={counted(nodes)} chosen={chosen.split(",").filter(Boolean)} />
+      <p>
+        <strong>{text}</strong>
+        <span class="muted">
+          {took !== null && <> · {finished_at ? "took" : "running for"} {duration(Math.max(0, took))}</>} · critical path {duration(path.seconds * 1000)},{" "}
+          {path.nodes.length} {path.nodes.length === 1 ? "node" : "nodes"}
+          {took !== null && finished_at && path.seconds > 0 && <> (the run took {(took / path.seconds / 1000).toFixed(2)} times as long)</>}
+        </span>
+      </p>
+      {error && (
+        <p class="bad">
+          <code>{error.type}</code> {error.message}
+        </p>
+      )}
+      {operation && !operation.finished_at && <OperationProgress operation={operation} />}
+    </section>
+  );
+}
+
+/** How many nodes are where; those that are pressed narrow all views. */
+function States({ counts, chosen }: { counts: ReadonlyMap<string, number>; chosen: readonly string[] }) {
+  const toggle = (status: string) => {
+    const next = chosen.includes(status) ? chosen.filter((each) => each !== status) : [...chosen, status];
+    setQuery({ status: next.join(","), page: "" });
+  };
+  return (
+    <div class="states" role="group" aria-label="Nodes by state">
+      {[...counts].map(([status, count]) => (
+        <button key={status} type="button" class={`chip state-${status}`} aria-pressed={chosen.includes(status)} onClick={() => toggle(status)}>
+          <i aria-hidden="true" />
+          {status.replaceAll("_", " ")} {count.toLocaleString("en")}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Tools({ view, query }: { view: string; query: URLSearchParams }) {
+  const isMarked = query.get("path") !== "0";
+  return (
+    <div class="topology-tools">
+      <div class="tabs" role="group" aria-label="View">
+        {Object.entries(VIEWS).map(([name, title]) => (
+          <button key={name} type="button" aria-pressed={name === view} onClick={() => setQuery({ view: name === "graph" ? "" : name })}>
+            {title}
+          </button>
+        ))}
+      </div>
+      <NodeSearch text={query.get("q") ?? ""} />
+      <button type="button" aria-pressed={isMarked} onClick={() => setQuery({ path: isMarked ? "0" : "" }, true)}>
+        Critical path
+      </button>
+    </div>
+  );
+}
+
+const TYPED_MS = 200;
+
+function NodeSearch({ text }: { text: string }) {
+  const typed = useSignal(text);
+  useEffect(() => void (typed.value = text), [text]);
+  useEffect(() => {
+    if (typed.value === text) return undefined;
+    const timer = setTimeout(() => setQuery({ q: typed.value, page: "" }, true), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [typed.value]);
+  return (
+    <input
+      type="search"
+      data-search
+      aria-label="Search nodes"
+      placeholder="Search nodes"
+      value={typed.value}
+      onInput={(event) => (typed.value = event.currentTarget.value)}
+    />
+  );
+}

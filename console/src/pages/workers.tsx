@@ -1,0 +1,109 @@
+/** The workers that hold leases now, by the tasks that they run. */
+import { useResource } from "../api/resource";
+import type { DeploymentSettings, TaskPage, TaskSummary } from "../api/types";
+import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { href, usePlace } from "../router";
+import { counted } from "../time";
+
+export function Workers() {
+  const token = usePlace("workers").query.get("page") ?? "";
+  const asked = new URLSearchParams([["state", "running"], ["state", "preparing"], ["state", "rolling_back"], ["limit", "100"], ...(token ? [["next_token", token] as [string, string]] : [])]);
+  const page = useResource<TaskPage>(`/v1/tasks?${asked}`);
+  const settings = useResource<DeploymentSettings>("/v1/settings");
+  const read = page.data.value;
+  const leased = (read?.tasks ?? []).filter((task) => task.lease);
+  const workers = byWorker(leased);
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <h1>Workers</h1>
+          <p class="muted">Who runs your tasks now. A worker is listed while it holds a lease; an idle one is unknown to the API.</p>
+        </div>
+      </div>
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      {read && workers.length === 0 && (
+        <Empty title="No task is running">
+          <p>Tasks with a Python handler run in the worker function; types that the deployment declares as pulled are run by your own workers:</p>
+          <Command text="duetime worker my_handlers --type pulled" />
+        </Empty>
+      )}
+      {workers.map(([worker, tasks]) => (
+        <Worker key={worker} worker={worker} tasks={tasks} />
+      ))}
+      <Pager token={read?.next_token} />
+      {settings.data.value && <Pulled settings={settings.data.value} />}
+    </>
+  );
+}
+
+/** Tasks by the worker that holds their lease, the busiest first. */
+function byWorker(tasks: readonly TaskSummary[]): [string, TaskSummary[]][] {
+  const found = new Map<string, TaskSummary[]>();
+  for (const task of tasks) {
+    const worker = task.lease?.worker ?? "";
+    found.set(worker, [...(found.get(worker) ?? []), task]);
+  }
+  return [...found].sort((a, b) => b[1].length - a[1].length);
+}
+
+function Worker({ worker, tasks }: { worker: string; tasks: readonly TaskSummary[] }) {
+  return (
+    <section class="card worker">
+      <h2>
+        <code>{worker || "worker unknown"}</code> <span class="muted">{counted(tasks.length, "task")}</span>
+      </h2>
+      <table class="cards" aria-label={`Tasks of ${worker}`}>
+        <thead>
+          <tr>
+            <th scope="col">State</th>
+            <th scope="col">Task</th>
+            <th scope="col">Attempt</th>
+            <th scope="col">Started</th>
+            <th scope="col">Lease ends</th>
+          </tr>
+        </thead>
+        <tbody>
+          {tasks.map((task) => (
+            <tr key={task.id} data-row={task.id}>
+              <td>
+                <StateChip state={task.state} />
+              </td>
+              <td>
+                <a href={href(["tasks", task.id])} data-open>
+                  {task.type}
+                </a>{" "}
+                <span class="muted">{task.name}</span> {task.progress && <span class="muted">{task.progress.percent}%</span>}
+              </td>
+              <td>
+                {task.attempt} of {task.retry.max_attempts}
+              </td>
+              <td>
+                <Time at={task.started_at} /> <Relative at={task.started_at} />
+              </td>
+              <td>
+                <Relative at={task.lease?.expires_at} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Pulled({ settings }: { settings: DeploymentSettings }) {
+  if (!settings.pulled_types.length) return null;
+  return (
+    <section class="card worker">
+      <h2>Types for your own workers</h2>
+      <ul>
+        {settings.pulled_types.map((each) => (
+          <li key={each.type}>
+            <code>{each.type}</code> <span class="muted">{each.may_lease ? "you may lease its tasks" : "you may not lease its tasks"}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,51 @@
+/** The graph of a topology as arrays: nodes are numbers, so that ten thousand of them are walked quickly. */
+import type { TopologyNode } from "../api/types";
+
+export interface Graph {
+  keys: readonly string[];
+  index: ReadonlyMap<string, number>;
+  parents: readonly (readonly number[])[];
+  children: readonly (readonly number[])[];
+  /** All nodes, parents before children. */
+  order: readonly number[];
+  /** The length of what all names begin with; where there is little room it is left out. */
+  prefix: number;
+}
+
+export function graphOf(nodes: ReadonlyMap<string, Pick<TopologyNode, "depends_on">>): Graph {
+  const keys = [...nodes.keys()];
+  const index = new Map(keys.map((key, at) => [key, at]));
+  const parents = keys.map((key) => (nodes.get(key)?.depends_on ?? []).flatMap((parent) => index.get(parent) ?? []));
+  const children: number[][] = keys.map(() => []);
+  parents.forEach((of, child) => of.forEach((parent) => children[parent]?.push(child)));
+  return { keys, index, parents, children, order: ordered(parents, children), prefix: commonPrefix(keys).length };
+}
+
+function ordered(parents: readonly (readonly number[])[], children: readonly (readonly number[])[]): number[] {
+  const missing = parents.map((of) => of.length);
+  const order = missing.flatMap((count, node) => (count === 0 ? [node] : []));
+  for (const node of order) {
+    for (const child of children[node] ?? []) {
+      missing[child] = (missing[child] ?? 0) - 1;
+      if (missing[child] === 0) order.push(child);
+    }
+  }
+  return order;
+}
+
+/** What distinguishes graphs: while it is the same, so is the layout. */
+export const signatureOf = (nodes: ReadonlyMap<string, Pick<TopologyNode, "depends_on">>): string =>
+  JSON.stringify([...nodes].map(([key, node]) => [key, node.depends_on]));
+
+const SHORTEST_PREFIX = 12;
+
+/** What all names begin with, up to a separator; nothing, if that is short. */
+function commonPrefix(keys: Iterable<string>): string {
+  let prefix: string | null = null;
+  for (const key of keys) {
+    prefix ??= key;
+    while (prefix && !key.startsWith(prefix)) prefix = prefix.slice(0, -1);
+  }
+  const cut = /^.*[._:/-]/.exec(prefix ?? "")?.[0] ?? "";
+  return cut.length >= SHORTEST_PREFIX ? cut : "";
+}

@@ -1,0 +1,60 @@
+/** What a layout arranges: the nodes, and the corners of edges in the columns that they pass. */
+import type { Graph } from "./graph";
+
+export const NODE_WIDTH = 168;
+export const NODE_HEIGHT = 32;
+/** Lines with more corners than this together are drawn straight: the picture is too full to follow one. */
+const MOST_CORNERS = 60_000;
+
+/** Vertices are the nodes, then the corners of edges. */
+export interface Vertices {
+  column: number[];
+  left: number[][];
+  right: number[][];
+  /** The corners of each edge. */
+  routes: { from: number; to: number; corners: number[] }[];
+  /** From here on vertices are corners. */
+  nodes: number;
+}
+
+/** The graph with a corner in each column that an edge passes; in a broken one there is no room, it passes behind the nodes. */
+export function verticesOf(graph: Graph, columns: readonly number[], isBroken: readonly boolean[]): Vertices {
+  const column = [...columns];
+  const left: number[][] = columns.map(() => []);
+  const right: number[][] = columns.map(() => []);
+  const routes: Vertices["routes"] = [];
+  const link = (from: number, to: number) => {
+    right[from]?.push(to);
+    left[to]?.push(from);
+  };
+  for (const from of graph.order) {
+    for (const to of graph.children[from] ?? []) {
+      const [first, last] = [columns[from] ?? 0, columns[to] ?? 0];
+      const corners: number[] = [];
+      const fits = column.length - columns.length + last - first < MOST_CORNERS;
+      for (let at = first + 1; fits && at < last; at += 1) {
+        if (isBroken[at]) continue;
+        corners.push(column.length);
+        column.push(at);
+        left.push([]);
+        right.push([]);
+      }
+      const ends = [from, ...corners, to];
+      if (fits) ends.slice(1).forEach((vertex, at) => link(ends[at] ?? from, vertex));
+      routes.push({ from, to, corners });
+    }
+  }
+  return { column, left, right, routes, nodes: columns.length };
+}
+
+export function grouped(column: readonly number[]): number[][] {
+  const groups: number[][] = [];
+  column.forEach((at, vertex) => (groups[at] ??= []).push(vertex));
+  return Array.from(groups, (group) => group ?? []);
+}
+
+export function mean(vertices: readonly number[], of: Float64Array, otherwise: number): number {
+  let sum = 0;
+  for (const vertex of vertices) sum += of[vertex] ?? 0;
+  return vertices.length ? sum / vertices.length : otherwise;
+}

@@ -1,0 +1,33 @@
+/** A part of a graph, as a graph of its own. */
+interface GraphNode {
+  depends_on?: string[];
+  inputs?: string[];
+}
+
+export type GraphNodes = Record<string, GraphNode>;
+
+/** A node and all that depend on it. What they needed of other nodes is left out: it is there already. */
+export function subgraph(nodes: GraphNodes, first: string): GraphNodes {
+  const children = new Map<string, string[]>();
+  for (const [key, node] of Object.entries(nodes)) {
+    for (const parent of node.depends_on ?? []) {
+      const known = children.get(parent);
+      if (known) known.push(key);
+      else children.set(parent, [key]);
+    }
+  }
+  const chosen = new Set([first]);
+  for (const key of chosen) children.get(key)?.forEach((child) => chosen.add(child));
+  const part = Object.entries(nodes).filter(([key]) => chosen.has(key));
+  return Object.fromEntries(part.map(([key, node]) => [key, within(node, chosen)]));
+}
+
+function within(node: GraphNode, chosen: ReadonlySet<string>): GraphNode {
+  const { depends_on, inputs, ...rest } = node;
+  const kept = (names: string[] | undefined) => (names ?? []).filter((name) => chosen.has(name));
+  return {
+    ...rest,
+    ...(kept(depends_on).length ? { depends_on: kept(depends_on) } : {}),
+    ...(kept(inputs).length ? { inputs: kept(inputs) } : {}),
+  };
+}

@@ -1,0 +1,85 @@
+/** What can be done with a topology in its state. */
+import { useSignal } from "@preact/signals";
+import { command } from "../api/client";
+import type { Topology, TaskState } from "../api/types";
+import { ActionDialog, type Action } from "../components/action";
+import { href, navigate } from "../router";
+import { CreateTopology } from "./create_topology";
+
+const OPEN: readonly TaskState[] = ["scheduled", "waiting", "preparing", "running"];
+const ENDED: readonly TaskState[] = ["succeeded", "failed", "cancelled", "rolled_back"];
+
+interface Offer {
+  name: "pause" | "resume" | "retry" | "cancel";
+  title: string;
+  text: (topology: Topology) => string;
+  isOffered: (topology: Topology) => boolean;
+  danger?: boolean;
+}
+
+const isPausing = ({ state, requested_action }: Topology): boolean => state === "paused" || requested_action === "pause";
+
+const OFFERS: readonly Offer[] = [
+  {
+    name: "pause",
+    title: "Pause",
+    text: () => "No more nodes start; running ones continue to their end.",
+    isOffered: (topology) => OPEN.includes(topology.state) && topology.requested_action === null,
+  },
+  { name: "resume", title: "Resume", text: () => "All of its nodes continue.", isOffered: isPausing },
+  {
+    name: "retry",
+    title: "Retry failed nodes",
+    text: ({ counts }) =>
+      `The ${counts["succeeded"] ?? 0} nodes that succeeded keep their results, unless they had waited for a failure. All others run again, as new tasks.`,
+    isOffered: ({ state }) => state === "failed",
+  },
+  {
+    name: "cancel",
+    title: "Cancel",
+    text: () => "Nodes that have not started are cancelled; running ones are asked to stop. Nothing is rolled back.",
+    isOffered: ({ state, requested_action }) => [...OPEN, "paused", "rolling_back"].includes(state) && requested_action !== "cancel",
+    danger: true,
+  },
+];
+
+export function TopologyActions({ topology, done }: { topology: Topology; done: () => void }) {
+  const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
+  const path = `/v1/topologies/${topology.id}`;
+  const offered = ({ name, title, text, danger }: Offer): Action => ({
+    title,
+    text: text(topology),
+    verb: title,
+    danger: danger ?? false,
+    reason: true,
+    call: (reason) => ({
+      method: "POST",
+      path: `${path}/${name}`,
+      body: reason ? { reason } : {},
+      command: command("topologies", name, topology.id, ...(reason ? ["--reason", reason] : [])),
+    }),
+  });
+  const deletion: Action = {
+    title: "Delete",
+    text: "The topology is removed with its nodes, their payloads and results. Nothing can bring them back.",
+    verb: "Delete",
+    danger: true,
+    call: () => ({ method: "DELETE", path, command: command("topologies", "delete", topology.id) }),
+  };
+  return (
+    <div class="actions">
+      {OFFERS.filter((offer) => offer.isOffered(topology)).map((offer) => (
+        <button key={offer.name} type="button" onClick={() => (chosen.value = { action: offered(offer), after: done })}>
+          {offer.title}
+        </button>
+      ))}
+      {ENDED.includes(topology.state) && (
+        <button type="button" onClick={() => (chosen.value = { action: deletion, after: () => navigate(href(["topologies"])) })}>
+          Delete
+        </button>
+      )}
+      <CreateTopology from={topology.id} />
+      {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
+    </div>
+  );
+}

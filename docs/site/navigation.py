@@ -1,0 +1,108 @@
+"""The navigation of the site, as `mkdocs.yml` has it: what pages there are, in which order, under which heading."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+SETTINGS = ROOT / "mkdocs.yml"
+OUTSIDE: Mapping[str, str] = {
+    "README.md": "project.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "client/README.md": "client.md",
+    "examples/shop/README.md": "example-shop.md",
+    "infra/cdk/README.md": "constructs.md",
+    "testing/README.md": "testing-kit.md",
+}
+"""Pages of the checkout that are not below `docs/`, and what they are called on the site."""
+_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+_PARAGRAPH = re.compile(r"\n\n(?![#<>|!\n]|[*-] |\*Decided|\d\. )(.+?)(?=\n\n|\Z)", re.DOTALL)
+_SENTENCE = re.compile(r"(.+?[.:?])(?=\s|$)", re.DOTALL)
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads YAML whose tags name Python objects, without making any."""
+
+
+_Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, _suffix, _node: None)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the site.
+
+    Attributes:
+        heading: the part of the navigation that has it ("" for the first page).
+        name: its path below the site's root, as Markdown.
+        source: its file.
+    """
+
+    heading: str
+    name: str
+    source: Path
+
+    @property
+    def title(self) -> str:
+        """Its first heading."""
+        found = _TITLE.search(self.source.read_text(encoding="utf-8"))
+        return found[1] if found else self.name
+
+    @property
+    def summary(self) -> str:
+        """Its first sentence, without links."""
+        text = re.sub(r"^```.*?^```", "", self.source.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        found = _PARAGRAPH.search(text)
+        sentence = _SENTENCE.match(_LINK.sub(r"\1", " ".join(found[1].split()))) if found else None
+        return re.sub(r":$", ".", sentence[1]) if sentence else ""
+
+
+def settings() -> dict[str, Any]:
+    """`mkdocs.yml`."""
+    loaded: dict[str, Any] = yaml.load(SETTINGS.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe loader
+    return loaded
+
+
+def pages() -> list[Page]:
+    """The pages, in the order of the navigation."""
+    return [Page(heading, name, source_of(name)) for heading, name in _entries(settings()["nav"], "")]
+
+
+def source_of(name: str) -> Path:
+    """The file of a page of the site."""
+    outside = {staged: source for source, staged in OUTSIDE.items()}
+    return ROOT / outside[name] if name in outside else DOCS / ("README.md" if name == "index.md" else name)
+
+
+def name_of(source: Path) -> str | None:
+    """What a file is called on the site, or None if the site does not have it."""
+    path = source.relative_to(ROOT).as_posix()
+    if path in OUTSIDE:
+        return OUTSIDE[path]
+    if path == "docs/README.md":
+        return "index.md"
+    below = PurePosixPath(path)
+    is_shown = path.startswith("docs/") and below.suffix in {".md", ".json", ".svg", ".png", ".txt"}
+    return below.relative_to("docs").as_posix() if is_shown else None
+
+
+def _entries(nav: list[Any], heading: str) -> Iterator[tuple[str, str]]:
+    for entry in nav:
+        if isinstance(entry, str):
+            yield heading, entry
+        else:
+            ((label, below),) = entry.items()
+            if isinstance(below, str):
+                yield heading, below
+            else:
+                yield from _entries(below, heading or label)

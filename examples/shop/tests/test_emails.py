@@ -1,0 +1,54 @@
+"""Reminders of carts: one e-mail after the last change."""
+
+from __future__ import annotations
+
+from duetime_testing import Duetime
+
+from shop.services import MAILBOX
+from website import QUIET_SECONDS, cart_bought, cart_changed
+
+
+def new_cart() -> dict[str, str]:
+    """A cart, as the web site stores it."""
+    return {"id": "17", "email": "ada@example.org"}
+
+
+def test_many_changes_are_one_reminder(duetime: Duetime) -> None:
+    """It comes half an hour after the last of them, not after the first."""
+    cart = new_cart()
+    for _ in range(5):
+        cart_changed(duetime.client, cart)
+        duetime.advance(minutes=20)
+    assert MAILBOX.sent == {}
+    duetime.advance(minutes=10)
+    assert [to for to, _ in MAILBOX.sent.values()] == ["ada@example.org"]
+    duetime.advance(hours=5)
+    duetime.assert_ran("email", times=1)
+
+
+def test_a_change_after_the_reminder_begins_another(duetime: Duetime) -> None:
+    """The one that was sent cannot be put off."""
+    cart = new_cart()
+    cart_changed(duetime.client, cart)
+    duetime.advance(seconds=QUIET_SECONDS)
+    cart_changed(duetime.client, cart)
+    duetime.advance(seconds=QUIET_SECONDS)
+    assert len(MAILBOX.sent) == 2
+
+
+def test_what_was_bought_is_not_reminded_of(duetime: Duetime) -> None:
+    """The e-mail that waits is cancelled."""
+    cart = new_cart()
+    cart_changed(duetime.client, cart)
+    cart_bought(duetime.client, cart)
+    duetime.advance(hours=2)
+    assert MAILBOX.sent == {}
+
+
+def test_a_crash_sends_no_second_e_mail(duetime: Duetime) -> None:
+    """The worker was lost after the e-mail and before its outcome: the next attempt has the same task id."""
+    duetime.faults.crash_before_finish(attempt=1)
+    duetime.client.tasks.create("email", payload={"to": "ada@example.org", "text": "hello"})
+    duetime.run_until_idle()
+    duetime.assert_ran("email", times=2)
+    assert len(MAILBOX.sent) == 1

@@ -1,0 +1,33 @@
+"""The pull worker beside the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from duetime_testing import Duetime
+
+from stockroom import TYPE, connect, record
+
+
+def test_a_count_is_pulled_and_stored(duetime: Duetime, tmp_path: Path) -> None:
+    """The task ends when the worker reports its outcome."""
+    duetime.pull(TYPE)
+    task = duetime.client.tasks.create(TYPE, payload={"article": "kettle", "number": 12})
+    (lease,) = duetime.client.leases.acquire([TYPE], wait_seconds=5)
+    database = connect(str(tmp_path / "stock.sqlite"))
+    payload = {"article": "kettle", "number": 12}
+    duetime.client.leases.complete(lease.id, {"stored": record(database, task.id, lease.task.fence, payload)})
+    assert duetime.client.tasks.get(task.id).result == {"stored": True}
+    assert database.execute("SELECT article, number FROM counts").fetchall() == [("kettle", 12)]
+    database.close()
+
+
+def test_a_late_attempt_does_not_overwrite_a_newer_one(tmp_path: Path) -> None:
+    """Its lease was lost, another attempt has counted again: the lower fence is refused, a repeat is not."""
+    database = connect(str(tmp_path / "stock.sqlite"))
+    assert record(database, "task", 2, {"article": "kettle", "number": 11})
+    assert not record(database, "task", 1, {"article": "kettle", "number": 12})
+    assert record(database, "task", 2, {"article": "kettle", "number": 11})
+    assert record(database, "a later task", 1, {"article": "kettle", "number": 10})
+    assert database.execute("SELECT number FROM counts").fetchall() == [(10,)]
+    database.close()

@@ -1,0 +1,45 @@
+"""The receiver of callbacks: only what the deployment has signed is believed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from standardwebhooks.webhooks import Webhook
+
+from webhooks import receive
+
+SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cyBvZiB0aGUgc2hvcA=="
+BODY = b'{"type": "task.succeeded", "data": {"id": "01M7YXRMFX00364F3R8C6BAZYP", "state": "succeeded"}}'
+
+
+def signed(body: bytes = BODY, secret: str = SECRET, age: timedelta = timedelta()) -> dict[str, str]:
+    """The headers of a callback."""
+    sent = datetime.now(tz=UTC) - age
+    signature = Webhook(secret).sign("01M7YXRMFX00364F3R8C6BAZYP-1-callback", sent, body.decode())
+    return {
+        "webhook-id": "01M7YXRMFX00364F3R8C6BAZYP-1-callback",
+        "webhook-timestamp": str(int(sent.timestamp())),
+        "webhook-signature": signature,
+    }
+
+
+def test_a_signed_callback_is_believed_also_twice() -> None:
+    """A repeat changes nothing."""
+    ended: dict[str, str] = {}
+    assert [receive(SECRET, signed(), BODY, ended) for _ in range(2)] == [204, 204]
+    assert ended == {"01M7YXRMFX00364F3R8C6BAZYP": "succeeded"}
+
+
+def test_anything_else_is_refused() -> None:
+    """Another secret, another body, an old callback, none of the headers: nothing is noted."""
+    ended: dict[str, str] = {}
+    other = "whsec_YW5vdGhlciBzZWNyZXQsIG9mIHNvbWVib2R5IGVsc2U="
+    forged = BODY.replace(b"succeeded", b"failed")
+    attempts = [
+        (signed(secret=other), BODY),
+        (signed(), forged),
+        (signed(age=timedelta(minutes=10)), BODY),
+        ({}, BODY),
+    ]
+    assert [receive(SECRET, headers, body, ended) for headers, body in attempts] == [401] * 4
+    assert ended == {}

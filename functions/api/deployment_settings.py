@@ -1,0 +1,52 @@
+"""The handler of the deployment's settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.contract.deployment_settings import GET, DeploymentSettings, LogLocation, PulledType
+from duetime.contract.tasks.encoding import json_text
+from duetime.domain.times import DAY, SECOND
+
+from .responses import Response, answer
+from .routing import route
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from duetime.settings import Settings
+
+    from .requests import Request
+
+
+@route(GET)
+def get_settings(request: Request) -> Response:
+    """Tell what the deployment allows."""
+    handled = composed(CoreServices).target_rules.handled
+    return answer(json_text(_settings(composed().settings, request.owner, handled)))
+
+
+def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -> DeploymentSettings:
+    """The settings as a caller may see them."""
+    stack, region, log_group = settings.worker_logs
+    pullers = settings.pullers
+    return DeploymentSettings(
+        owner=owner,
+        is_operator=settings.operators.include(owner),
+        authentication=settings.authentication.value,
+        handler_types=None if handled is None else sorted(handled),
+        pulled_types=[PulledType(type=name, may_lease=pullers.allow(owner, name)) for name in sorted(pullers.by_type)],
+        aws_targets=settings.callable_arns.patterns,
+        private_http_hosts=sorted(settings.http_allow),
+        retention_days=settings.retention_ms / DAY,
+        is_archived=bool(settings.archive_bucket),
+        is_counted=bool(settings.summary_spread),
+        precision=settings.precision,
+        shards=settings.shards,
+        look_ahead_seconds=settings.look_ahead_ms / SECOND,
+        requests_per_second=settings.requests_per_second or None,
+        waiting_requests=settings.long_polls or None,
+        logs=LogLocation(stack=stack, region=region or None, log_group=log_group or None) if stack else None,
+    )

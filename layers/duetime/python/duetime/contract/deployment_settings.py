@@ -1,0 +1,75 @@
+"""The settings of the deployment over REST: what it allows, and how long it keeps things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.http.operation import Operation, Returns
+from duetime.domain.dispatch.enqueue_plan import Precision  # noqa: TC001 - pydantic reads the annotations
+
+
+class PulledType(TypedDict):
+    """A type whose tasks are leased by pull workers."""
+
+    type: str
+    may_lease: Annotated[bool, Field(description="Whether the caller may lease its tasks.")]
+
+
+class LogLocation(TypedDict):
+    """Where the logs of the workers are."""
+
+    stack: Annotated[str, Field(description="Name of the CloudFormation stack, for `duetime logs --stack`.")]
+    region: Annotated[str | None, Field(description="AWS region of the log group; null on the local stack.")]
+    log_group: Annotated[
+        str | None, Field(description="CloudWatch log group of the worker function; null on the local stack.")
+    ]
+
+
+class DeploymentSettings(TypedDict):
+    """What the deployment allows its callers, and how it is set up."""
+
+    owner: Annotated[str, Field(description="The identity of the caller: the owner of its tasks.")]
+    is_operator: Annotated[bool, Field(description="Whether the caller may use switches for all owners.")]
+    authentication: Annotated[Literal["iam", "jwt", "none"], Field(description="How callers are authenticated.")]
+    handler_types: Annotated[
+        Sequence[str] | None, Field(description="Task types that have a Python handler; null if they are not known.")
+    ]
+    pulled_types: Annotated[Sequence[PulledType], Field(description="Task types that pull workers lease.")]
+    aws_targets: Annotated[
+        Sequence[str], Field(description="Patterns of the ARNs of the AWS resources that tasks may call.")
+    ]
+    private_http_hosts: Annotated[
+        Sequence[str], Field(description="Hosts that HTTP targets may call although they are not public.")
+    ]
+    retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
+    is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 after that.")]
+    is_counted: Annotated[bool, Field(description="Whether there is a summary of the numbers of tasks.")]
+    precision: Annotated[Precision, Field(description="How much of a wait the worker holds to start on time.")]
+    shards: Annotated[int, Field(description="Number of parts that the tasks of a minute are spread over.")]
+    look_ahead_seconds: Annotated[
+        float, Field(description="How long before its due time a task is put on a queue, in seconds.")
+    ]
+    requests_per_second: Annotated[
+        int | None, Field(description="Steady rate of requests, of all callers together; null if it is not known.")
+    ]
+    waiting_requests: Annotated[
+        int | None,
+        Field(description="Maximum number of requests that wait (`wait_seconds`) at once; null for no limit."),
+    ]
+    logs: Annotated[
+        LogLocation | None, Field(description="Where the logs of the workers are; null if it is not known.")
+    ]
+
+
+GET = Operation(
+    "getSettings",
+    "GET /v1/settings",
+    "Get the settings of the deployment",
+    Returns(DeploymentSettings, "The settings."),
+    description="What the deployment allows, how long it keeps tasks, and who the caller is to it. Secrets and the "
+    "identities of other callers are not among them.",
+)

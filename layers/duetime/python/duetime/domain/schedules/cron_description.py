@@ -1,0 +1,173 @@
+"""Plain words for a cron expression, from the values that were read out of it: they say what the scheduler does."""
+
+from __future__ import annotations
+
+from calendar import day_name, month_name
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.cron import LAST_OF_MONTH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from duetime.domain.schedules.cron import Cron
+
+_MAX_PARTS = 6
+"""A list of more values and ranges than this is counted, not listed."""
+_MAX_TIMES = 4
+"""More times of day than this are described by their hours and minutes."""
+_RANGE = 3
+"""Values in a row from which a range is written."""
+_MINUTES = _SECONDS = 60
+_HOURS = 24
+_DAYS = 31
+_MONTHS = 12
+_WEEKDAYS = 7
+_TIMES = ("first", "second", "third", "fourth", "fifth")
+
+
+def describe_cron(cron: Cron) -> str:
+    """When it runs, such as `at 02:30 on Monday to Friday`."""
+    time, days = _time_of_day(cron), _days(cron)
+    months = "" if len(cron.months) == _MONTHS else f"in {_listed(cron.months, lambda month: month_name[month])}"
+    years = f"in {_listed(cron.years, str)}" if cron.years else ""
+    if not days and cron.times_a_day <= _MAX_TIMES:
+        days = "every day"
+    return " ".join(part for part in (time, days, months, years) if part)
+
+
+def _time_of_day(cron: Cron) -> str:
+    """The times of a day."""
+    hours, minutes, seconds = cron.hours, cron.minutes, cron.seconds
+    if cron.times_a_day <= _MAX_TIMES:
+        shown = [
+            f"{hour:02d}:{minute:02d}" + (f":{second:02d}" if seconds != (0,) else "")
+            for hour in hours
+            for minute in minutes
+            for second in seconds
+        ]
+        return f"at {_joined(shown)}"
+    if len(seconds) > 1:
+        every = _every(seconds, "second", _SECONDS)
+        rest = "" if len(minutes) == _MINUTES else f"of {_numbered(minutes, 'minute')}"
+        return " ".join(part for part in (every, rest, _within(hours)) if part)
+    at_second = "" if seconds == (0,) else f"at second {seconds[0]}"
+    every = _every(minutes, "minute", _MINUTES)
+    if len(minutes) > 1:
+        return " ".join(part for part in (every, at_second, _within(hours)) if part)
+    return " ".join(part for part in (_hourly(hours, minutes[0]), at_second) if part)
+
+
+def _hourly(hours: Sequence[int], minute: int) -> str:
+    """Once an hour in some hours."""
+    at = f"at minute {minute}"
+    if (step := _step(hours, _HOURS)) is not None:
+        each = "every hour" if step == 1 else f"every {step} hours"
+        begins = f" from {hours[0]:02d}:{minute:02d}" if hours[0] else f" {at}" if minute else ""
+        return f"{each}{begins}"
+    return f"{at} of every hour {_within(hours)}"
+
+
+def _every(values: Sequence[int], unit: str, size: int) -> str:
+    """`every 5 minutes`, or the values."""
+    step = _step(values, size)
+    if step is None:
+        return f"at {_numbered(values, unit)} of every {'hour' if unit == 'minute' else 'minute'}"
+    each = f"every {unit}" if step == 1 else f"every {step} {unit}s"
+    return f"{each} from {unit} {values[0]}" if values[0] else each
+
+
+def _within(hours: Sequence[int]) -> str:
+    """The hours in which something repeats; empty for all."""
+    if len(hours) == _HOURS:
+        return ""
+    if (step := _step(hours, _HOURS)) is not None and len(hours) > _RANGE:
+        return f"in every {_ordinal(step)} hour" + (f" from {hours[0]:02d}:00" if hours[0] else "")
+    spans = [
+        f"from {first:02d}:00 to {last:02d}:59" if first != last else f"from {first:02d}:00 to {first:02d}:59"
+        for first, last in _ranges(hours, 1)
+    ]
+    return _joined(spans) if len(spans) <= _MAX_PARTS else f"in {len(hours)} hours of the day"
+
+
+def _days(cron: Cron) -> str:
+    """The days; empty for every day."""
+    date, weekday = _by_date(cron), _by_weekday(cron)
+    if cron.either_day:
+        # Either is enough: where one of them is every day, so are both.
+        return f"{date}, or {weekday}" if date and weekday else ""
+    return f"{date} if that day is {weekday.removeprefix('on ')}" if date and weekday else date or weekday
+
+
+def _by_date(cron: Cron) -> str:
+    if len(cron.days) == _DAYS:
+        return ""
+    parts = []
+    if cron.days:
+        step = _step(cron.days, _DAYS, start=1)
+        if step is not None and len(cron.days) > _MAX_PARTS:
+            parts.append(f"every {_ordinal(step)} day from day {cron.days[0]}")
+        else:
+            parts.append(_numbered(cron.days, "day"))
+    if cron.last_day:
+        parts.append("the last day")
+    parts.extend(f"the working day nearest to day {day}" for day in cron.nearest)
+    return f"on {_joined(parts)} of the month"
+
+
+def _by_weekday(cron: Cron) -> str:
+    if len(cron.weekdays) == _WEEKDAYS:
+        return ""
+    # One list has all of them: the parser refuses a mixture.
+    if cron.weekdays:
+        return f"on {_listed(cron.weekdays, lambda day: day_name[day])}"
+    return f"on {_joined([_of_the_month(day, which) for day, which in cron.nth])} of the month"
+
+
+def _of_the_month(weekday: int, which: int) -> str:
+    return f"the {'last' if which == LAST_OF_MONTH else _TIMES[which - 1]} {day_name[weekday]}"
+
+
+def _step(values: Sequence[int], size: int, start: int = 0) -> int | None:
+    """The step by which values go through their field to its end, from a first value below the step."""
+    if len(values) < 2:  # noqa: PLR2004 - one value has no step
+        return None
+    step = values[1] - values[0]
+    whole = range(values[0], size + start, step)
+    # A step that does not divide the field starts anew: `*/25` is not every 25 minutes.
+    is_even = size % step == 0 or start
+    return step if is_even and values[0] - start < step and tuple(values) == tuple(whole) else None
+
+
+def _numbered(values: Sequence[int], unit: str) -> str:
+    """`minute 5`, `minutes 5 and 10 to 20`; too many are counted."""
+    if len(values) == 1:
+        return f"{unit} {values[0]}"
+    is_short = len(list(_ranges(values))) <= _MAX_PARTS
+    return f"{unit}s {_listed(values, str)}" if is_short else f"{len(values)} {unit}s"
+
+
+def _listed(values: Sequence[int], text: Callable[[int], str]) -> str:
+    """Values and ranges."""
+    return _joined(
+        [text(first) if first == last else f"{text(first)} to {text(last)}" for first, last in _ranges(values)]
+    )
+
+
+def _ranges(values: Sequence[int], least: int = _RANGE) -> Iterator[tuple[int, int]]:
+    """The first and the last of values in a row; fewer than `least` in a row stand alone."""
+    run: list[int] = []
+    for value in [*values, None]:
+        if run and value != run[-1] + 1:
+            yield from [(run[0], run[-1])] if len(run) >= least else [(each, each) for each in run]
+            run = []
+        if value is not None:
+            run.append(value)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _ordinal(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")

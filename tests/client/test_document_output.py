@@ -1,0 +1,107 @@
+"""`--json`, `--output` and `--query`: the same on every command that prints a document."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.client.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from tests.client.deployment import Deployment
+
+    Run = Callable[..., Result]
+
+WITHOUT = {
+    *("tasks delete", "topologies validate", "topologies delete", "context add", "context use", "context remove"),
+    *("schedules import-crontab", "worker run", "verify", "version", "mcp", "init", "deploy"),
+    *("dev", "local up", "local demo", "local secret"),
+}
+"""Commands that print a sentence, lines of another format or a report."""
+
+
+@pytest.fixture
+def tasks(duetime: Run) -> None:
+    """Two tasks."""
+    for name in ("first", "second"):
+        duetime("tasks", "create", "report", "--name", name, "--payload", '{"città": [1, null]}')
+
+
+def test_every_command_takes_the_same_options() -> None:
+    """Who knows them of one command knows them of all; those without are listed here."""
+    names = {"as_json", "output", "query"}
+    without = {" ".join(path) for path, (command, _) in COMMANDS.items() if not names & _names(command)}
+    assert without == WITHOUT
+    assert all(names <= _names(command) for path, (command, _) in COMMANDS.items() if " ".join(path) not in WITHOUT)
+
+
+def _names(command: object) -> set[str]:
+    return {each.name for each in command.params}  # type: ignore[attr-defined]  # typer's classes are private
+
+
+@pytest.mark.usefixtures("tasks")
+def test_a_query_picks_a_part_of_the_document(duetime: Run) -> None:
+    """With a query alone, the part is printed as JSON; a part that is not there is null."""
+    assert json.loads(duetime("tasks", "list", "--query", "[].name").stdout) == ["first", "second"]
+    assert json.loads(duetime("tasks", "list", "--query", "[?name=='second'].payload | [0]").stdout) == {
+        "città": [1, None]
+    }
+    assert duetime("tasks", "list", "--query", "nothing").stdout == "null\n"
+
+
+@pytest.mark.usefixtures("tasks")
+def test_a_document_is_printed_in_the_format_that_is_asked_for(duetime: Run) -> None:
+    """JSON lines, YAML and text hold what JSON does."""
+    document = json.loads(duetime("tasks", "list", "--json").stdout)
+    assert [json.loads(line) for line in duetime("tasks", "list", "-o", "jsonl").stdout.splitlines()] == document
+    assert json.loads(duetime("tasks", "list", "--output=json").stdout) == document
+    assert yaml.safe_load(duetime("tasks", "list", "-o", "yaml").stdout) == document
+    text = duetime("tasks", "list", "--query", "[].[name, payload, started_at, attempt]", "-o", "text").stdout
+    assert text == 'first\t{"città": [1, null]}\t\t0\nsecond\t{"città": [1, null]}\t\t0\n'
+
+
+@pytest.mark.usefixtures("tasks")
+def test_a_table_is_the_default(duetime: Run) -> None:
+    """`-o table` is what is printed without an option."""
+    assert duetime("tasks", "list", "-o", "table").stdout == duetime("tasks", "list").stdout
+    assert "second" in duetime("tasks", "list").stdout
+
+
+def test_text_stays_on_its_line(duetime: Run, deployment: Deployment) -> None:
+    """A value with a tab or the end of a line is no two values."""
+    duetime("tasks", "create", "report", "--name", "a\tb\nc")
+    assert duetime("tasks", "list", "--query", "[].[name, state]", "-o", "text").stdout == "a b c\tscheduled\n"
+    assert len(deployment.received) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--query", "[?"], "--query"),
+        (["--query", "a", "-o", "table"], "--query"),
+        (["--json", "-o", "yaml"], "not both"),
+        (["-o", "xml"], "--output"),
+        (["-o", "jsno"], "Did you mean 'json'?"),
+    ],
+)
+def test_a_wrong_output_option_is_told_and_sends_nothing(
+    duetime: Run, deployment: Deployment, options: list[str], told: str
+) -> None:
+    """Before anything is sent: a command that has changed something should not fail at its output."""
+    result = duetime("tasks", "create", "report", *options)
+    assert (result.exit_code, result.stdout, deployment.received) == (2, "", [])
+    assert told in result.stderr
+
+
+def test_a_query_that_does_not_fit_is_told(duetime: Run) -> None:
+    """A function of the query that takes no such value: one message, no traceback."""
+    result = duetime("tasks", "create", "report", "--query", "sum(state)")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "sum()" in result.stderr

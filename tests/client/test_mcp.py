@@ -1,0 +1,220 @@
+"""`duetime mcp`: the API's operations as tools, called through the package's own client against the API itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from mcp import Client, StdioServerParameters
+
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import document
+from duetime_client.assistant.calls import bounded, call
+from duetime_client.assistant.server import server_of
+from duetime_client.assistant.tools import tools_of
+from duetime_client.commands.clock import Clock
+from duetime_client.commands.connection import runner_of
+from tests.client.test_worker import server as server_of_the_api
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_types import CallToolResult, Tool
+    from typer.testing import Result
+
+    from duetime_client.assistant.tools import OperationTool
+    from tests.client.api_server import ApiServer
+    from tests.client.deployment import Deployment
+
+server = server_of_the_api
+R = TypeVar("R")
+ID = "01M7YJJ6RJ000VK12BGKK15FQ0"
+LEFT_OUT = {
+    *("acquire_leases", "renew_lease", "complete_lease", "fail_lease", "release_lease"),
+    *("acknowledge_lease_pause", "acknowledge_lease_cancel", "create_watch_ticket"),
+    *("report_outcome", "report_heartbeat", "report_progress", "get_api_index", "get_open_api_document"),
+}
+"""Operations of workers, and of no use to an assistant."""
+
+
+@cache
+def _tools(*, allow_writes: bool) -> dict[str, OperationTool]:
+    return tools_of(document(), allow_writes=allow_writes)
+
+
+def _with(url: str, act: Callable[[Client], Awaitable[R]], *, allow_writes: bool = True) -> R:
+    """What is done with a client of a server of tools, in this process."""
+
+    async def run() -> R:
+        with runner_of(url, None, None, Clock(sleep=lambda _: None)) as runner:
+            tools = _tools(allow_writes=allow_writes)
+            async with Client(server_of(runner, tools, allow_writes=allow_writes)) as client:
+                return await act(client)
+
+    return anyio.run(run)
+
+
+def _called(url: str, name: str, arguments: dict[str, Any], *, allow_writes: bool = True) -> tuple[bool, Any]:
+    """Whether a call is an error, and the JSON that it returns."""
+
+    async def act(client: Client) -> CallToolResult:
+        return await client.call_tool(name, arguments)
+
+    result = _with(url, act, allow_writes=allow_writes)
+    (content,) = result.content
+    return bool(result.is_error), json.loads(content.text)  # type: ignore[union-attr]  # a text
+
+
+async def _listed(client: Client) -> list[Tool]:
+    return (await client.list_tools()).tools
+
+
+def test_every_operation_is_a_tool_and_only_what_reads_is_offered_by_itself() -> None:
+    """Names are the client's; without permission no tool changes anything, which is what the API declares."""
+    names = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", one.id): one for one in OPERATIONS}
+    assert set(_tools(allow_writes=True)) == set(names) - LEFT_OUT
+    safe = {name for name, operation in names.items() if operation.is_safe}
+    assert set(_tools(allow_writes=False)) == safe - LEFT_OUT
+    assert {"list_tasks", "explain_task", "preview_schedule", "query_task"} <= set(_tools(allow_writes=False))
+    # An assistant reads them all before it does anything.
+    assert sum(len(json.dumps(tool.input_schema)) for tool in _tools(allow_writes=False).values()) < 30_000
+
+
+def test_the_tools_are_described_by_the_api(server: ApiServer) -> None:
+    """Each has a title, a description, hints, and a schema that is valid and complete by itself."""
+    listed = {tool.name: tool for tool in _with(server.url, _listed)}
+    assert set(listed) == set(_tools(allow_writes=True))
+    for tool in listed.values():
+        assert tool.title
+        assert tool.description
+        Draft202012Validator.check_schema(tool.input_schema)
+        text = json.dumps(tool.input_schema)
+        assert set(re.findall(r'"\$ref": "#/\$defs/([^"]+)"', text)) <= set(tool.input_schema.get("$defs", {}))
+        assert "#/components" not in text
+    assert listed["list_tasks"].annotations is not None
+    assert listed["list_tasks"].annotations.read_only_hint
+    assert listed["cancel_task"].annotations is not None
+    assert listed["cancel_task"].annotations.destructive_hint
+    state = listed["list_tasks"].input_schema["properties"]["state"]
+    Draft202012Validator(state).validate(["failed"])
+    body = listed["create_task"].input_schema
+    assert (body["required"], body["additionalProperties"]) == (["body"], False)
+    assert not list(Draft202012Validator(body).iter_errors({"body": {"type": "mail", "delay_seconds": 5}}))
+    assert list(Draft202012Validator(body).iter_errors({"body": {"type": "mail", "dealy_seconds": 5}}))
+
+
+def test_a_task_is_created_found_and_cancelled(server: ApiServer) -> None:
+    """Arguments become the request's path, query, headers and body; the result is the API's JSON."""
+    body = {"type": "mail", "delay_seconds": 3600, "tags": {"team": "dba"}}
+    error, made = _called(server.url, "create_task", {"body": body, "idempotency_key": "k"})
+    assert (error, made["state"]) == (False, "scheduled")
+    assert _called(server.url, "create_task", {"body": body, "idempotency_key": "k"})[1]["id"] == made["id"]
+    _, page = _called(server.url, "list_tasks", {"state": ["scheduled"], "tag": ["team:dba"], "limit": 5})
+    assert [task["id"] for task in page["tasks"]] == [made["id"]]
+    error, refused = _called(server.url, "cancel_task", {"task_id": made["id"], "if_match": '"999"'})
+    assert (error, refused["status"], refused["code"]) == (True, 412, "version_mismatch")
+    assert _called(server.url, "cancel_task", {"task_id": made["id"]})[1]["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("get_task", {"task_id": ID}, "task_not_found"),
+        ("get_task", {}, "task_id: is required"),
+        ("get_task", {"task_id": ""}, "task_id: '' is not a name"),
+        ("get_schedule", {"name": ".."}, "name: '..' is not a name"),
+        ("get_task", {"task_id": {"id": ID}}, "task_id: should be text or a number"),
+        ("get_task", {"task_id": "../../v1/locks"}, "parameters_invalid|task_not_found|path_not_found"),
+        ("get_task", {"id": ID}, "id: is not an argument of get_task; it takes: task_id"),
+        ("list_tasks", {"state": "go"}, "state"),
+        ("list_tasks", {"limit": 1e30}, "limit"),
+        ("list_tasks", {"limit": [[1]]}, "limit: should be text or a number"),
+        ("create_task", {}, "body"),
+        ("create_task", {"body": {"type": "mail", "dealy_seconds": 5}}, "delay_seconds"),
+        ("create_task", {"body": "not an object"}, "body"),
+        ("create_task", {"body": {"type": "mail"}, "idempotency_key": "né"}, "Idempotency-Key"),
+        ("lst_tasks", {}, "did you mean list_tasks"),
+        ("", {}, "there is no tool"),
+    ],
+)
+def test_a_wrong_call_gets_a_problem(server: ApiServer, name: str, arguments: dict[str, Any], told: str) -> None:
+    """Never a traceback: a code, and words that name the argument or the field, so that it can be corrected."""
+    error, problem = _called(server.url, name, arguments)
+    assert error
+    assert re.search(told, json.dumps(problem, ensure_ascii=False)), problem
+    assert problem["code"]
+    assert "Traceback" not in json.dumps(problem)
+
+
+def test_a_body_that_json_cannot_have_is_told() -> None:
+    """Before anything is sent: there is no such address."""
+    with runner_of("http://127.0.0.1:1", None, None, Clock()) as runner:
+        made = call(runner, _tools(allow_writes=True)["create_task"], {"body": {"payload": float("nan")}})
+    assert made.is_error
+    assert json.loads(made.text)["code"] == "arguments_invalid"
+
+
+def test_what_changes_something_is_refused_by_a_server_that_only_reads(server: ApiServer) -> None:
+    """The tool is not listed, and a call of it says what would allow it; nothing is sent."""
+    assert "create_task" not in {tool.name for tool in _with(server.url, _listed, allow_writes=False)}
+    error, problem = _called(server.url, "create_task", {"body": {"type": "mail"}}, allow_writes=False)
+    assert (error, problem["code"]) == (True, "tool_unknown")
+    assert "--allow-writes" in problem["detail"]
+    assert _called(server.url, "list_tasks", {}, allow_writes=False)[1]["tasks"] == []
+
+
+def test_an_api_that_does_not_answer_is_told(server: ApiServer) -> None:
+    """The server goes on: the next call may succeed."""
+    server.dead = True
+    error, problem = _called(server.url, "get_health", {})
+    assert (error, problem["code"]) == (True, "request_failed")
+    assert "cannot reach" in problem["detail"]
+
+
+def test_a_long_result_is_cut_where_it_can_be_read() -> None:
+    """Of a list the first entries remain, with no token that would skip the others; other text is cut."""
+    page = {"tasks": [{"id": str(number), "payload": "x" * 100} for number in range(100)], "next_token": "t"}
+    assert json.loads(bounded(page)) == page
+    shown = json.loads(bounded(page, 2_000))
+    assert len(bounded(page, 2_000)) <= 2_000
+    assert shown["tasks"] == page["tasks"][: len(shown["tasks"])]
+    assert 5 < len(shown["tasks"]) < 100
+    assert "next_token" not in shown
+    assert "of 100 entries" in shown["truncated"]
+    for document_of_one in ({"result": "x" * 5_000}, {"tasks": [{"payload": "x" * 5_000}]}, "x" * 5_000):
+        text = bounded(document_of_one, 2_000)
+        assert text.startswith(json.dumps(document_of_one)[:2_000])
+        assert len(text) < 2_100
+
+
+def test_the_command_needs_a_deployment_that_describes_itself(
+    duetime: Callable[..., Result], deployment: Deployment
+) -> None:
+    """An address where no duetime answers is told before anything is served."""
+    result = duetime("mcp")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert deployment.received[0].path.endswith("/v1/openapi.json")
+    assert result.stderr.startswith("error: ")
+
+
+@pytest.mark.slow
+def test_the_command_serves_on_its_standard_streams(server: ApiServer) -> None:
+    """An assistant starts the command and speaks with it: tools are listed and called, by reading only."""
+
+    async def run() -> tuple[set[str], str]:
+        code = "from duetime_client.commands.app import app; app()"
+        command = StdioServerParameters(command=sys.executable, args=["-c", code, "mcp", "--url", server.url])
+        async with Client(command) as client:
+            names = {tool.name for tool in await _listed(client)}
+            (content,) = (await client.call_tool("get_health", {})).content
+            return names, content.text  # type: ignore[union-attr]  # a text
+
+    names, text = anyio.run(run)
+    assert names == set(_tools(allow_writes=False))
+    assert json.loads(text)["status"] == "ok"

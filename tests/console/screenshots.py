@@ -1,0 +1,91 @@
+"""Takes the screenshots of the docs: `python -m tests.console.screenshots [FOLDER]`.
+
+The unmodified functions run in virtual time over a sample account, so the images change only when the console does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from playwright.sync_api import sync_playwright
+
+from infra import ROOT
+from tests.console.conftest import NARROW, WIDE, chromium
+from tests.console.sample_account import fill
+from tests.console.world import World
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+IMAGES = ROOT / "docs" / "images"
+LIGHT, DARK = "light", "dark"
+
+
+def pages(ids: dict[str, str]) -> dict[str, tuple[str, str, Any]]:
+    """The images by name: the page's address, its theme, its size."""
+    return {
+        "overview": ("/overview", LIGHT, WIDE),
+        "overview-dark": ("/overview", DARK, WIDE),
+        "tasks": ("/tasks", LIGHT, WIDE),
+        "task-waiting": (f"/tasks/{ids['waiting']}", LIGHT, WIDE),
+        "task-retried-dark": (f"/tasks/{ids['retried']}", DARK, WIDE),
+        "dead-letters": ("/dead-letters", LIGHT, WIDE),
+        "schedules": ("/schedules", LIGHT, WIDE),
+        "schedule-dark": ("/schedules/each-minute", DARK, WIDE),
+        "schedule-calendar": ("/schedules/nightly-close", LIGHT, WIDE),
+        "calendar": ("/calendars/uk-holidays", LIGHT, WIDE),
+        "lock": ("/locks/ledger", LIGHT, WIDE),
+        "switches": ("/switches", LIGHT, WIDE),
+        "workers": ("/workers", LIGHT, WIDE),
+        "settings-dark": ("/settings", DARK, WIDE),
+        "phone-overview": ("/overview", LIGHT, NARROW),
+        "phone-task-dark": (f"/tasks/{ids['retried']}", DARK, NARROW),
+    }
+
+
+def main(folder: Path, wanted: set[str]) -> int:
+    """Take them; 1 if there is no browser."""
+    path = chromium()
+    if path is None:
+        sys.stderr.write("There is no Chromium: install Debian's `chromium`, or name a browser in DUETIME_CHROMIUM.\n")
+        return 1
+    told: dict[str, str] = {}
+    world = World(told)
+    os.environ.update(told)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        ids = fill(world)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            for name, (address, scheme, size) in pages(ids).items():
+                if not wanted or name in wanted:
+                    _take(browser, world, folder / f"{name}.png", (address, scheme, size))
+            browser.close()
+    finally:
+        world.close()
+    return 0
+
+
+def _take(browser: Browser, world: World, file: Path, page: tuple[str, str, Any]) -> None:
+    address, scheme, size = page
+    context = browser.new_context(
+        viewport=size,
+        color_scheme=scheme,  # type: ignore[arg-type] # one of its three
+        locale="en-GB",
+        timezone_id="Europe/London",
+        reduced_motion="reduce",
+    )
+    shown = context.new_page()
+    shown.goto(f"{world.url}#{address}")
+    shown.wait_for_selector("main .card, main table, main .empty")
+    shown.wait_for_load_state("networkidle")
+    shown.screenshot(path=str(file))
+    sys.stdout.write(f"{file.name}: {file.stat().st_size // 1024} KB\n")
+    context.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES, set(sys.argv[2:])))

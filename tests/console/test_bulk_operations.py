@@ -1,0 +1,52 @@
+"""Bulk operations in a browser: how far they are, what they could not do, and stopping them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+from tests.scenarios.scenario import PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+LATER = 7_200
+COUNTS = ".counts strong"
+
+
+def test_a_paced_action_is_followed_and_stopped(console: Console, world: World) -> None:
+    """What takes long leads to its operation: its counts grow, and what is done when it is stopped stays done."""
+    for _ in range(20):
+        world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
+    page = console.open("/tasks?q=tag:team:docs")
+    page.get_by_role("button", name="Cancel all…").click()
+    page.get_by_role("button", name="Count them").click()
+    page.get_by_label("Tasks a second, at most").fill("1")
+    page.get_by_role("button", name="Cancel 20").click()
+    expect(page.locator("h1")).to_contain_text("Cancelling tasks")
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime tasks cancel --of-tag team=docs --per-second 1")
+    world.run(8 * SECOND)
+    expect(page.locator(COUNTS).nth(2)).not_to_have_text("0")
+    console.check_accessibility(page)
+    page.get_by_role("button", name="Stop").click()
+    page.locator("dialog").get_by_role("button", name="Stop").click()
+    expect(page.locator("h1 .chip")).to_have_text("cancelled")
+    (read,) = world.ask("GET", "/v1/bulk-operations")["operations"]
+    expect(page.locator(".last-call")).to_contain_text(f"duetime bulk cancel {read['id']}")
+    expect(page.locator(COUNTS)).to_have_text([str(read[name]) for name in ("examined", "matched", "affected")] + ["0"])
+    assert 0 < read["affected"] < 20
+
+
+def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> None:
+    """An empty page says what will be listed; on a phone each operation is a card."""
+    page = console.open("/bulk-operations", narrow=True)
+    expect(page.get_by_role("heading", name="No bulk operations")).to_be_visible()
+    for _ in range(4):
+        world.create(type=PLAIN, delay_seconds=LATER)
+    world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": PLAIN}, "per_second": 1})
+    page.keyboard.press("r")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    console.check_accessibility(page)

@@ -1,0 +1,200 @@
+"""The pages of dead letters, calendars, locks, workers and settings, in a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.sample_account import fill
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+PAGES = [
+    "/dead-letters",
+    "/calendars",
+    "/calendars/uk-holidays",
+    "/locks/ledger",
+    "/workers",
+    "/settings",
+    "/schedules",
+]
+FAILING = {"type": PLAIN, "retry": {"max_attempts": 1}}
+HOSTILE = "<img src=x onerror=alert(1)> ' \" & </script>"
+
+
+class Broken(Exception):
+    """What fails for good."""
+
+
+def _behave(world: World, act: Callable[..., object]) -> None:
+    world.do(lambda live: setattr(live, "act", act))
+
+
+def _fail(_phase: str, _context: object, _payload: object) -> object:
+    raise Broken(HOSTILE)
+
+
+@pytest.mark.slow
+def test_every_page_is_accessible(console: Console, world: World) -> None:
+    """With something on each page: axe finds nothing on a wide light page and a narrow dark one."""
+    fill(world)
+    for narrow, scheme in ((False, "light"), (True, "dark")):
+        page = console.open(PAGES[0], narrow=narrow, scheme=scheme)
+        for path in PAGES:
+            _go(page, path)
+            console.check_accessibility(page)
+
+
+def test_every_page_fits_a_phone(console: Console, world: World) -> None:
+    """At 390 pixels no page is wider than the screen, and each has content; axe finds nothing on the first."""
+    fill(world)
+    page = console.open(PAGES[0], narrow=True, scheme="dark")
+    console.check_accessibility(page)
+    for path in PAGES:
+        _go(page, path)
+        width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width[0] <= width[1], path
+
+
+def _go(page: Page, path: str) -> None:
+    page.evaluate("(path) => { location.hash = path }", path)
+    expect(page.locator("main h1")).to_contain_text(
+        re.compile(path.rpartition("/")[2].replace("-", "."), re.IGNORECASE)
+    )
+    expect(page.locator("main .card, main tr[data-row]").first).to_be_visible()
+
+
+def test_dead_letters_are_grouped_and_retried_at_a_pace(console: Console, world: World) -> None:
+    """A group is counted first; its tasks run again at the pace; hostile messages are text."""
+    _behave(world, _fail)
+    ids = [world.create(**FAILING, name=f"job-{number}") for number in range(3)]
+    world.run(10 * SECOND)
+    page = console.open("/dead-letters")
+    group = page.locator(".group")
+    expect(group).to_have_count(1)
+    expect(group).to_contain_text("Broken")
+    expect(group).to_contain_text(HOSTILE)
+    _behave(world, lambda *_: "done")
+    group.get_by_role("button", name="Retry…").click()
+    page.get_by_label("Reason").fill("fixed in 4.2")
+    page.get_by_role("button", name="Count them").click()
+    expect(page.locator("dialog")).to_contain_text("3 tasks match")
+    page.get_by_role("button", name="Retry 3").click()
+    expect(page.locator("dialog")).to_have_count(0)
+    world.run(MINUTE)
+    assert {world.ask("GET", f"/v1/tasks/{one}")["state"] for one in ids} == {"succeeded"}
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime dead-letters retry --type storm-plain")
+    page.reload()
+    expect(page.get_by_role("heading", name="No task has failed for good")).to_be_visible()
+
+
+def test_dead_letters_are_discarded(console: Console, world: World) -> None:
+    """What is listed is deleted, one task after the other; what has changed meanwhile is kept."""
+    _behave(world, _fail)
+    ids = [world.create(**FAILING) for _ in range(3)]
+    world.run(10 * SECOND)
+    console.expected = ("status of 412",)
+    page = console.open("/dead-letters")
+    page.get_by_role("button", name="Discard…").click()
+    # The list is in the order of due times, the latest first: the last one to be deleted has changed.
+    _behave(world, lambda *_: "done")
+    world.ask("POST", f"/v1/tasks/{ids[0]}/retry")
+    world.run(10 * SECOND)
+    page.get_by_role("button", name="Delete 3").click()
+    expect(page.locator("dialog")).to_contain_text("2 of 3 deleted")
+    expect(page.locator("dialog .problem code").first).to_have_text("version_mismatch")
+    page.get_by_role("button", name="Keep them").click()
+    expect(page.get_by_role("heading", name="No task has failed for good")).to_be_visible()
+    assert world.ask("GET", f"/v1/tasks/{ids[0]}")["state"] == "succeeded"
+
+
+def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, world: World) -> None:
+    """What is typed is drawn at once; a replacement keeps what the form does not show, and names who uses it."""
+    page = console.open("/calendars")
+    expect(page.get_by_role("heading", name="No calendars yet")).to_be_visible()
+    page.get_by_role("button", name="New calendar").click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("freeze")
+    page.get_by_label("Dates", exact=True).fill("2026-12-25 Christmas Day\n2026-12-26")
+    page.get_by_label("Hours").fill("22:00-06:00 mon,tue Night")
+    page.get_by_label("sun", exact=True).check()
+    expect(page.locator("dialog .day-whole[title='Christmas Day']")).to_have_text(re.compile("25"))
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("h1")).to_have_text("freeze")
+    stored = world.ask("GET", "/v1/calendars/freeze")
+    assert stored["dates"] == {"2026-12-25": "Christmas Day", "2026-12-26": ""}
+    assert stored["windows"] == [{"start": "22:00", "end": "06:00", "weekdays": ["mon", "tue"], "label": "Night"}]
+    assert stored["weekdays"] == ["sun"]
+    timed = {"cron": "0 2 * * *", "task": {"type": PLAIN}, "calendars": ["freeze"]}
+    world.ask("POST", "/v1/schedules", {**timed, "name": "nightly"})
+    page.reload()
+    expect(page.get_by_role("link", name="nightly")).to_be_visible()
+    page.get_by_role("button", name="Change…").click()
+    page.get_by_label("Except").fill("2026-12-27")
+    page.get_by_role("button", name="Replace").click()
+    expect(page.locator("dialog")).to_have_count(0)
+    assert world.ask("GET", "/v1/calendars/freeze") == {**stored, "except_dates": ["2026-12-27"]}
+    expect(page.locator(".day-excepted").first).to_have_text(re.compile("27"))
+
+
+def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world: World) -> None:
+    """The form writes only over what it was opened on."""
+    world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"]})
+    console.expected = ("status of 412",)
+    page = console.open("/calendars/freeze")
+    page.get_by_role("button", name="Change…").click()
+    world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-24"]})
+    page.get_by_role("button", name="Replace").click()
+    expect(page.locator("dialog .problem")).to_be_visible()
+    assert list(world.ask("GET", "/v1/calendars/freeze")["dates"]) == ["2026-12-24"]
+
+
+def test_a_lock_shows_its_line_and_is_released_by_force(console: Console, world: World) -> None:
+    """Who holds it, who waits in which order; a release gives it to the first of the line."""
+    world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
+    first = world.create(type=PLAIN, lock={"key": "db-17"})
+    world.run(5 * SECOND)
+    second = world.create(type=PLAIN, lock={"key": "db-17"})
+    world.run(5 * SECOND)
+    page = console.open("/locks")
+    page.get_by_role("link", name="db-17").click()
+    expect(page.locator(".line").first).to_contain_text(first)
+    expect(page.locator(".line").last).to_contain_text(second)
+    page.goto(page.url.replace("/locks/db-17", "/workers"))
+    expect(page.locator(".worker").first).to_contain_text(PLAIN)
+    page.go_back()
+    page.get_by_role("button", name="Release by force…").click()
+    page.locator("dialog").get_by_role("button", name="Release by force").click()
+    expect(page.locator(".line").first).to_contain_text(second)
+    world.do(lambda live: live.watching.violations.clear())
+
+
+def test_the_settings_say_what_the_deployment_allows(console: Console, world: World) -> None:
+    """Who the viewer is, what is kept, what may be called; on the page of a task, how to read its logs."""
+    world.do(lambda live: live.environ.__setitem__("DUETIME_STACK", "duetime-test"))
+    page = console.open("/settings")
+    expect(page.locator("main")).to_contain_text("Signed in as")
+    expect(page.locator("main")).to_contain_text("can be read for 30 days")
+    expect(page.locator("main")).to_contain_text("arn:aws:sqs:us-east-1:123456789012:sink")
+    task_id = world.create(type=PLAIN)
+    world.run(10 * SECOND)
+    page.goto(page.url.replace("/settings", f"/tasks/{task_id}"))
+    expect(page.locator(".logs")).to_contain_text(f"duetime logs {task_id} --stack duetime-test")
+
+
+@pytest.mark.parametrize("page_name", ["dead-letters", "calendars", "workers"])
+def test_an_empty_page_says_what_would_be_there(console: Console, page_name: str) -> None:
+    """Each has a sentence and a command to begin with."""
+    page = console.open(f"/{page_name}")
+    expect(page.locator(".empty p").first).to_be_visible()
+    expect(page.locator(".empty .command")).to_contain_text("duetime ")

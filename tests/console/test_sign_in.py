@@ -1,0 +1,109 @@
+"""Signing in to the console: with a token, and with an identity provider by OpenID Connect."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from duetime.environment_variables import Variable
+from functions.console.handler import content_security_policy
+from tests.console.identity_provider import IdentityProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+REFUSED = ("status of 401", "status of 400")
+STORED = "JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage)])"
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch, world: World, console: Console) -> Iterator[IdentityProvider]:
+    """A provider that the console is told of, and whose tokens alone the API takes."""
+    made = IdentityProvider()
+    monkeypatch.setenv(Variable.SIGN_IN, made.settings)
+    world.accepted = made.token()
+    console.expected = REFUSED
+    yield made
+    made.close()
+
+
+def test_a_token_is_asked_for_until_one_is_accepted(console: Console, world: World) -> None:
+    """A wrong token brings the dialog back; the right one shows the page, and is nowhere in the browser's storage."""
+    world.accepted = "right-one"
+    console.expected = REFUSED
+    page = console.open("/tasks")
+    dialog = page.locator("dialog")
+    for typed in ("wrong-one", "right-one"):
+        dialog.get_by_label("Token").fill(typed)
+        dialog.get_by_role("button", name="Use this token").click()
+        expect(dialog).to_have_count(1 if typed == "wrong-one" else 0)
+    expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
+    assert "right-one" not in page.evaluate(STORED)
+    page.reload()
+    expect(dialog.get_by_label("Token")).to_be_visible()
+
+
+def _sign_in(console: Console, path: str) -> Page:
+    page = console.open(path)
+    page.get_by_role("button", name=re.compile("Sign in at 127.0.0.1")).click()
+    return page
+
+
+def test_the_viewer_signs_in_and_comes_back_to_the_page(
+    console: Console, world: World, provider: IdentityProvider
+) -> None:
+    """By code and PKCE; the address has no code, the browser's storage no token; an ended token is renewed silently."""
+    page = _sign_in(console, "/schedules")
+    expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
+    assert page.url == f"{world.url}#/schedules"
+    assert provider.grants == ["authorization_code"]
+    assert "e30" not in page.evaluate(STORED)
+    assert "verifier" not in page.evaluate(STORED)
+    # The token is over: the next request is refused, and repeated with another.
+    provider.serial = 2
+    world.accepted = provider.token()
+    page.keyboard.press("r")
+    expect(page.locator("dialog")).to_have_count(0)
+    page.goto(page.url.replace("/schedules", "/tasks"))
+    expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
+    assert provider.grants == ["authorization_code", "refresh_token"]
+
+
+def test_what_cannot_be_renewed_is_asked_for(console: Console, world: World, provider: IdentityProvider) -> None:
+    """The page keeps what it shows, and the dialog says why it is there."""
+    page = _sign_in(console, "/schedules")
+    expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
+    provider.renews = False
+    world.accepted = "another"
+    page.keyboard.press("r")
+    expect(page.locator("dialog")).to_contain_text("Your sign-in is over")
+    expect(page.get_by_role("heading", name="No schedules yet", include_hidden=True)).to_be_visible()
+
+
+def test_an_answer_that_was_not_asked_for_signs_nobody_in(
+    console: Console, world: World, provider: IdentityProvider
+) -> None:
+    """Neither a code with a foreign state, nor a token with another nonce is taken."""
+    page = console.open("/tasks")
+    page.goto(f"{world.url}?code=stolen&state=guessed#/tasks")
+    expect(page.locator("dialog .fault")).to_contain_text("not that of a sign-in that was begun here")
+    assert provider.grants == []
+    provider.nonce = "of another sign-in"
+    page.get_by_role("button", name=re.compile("Sign in at")).click()
+    expect(page.locator("dialog .fault")).to_contain_text("the token is not for this sign-in")
+
+
+def test_the_policy_names_the_identity_provider_and_nothing_else() -> None:
+    """Only origins of the settings are allowed, and only to be asked."""
+    provider = ("https://id.example.org/pool", "https://auth.example.org")
+    policy = content_security_policy("wss://live.example.org/x", provider)
+    assert "connect-src 'self' wss://live.example.org https://id.example.org https://auth.example.org;" in policy
+    assert policy.count("example.org") == 3

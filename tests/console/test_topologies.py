@@ -1,0 +1,256 @@
+"""Topologies in a browser: the graph, the times and the table of a run, why a node did not run, and a new topology."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+LATER = 7_200
+HOSTILE = """<img src=x onerror="document.title='hit'">"""
+NODES: dict[str, dict[str, Any]] = {
+    "fetch": {"type": PLAIN},
+    "left": {"type": PLAIN, "depends_on": ["fetch"]},
+    "right": {"type": PLAIN, "payload": {"check": True}, "depends_on": ["fetch"], "retry": {"max_attempts": 1}},
+    "report": {"type": PLAIN, "depends_on": ["left", "right"]},
+    "alarm": {"type": PLAIN, "depends_on": ["left"], "trigger_rule": "one_failed"},
+    "tidy": {"type": PLAIN, "depends_on": ["report"], "trigger_rule": "all_done"},
+}
+NODE_ROWS = ".node-table tbody tr"
+
+
+class Bad(Exception):
+    """What a target raises."""
+
+
+class Ledger:
+    """What the targets of a test check: it is broken until somebody mends it."""
+
+    is_broken = True
+
+    def act(self, _phase: str, _context: object, payload: object) -> str:
+        """Fail what checks the ledger, as long as it is broken."""
+        if self.is_broken and isinstance(payload, dict) and payload.get("check"):
+            raise Bad(HOSTILE)
+        return "done"
+
+
+@pytest.fixture
+def ledger(world: World) -> Ledger:
+    """An account whose node `right` fails."""
+    made = Ledger()
+    world.do(lambda live: setattr(live, "act", made.act))
+    return made
+
+
+def create(world: World, nodes: dict[str, dict[str, Any]], **fields: Any) -> str:  # noqa: ANN401 - any JSON
+    """Create a topology; its id."""
+    return str(world.ask("POST", "/v1/topologies", {"nodes": nodes, **fields})["id"])
+
+
+def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledger: Ledger) -> None:
+    """The page follows a run to its failure and says why a node did not run; a retry of the failed nodes ends well."""
+    topology = create(world, NODES, name=HOSTILE, on_failure="continue", delay_seconds=5)
+    page = console.open(f"/topologies/{topology}")
+    expect(page.locator(".live")).to_have_text("Live")
+    expect(page.locator(".topology-progress .chip")).to_have_text(["blocked 6"])
+    world.run(30 * SECOND)
+    expect(page.locator("h1 .chip")).to_have_text("failed")
+    expect(page.locator(".topology-progress .chip")).to_have_text(
+        ["succeeded 3", "failed 1", "upstream failed 1", "skipped 1"]
+    )
+    page.get_by_role("button", name="Nodes", exact=True).click()
+    expect(page.locator(NODE_ROWS)).to_have_count(6)
+    page.get_by_role("button", name="alarm").click()
+    panel = page.locator(".node-panel")
+    expect(panel.locator(".node-why")).to_have_text("Skipped: it only runs if a parent fails, and none did.")
+    page.get_by_role("button", name="report").first.click()
+    expect(panel.locator(".node-why")).to_contain_text("right failed, so its trigger rule all_success")
+    panel.get_by_role("button", name="right").click()
+    expect(panel.locator(".node-error")).to_contain_text("onerror")
+    page.go_back()
+    expect(panel.locator("h2")).to_have_text("report")
+
+    ledger.is_broken = False
+    page.get_by_role("button", name="Retry failed nodes").click()
+    page.get_by_label("Reason").fill("the ledger is mended")
+    page.locator("dialog").get_by_role("button", name="Retry failed nodes").click()
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text(f"duetime topologies retry {topology}")
+    expect(page.locator(".last-call")).to_contain_text("curl -X POST")
+    world.run(60 * SECOND)
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
+    expect(page.locator(".topology-progress .chip")).to_have_text(["succeeded 5", "skipped 1"])
+    assert "hit" not in page.title()
+
+
+@pytest.mark.slow
+def test_a_graph_that_ran_while_the_connection_was_lost_is_shown_as_it_is(console: Console, world: World) -> None:
+    """What was missed is read again with the next connection, and the list of topologies knows it, too."""
+    console.expected = ("Failed to load resource", "WebSocket connection to")
+    topology = create(world, {name: NODES[name] for name in ("fetch", "left")}, delay_seconds=5)
+    page, listed = (
+        console.open(f"/topologies/{topology}"),
+        console.open("/topologies?q=state:scheduled state:succeeded"),
+    )
+    expect(page.locator(".live")).to_have_text("Live")
+    expect(listed.locator("tr[data-row] .chip")).to_have_text(["scheduled"])
+    world.down = True
+    world.cut_off()
+    expect(page.locator(".live")).to_have_text("Every 30 s")
+    world.run(30 * SECOND)
+    expect(page.locator(".topology-progress .chip")).to_have_text(["blocked 2"])
+    world.down = False
+    expect(page.locator(".topology-progress .chip")).to_have_text(["succeeded 2"])
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
+    expect(listed.locator("tr[data-row] .chip")).to_have_text(["succeeded"])
+
+
+@pytest.mark.usefixtures("ledger")
+def test_a_rollback_is_shown_in_its_order(console: Console, world: World) -> None:
+    """What has run is listed from the last to the first, as it would be rolled back, or was."""
+    chain: dict[str, dict[str, Any]] = {"first": {"type": PLAIN}, "second": {"type": PLAIN, "depends_on": ["first"]}}
+    topology = create(world, chain, on_failure="rollback")
+    world.run(60 * SECOND)
+    page = console.open(f"/topologies/{topology}")
+    page.get_by_text("Order of the rollback").click()
+    expect(page.locator(".rollback li .link")).to_have_text(["second", "first"])
+
+
+def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) -> None:
+    """A node and all that depend on it become a new topology, without what they needed of the others."""
+    nodes = NODES | {"other": {"type": PLAIN}, "report": NODES["report"] | {"inputs": ["left"]}}
+    topology = create(world, nodes, delay_seconds=LATER)
+    page = console.open(f"/topologies/{topology}?node=right")
+    page.get_by_role("button", name="Run from here…").click()
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator(".crumbs")).not_to_contain_text(topology)
+    made = page.locator(".crumbs code").inner_text()
+    expect(page.locator(".topology-progress .chip").first).to_be_visible()
+    read = world.ask("GET", f"/v1/topologies/{made}")["nodes"]
+    assert {name: node["depends_on"] for name, node in read.items()} == {
+        "right": [],
+        "report": ["right"],
+        "tidy": ["report"],
+    }
+
+
+def test_times_are_zoomed_and_long_pauses_folded(console: Console, world: World, ledger: Ledger) -> None:
+    """A long time without anything running takes a strip, unless the viewer wants it all; the address keeps both."""
+    topology = create(world, {name: NODES[name] for name in ("fetch", "right")})
+    world.run(15 * MINUTE)
+    ledger.is_broken = False
+    world.ask("POST", f"/v1/topologies/{topology}/retry", {})
+    world.run(30 * SECOND)
+    page = console.open(f"/topologies/{topology}?view=times")
+    expect(page.locator(".gantt-row")).to_have_count(2)
+    expect(page.locator(".gantt-folds i")).to_have_attribute("title", re.compile(r"Nothing ran for 1[45] min"))
+    page.get_by_role("button", name="Zoom in").click()
+    page.get_by_role("button", name="Fold pauses").click()
+    expect(page.locator(".gantt-folds i")).to_have_count(0)
+    page.reload()
+    expect(page.locator(".gantt-row")).to_have_count(2)
+    assert page.evaluate("document.querySelector('.gantt-sheet').style.width") == "200%"
+    expect(page.locator(".gantt-folds i")).to_have_count(0)
+
+
+def test_the_keyboard_selects_nodes_in_the_graph(console: Console, world: World) -> None:
+    """Arrow keys walk from a node to its children and parents; a zoom is kept in the address."""
+    topology = create(world, NODES, delay_seconds=LATER)
+    page = console.open(f"/topologies/{topology}")
+    graph = page.get_by_role("application")
+    graph.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".node-panel h2")).to_have_text("fetch")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".node-panel h2")).to_have_text(re.compile("left|right"))
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".node-panel h2")).to_have_text("fetch")
+    page.keyboard.press("+")
+    page.wait_for_url(re.compile("at="))
+
+
+def test_a_refused_graph_is_shown_at_its_line(console: Console, world: World) -> None:
+    """What the API refuses is named with its line, and a click selects it; once it is mended, the graph is created."""
+    console.expected = ("status of 422",)
+    page = console.open("/topologies")
+    expect(page.get_by_role("heading", name="No topologies yet")).to_be_visible()
+    page.get_by_role("button", name="New topology").click()
+    text = page.get_by_label("Graph")
+    good = text.input_value().replace('"echo"', f'"{PLAIN}"')
+    text.fill(good.replace('"depends_on": ["fetch"]}', '"depends_on": ["fitch"]}'))
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator(".faults li")).to_contain_text("nodes.check.depends_on names 'fitch'")
+    page.get_by_role("button", name="Line 6").click()
+    selected = "(area) => area.value.slice(area.selectionStart, area.selectionEnd)"
+    assert text.evaluate(selected) == '"depends_on": ["fitch"]'
+    text.fill(good)
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator("h1")).to_contain_text("example")
+    world.run(60 * SECOND)
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
+
+
+@pytest.mark.slow
+def test_pausing_a_large_topology_shows_its_operation(console: Console, world: World) -> None:
+    """A pause of many nodes continues in the background: the page says what is asked, and leads to the operation."""
+    gate: dict[str, dict[str, Any]] = {"gate": {"type": PLAIN, "delay_seconds": LATER}}
+    nodes = gate | {f"n{at}": {"type": PLAIN, "depends_on": ["gate"]} for at in range(501)}
+    topology = create(world, nodes)
+    world.run(30 * SECOND)
+    page = console.open(f"/topologies/{topology}")
+    page.get_by_role("button", name="Pause").click()
+    page.locator("dialog").get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    expect(page.locator("h1")).to_contain_text("asked to pause")
+    world.run(60 * SECOND)
+    expect(page.locator(".topology-progress .chip").filter(has_text="paused")).to_have_text("paused 1")
+    operations = console.open("/bulk-operations")
+    operations.get_by_role("link", name="pause nodes").click()
+    expect(operations.locator("h1 .chip")).to_have_text("succeeded")
+    operations.get_by_role("link", name=topology).click()
+    operations.get_by_role("button", name="Resume").click()
+    operations.locator("dialog").get_by_role("button", name="Resume").click()
+    world.run(60 * SECOND)
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.locator("h1")).not_to_contain_text("asked to pause")
+
+
+def check_views(console: Console, topology: str, *, narrow: bool, scheme: str) -> None:
+    """Fail if axe finds anything in a view of a topology, or a view is wider than its screen."""
+    page = console.open(f"/topologies/{topology}?node=report", narrow=narrow, scheme=scheme)
+    for name in ("Graph", "Times", "Nodes"):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.locator(f".topology-view[aria-label={name}]")).to_be_visible()
+        console.check_accessibility(page)
+        width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width[0] <= width[1], name
+
+
+@pytest.mark.usefixtures("ledger")
+def test_axe_finds_nothing_on_topologies(console: Console, world: World) -> None:
+    """All views of a failed run can be used with assistive technology, on a phone in the dark."""
+    topology = create(world, NODES, on_failure="continue")
+    world.run(60 * SECOND)
+    check_views(console, topology, narrow=True, scheme="dark")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ledger")
+def test_axe_finds_nothing_on_a_wide_screen(console: Console, world: World) -> None:
+    """The same on a desktop in the light, and in the list."""
+    topology = create(world, NODES, on_failure="continue")
+    world.run(60 * SECOND)
+    check_views(console, topology, narrow=False, scheme="light")
+    page = console.open("/topologies", narrow=True)
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    console.check_accessibility(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,96 @@
+"""What pages show is run, against the deployed functions in virtual time (`page_runner.py`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.docs.page_runner import PageBroken, PageRunner, blocks_of, commands_in
+from tests.docs.pages import PAGES, ROOT, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ELSEWHERE = {
+    "docs/how-to/test-your-tasks.md": "test_testing_guide runs it, in a project of its own",
+    "docs/how-to/verify-a-signed-call.md": "test_verify_example runs it, with signed calls",
+}
+"""Pages that another test runs."""
+NOT_YET = frozenset(
+    f"docs/how-to/{name}.md"
+    for name in (
+        "add-a-shard",
+        "call-an-aws-service",
+        "call-an-http-endpoint",
+        "deploy",
+        "find-out-why",
+        "follow-a-trace",
+        "operate",
+        "query-the-archive",
+        "read-logs",
+        "run-a-graph-of-tasks",
+        "run-a-pull-worker",
+        "run-work-again-and-again",
+        "start-a-project",
+        "stop-and-throttle",
+        "use-a-lock",
+        "write-a-python-handler",
+    )
+) | {"docs/tutorial.md"}
+"""Older pages whose blocks do not build on each other: their commands are parsed, their snippets compiled."""
+_SHOWN = {"python", "bash", "console", "json"}
+RUN = [
+    page
+    for page in PAGES
+    if page.is_relative_to(ROOT / "docs")
+    and name_of(page) not in ELSEWHERE
+    and name_of(page) not in NOT_YET
+    and any(block.language in _SHOWN for block in blocks_of(page.read_text(encoding="utf-8")))
+]
+
+
+@pytest.fixture
+def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageRunner]:
+    """One account, one folder."""
+    made = PageRunner(tmp_path, monkeypatch)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_what_a_page_shows_works(runner: PageRunner, page: Path) -> None:
+    """Each command ends with 0, each snippet runs, each body is accepted."""
+    runner.run(page.read_text(encoding="utf-8"))
+
+
+def test_pages_are_run() -> None:
+    """The test above finds what it is there for."""
+    assert len(RUN) > 10
+
+
+@pytest.mark.parametrize(
+    ("page", "line"),
+    [
+        ("```python\nclient.tasks.get('nothing')\n```\n", 1),
+        ("\n```bash\nduetime tasks get nothing\n```\n", 2),
+        ("```json\n{'a': 1}\n```\n", 1),
+        ('<!-- send: POST /v1/tasks -->\n```json\n{"typo": "report"}\n```\n', 1),
+        ("```bash\nrm -r /\n```\n", 1),
+    ],
+)
+def test_what_does_not_work_is_found(runner: PageRunner, page: str, line: int) -> None:
+    """A snippet that fails, a command that is refused, no JSON, a refused body, a program that nobody excused."""
+    with pytest.raises(PageBroken, match=f"line {line}:"):
+        runner.run(page)
+
+
+def test_the_other_lines_of_a_block_with_prompts_are_output() -> None:
+    """Only what follows a prompt is a command; a backslash continues it, and so does a quotation."""
+    (found,) = commands_in("$ duetime tasks \\\n  get ID\nerror: there is no task\n")
+    assert found.words == ("duetime", "tasks", "get", "ID")
+    assert found.fails
+    (plain,) = commands_in("duetime tasks create a --payload '{\n}'  # a comment\n# another\n")
+    assert plain.words[-1] == "{\n}"
+    assert not plain.fails

@@ -1,0 +1,138 @@
+"""The documentation site: every page is on it, links lead to pages of the site, and it loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from docs.site import build, llms
+from docs.site.navigation import DOCS, OUTSIDE, ROOT, Page, name_of, pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Request
+
+_LINK = re.compile(r"\]\(([^)#]+\.md)[)#]")
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """What is below `docs/` can be found on the site; what the navigation names is there."""
+    build.check_navigation()
+
+
+def test_a_page_that_is_not_in_the_navigation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check above can fail, in both directions."""
+    known = pages()
+    monkeypatch.setattr(build, "pages", lambda: known[1:])
+    with pytest.raises(build.PagesNotListed, match=re.escape(known[0].name)):
+        build.check_navigation()
+    monkeypatch.setattr(build, "pages", lambda: [*known, Page("", "nowhere.md", DOCS / "nowhere.md")])
+    with pytest.raises(build.PagesNotListed, match=r"nowhere\.md"):
+        build.check_navigation()
+
+
+def test_the_index_links_to_every_page() -> None:
+    """A reader of the checkout finds each page from `docs/README.md`."""
+    index = DOCS / "README.md"
+    linked = {(DOCS / target).resolve() for target in _LINK.findall(index.read_text(encoding="utf-8"))}
+    expected = {page.source for page in pages()} - {index} - {ROOT / name for name in OUTSIDE}
+    assert sorted(name_of(page) or "" for page in expected - linked) == []
+
+
+def test_the_list_for_programs_is_current() -> None:
+    """`docs/llms.txt` is what the navigation says: run `python docs/generate.py` when this fails."""
+    assert llms.FILE.read_text(encoding="utf-8") == llms.text()
+
+
+def test_every_page_has_a_title() -> None:
+    """The list for programs names each page, and most by a sentence, too; some pages begin with a list."""
+    known = pages()
+    assert [page.name for page in known if page.title == page.name] == []
+    assert sum(page.summary.endswith((".", "?")) for page in known) > 0.9 * len(known)
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("[a](../reference/api.md#tasks)", "[a](../reference/api.md#tasks)"),
+        ("[a](../../client/README.md)", "[a](../client.md)"),
+        ("[a](../README.md#how-to)", "[a](../index.md#how-to)"),
+        ("[a](../../examples/handlers/README.md)", "a"),
+        ("[a](https://example.org/x.md)", "[a](https://example.org/x.md)"),
+        ("[a](#here)", "[a](#here)"),
+        (
+            "```text\n[a](../../examples/handlers/README.md)\n```\n",
+            "```text\n[a](../../examples/handlers/README.md)\n```\n",
+        ),
+    ],
+)
+def test_links_of_a_page_lead_to_pages_of_the_site(link: str, expected: str) -> None:
+    """A link out of the site is only its text; what is between fences is left alone."""
+    assert build.staged(link, DOCS / "how-to" / "deploy.md") == expected
+
+
+@pytest.fixture(scope="module")
+def site() -> None:
+    """The site, built."""
+    if not build.GENERATOR.exists():
+        pytest.skip("the generator is not installed: `make docs-site`")
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.site.build"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("site")
+def test_the_site_loads_nothing_from_elsewhere() -> None:
+    """No page has a script, a style, a font or a picture of another address."""
+    for page in build.SITE.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert re.findall(r'(?:src|<link[^>]+href)="(?:https?:)?//[^"]*"', text) == [], page.name
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, without a window."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - for these tests only
+
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no Chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def _note(requested: list[str], request: Request) -> None:
+    requested.append(request.url)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("site")
+def test_every_diagram_is_drawn(browser: Browser) -> None:
+    """Mermaid takes what the pages say, and no request leaves the machine."""
+    with_diagrams = [page for page in pages() if "```mermaid" in page.source.read_text(encoding="utf-8")]
+    assert with_diagrams
+    for page in with_diagrams:
+        requested: list[str] = []
+        opened = browser.new_page()
+        opened.on("request", partial(_note, requested))
+        opened.goto((build.SITE / page.name).with_suffix(".html").as_uri())
+        expected = page.source.read_text(encoding="utf-8").count("```mermaid")
+        opened.wait_for_function(
+            f"document.querySelectorAll('.mermaid:not(pre)').length === {expected}", timeout=15_000
+        )
+        assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
+        # The drawing is in a closed shadow root: its height tells whether there is one.
+        heights = opened.eval_on_selector_all(".mermaid:not(pre)", "all => all.map(one => one.offsetHeight)")
+        assert min(heights) > 80, page.name
+        opened.close()

@@ -1,0 +1,114 @@
+"""Timings in plain words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.schedules.cron_description import describe_cron
+from duetime.domain.schedules.cron_parser import parse_cron, parse_eventbridge_cron
+from duetime.domain.schedules.timing_description import describe_timing
+from duetime.domain.schedules.timings import Dialect, parse_timing
+
+CRONS = {
+    "* * * * *": "every minute",
+    "*/5 * * * *": "every 5 minutes",
+    "2-59/5 * * * *": "every 5 minutes from minute 2",
+    "*/25 * * * *": "at minutes 0, 25 and 50 of every hour",
+    "1-5,10,20-40,50 * * * *": "at minutes 1 to 5, 10, 20 to 40 and 50 of every hour",
+    "1,3,5,8,13,21,34 * * * *": "at 7 minutes of every hour",
+    "* 9-17 * * 1-5": "every minute from 09:00 to 17:59 on Monday to Friday",
+    "*/10 8,20 * * *": "every 10 minutes from 08:00 to 08:59 and from 20:00 to 20:59",
+    "*/10 */6 * * *": "every 10 minutes in every 6th hour",
+    "0 * * * *": "every hour",
+    "15 * * * *": "every hour at minute 15",
+    "15 */2 * * *": "every 2 hours at minute 15",
+    "15 1-23/2 * * *": "every 2 hours from 01:15",
+    "15 9-17 * * *": "at minute 15 of every hour from 09:00 to 17:59",
+    "30 1 * * *": "at 01:30 every day",
+    "0 2,14 * * 0": "at 02:00 and 14:00 on Sunday",
+    "0 2 * * 1,3,5": "at 02:00 on Monday, Wednesday and Friday",
+    "0 2 * * 6,0": "at 02:00 on Saturday and Sunday",
+    "0 2 1 * *": "at 02:00 on day 1 of the month",
+    "0 2 1,15 * *": "at 02:00 on days 1 and 15 of the month",
+    "0 2 */2 * *": "at 02:00 on every second day from day 1 of the month",
+    "0 2 l * *": "at 02:00 on the last day of the month",
+    "0 2 15w * *": "at 02:00 on the working day nearest to day 15 of the month",
+    "0 2 * * fri#2": "at 02:00 on the second Friday of the month",
+    "0 2 * * 5l": "at 02:00 on the last Friday of the month",
+    "0 2 ? * mon": "at 02:00 on Monday",
+    "0 2 13 * 5": "at 02:00 on day 13 of the month, or on Friday",
+    "0 2 */7 * 1": "at 02:00 on days 1, 8, 15, 22 and 29 of the month if that day is Monday",
+    "0 2 1 1,7 *": "at 02:00 on day 1 of the month in January and July",
+    "30 1 28 3 *": "at 01:30 on day 28 of the month in March",
+    "@daily": "at 00:00 every day",
+    "*/15 * * * * *": "every 15 seconds",
+    "*/15 30 * * * *": "every 15 seconds of minute 30",
+    "7 * * * * *": "every minute at second 7",
+    "7 30 2 * * *": "at 02:30:07 every day",
+    "0 0 0 1 1 *": "at 00:00 on day 1 of the month in January",
+}
+EVENTBRIDGE = {
+    "0 10 * * ? *": "at 10:00 every day",
+    "0 10 ? * 2-6 *": "at 10:00 on Monday to Friday",
+    "0 10 ? * 6L *": "at 10:00 on the last Friday of the month",
+    "0 10 1 * ? 2027": "at 10:00 on day 1 of the month in 2027",
+}
+TIMINGS: list[tuple[dict[str, Any], str]] = [
+    ({"rate": "5 minutes"}, "every 5 minutes"),
+    ({"rate": "1 hour"}, "every hour"),
+    ({"rate": "1 day"}, "every 24 hours"),
+    ({"rate": "4h30m"}, "every 4 hours 30 minutes"),
+    ({"interval": "P1M"}, "every month"),
+    ({"interval": "P2W"}, "every 2 weeks"),
+    ({"interval": "P1Y6M"}, "every 1 year 6 months"),
+    ({"interval": "R5/2026-01-31T09:00:00/P1M"}, "every month from 2026-01-31 09:00, 5 times"),
+    ({"interval": "R/2026-01-31T09:00:30Z/PT36H"}, "every 36 hours from 2026-01-31 09:00:30 UTC"),
+    ({"dates": ["2026-12-24T09:00:00"]}, "at 2026-12-24 09:00"),
+    ({"dates": ["2026-12-24T09:00:00-03:30"]}, "at 2026-12-24 09:00 UTC-03:30"),
+    (
+        {"dates": [f"2026-12-0{day}T09:00:00" for day in range(1, 6)]},
+        "at 5 times, from 2026-12-01 09:00 to 2026-12-05 09:00",
+    ),
+    ({"permanent": 0}, "again as soon as each run has ended"),
+    ({"permanent": 60}, "again 1 minute after the end of each run"),
+    ({"cron": "at(2026-11-20T13:00:00)", "dialect": Dialect.EVENTBRIDGE}, "at 2026-11-20 13:00"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), CRONS.items())
+def test_a_cron_expression_is_said_in_words(text: str, words: str) -> None:
+    """The words are those of the times at which the expression runs, with every extension of the dialect."""
+    assert describe_cron(parse_cron(text)) == words
+
+
+@pytest.mark.parametrize(("text", "words"), EVENTBRIDGE.items())
+def test_an_expression_of_eventbridge_is_read_by_its_own_numbers(text: str, words: str) -> None:
+    """Sunday is 1 there, and the last field is a year."""
+    assert describe_cron(parse_eventbridge_cron(text)) == words
+
+
+@pytest.mark.parametrize(("fields", "words"), TIMINGS)
+def test_every_kind_of_timing_is_said_in_words(fields: dict[str, Any], words: str) -> None:
+    """Rates, intervals, dates and permanent schedules have words, too."""
+    assert describe_timing(parse_timing(**fields)) == words
+
+
+def field(low: int, high: int) -> st.SearchStrategy[str]:
+    """A field of a cron expression."""
+    value = st.integers(low, high)
+    spans = st.tuples(value, value).map(lambda pair: f"{min(pair)}-{max(pair)}")
+    steps = st.integers(2, high - low).map(lambda step: f"*/{step}")
+    lists = st.lists(st.one_of(value.map(str), spans), min_size=1, max_size=12).map(",".join)
+    return st.one_of(st.just("*"), lists, steps)
+
+
+@given(st.tuples(field(0, 59), field(0, 59), field(0, 23), field(1, 28), field(1, 12), field(0, 6)))
+def test_the_words_of_any_expression_are_few(fields: tuple[str, ...]) -> None:
+    """Whatever is in the fields, there are words, and not more than fit a line or two."""
+    words = describe_cron(parse_cron(" ".join(fields)))
+    assert 5 < len(words) <= 400
+    assert "  " not in words

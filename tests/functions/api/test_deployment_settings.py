@@ -1,0 +1,64 @@
+"""`GET /v1/settings`: what the deployment allows its callers."""
+
+from __future__ import annotations
+
+from duetime.domain.tasks.pull_leases import ANYONE, Pullers
+from duetime.environment_variables import Variable
+from duetime.settings import Settings
+from functions.api.deployment_settings import _settings
+from tests.scenarios.scenario import Scenario
+
+JWT: dict[str, str] = {
+    Variable.AUTHENTICATION: "jwt",
+    Variable.OPERATORS: "grace",
+    Variable.PULLERS: '{"render": ["ada"], "mail": ["*"]}',
+    Variable.HTTP_ALLOW: "10.0.0.7",
+    Variable.AWS_TARGETS: "arn:aws:sqs:eu-west-1:123456789012:a arn:aws:sqs:eu-west-1:123456789012:b",
+    Variable.ARCHIVE_BUCKET: "archive",
+    Variable.RETENTION_DAYS: "7",
+    Variable.STACK: "duetime-prod",
+    Variable.WORKER_LOGS: "worker-logs",
+    Variable.REGION: "eu-west-1",
+}
+
+
+def test_a_caller_reads_what_the_deployment_allows_it() -> None:
+    """Its identity and rights, the types, the targets, and where the logs are; never who else may do what."""
+    found = _settings(Settings(JWT), "ada", {"report", "canary"})
+    assert (found["owner"], found["is_operator"], found["authentication"]) == ("ada", False, "jwt")
+    assert found["handler_types"] == ["canary", "report"]
+    assert found["pulled_types"] == [{"type": "mail", "may_lease": True}, {"type": "render", "may_lease": True}]
+    assert (found["is_archived"], found["is_counted"], found["retention_days"]) == (True, False, 7)
+    assert found["logs"] == {"stack": "duetime-prod", "region": "eu-west-1", "log_group": "worker-logs"}
+    other = _settings(Settings(JWT), "grace", None)
+    assert (other["is_operator"], other["handler_types"]) == (True, None)
+    assert other["pulled_types"][1] == {"type": "render", "may_lease": False}
+    assert "ada" not in str(other)
+
+
+def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
+    """Without a log group no region is named either; without a stack nothing is known of logs."""
+    local = {name: value for name, value in JWT.items() if name != Variable.WORKER_LOGS}
+    assert _settings(Settings(local), "ada", None)["logs"] == {
+        "stack": "duetime-prod",
+        "region": None,
+        "log_group": None,
+    }
+    unknown = {name: value for name, value in local.items() if name != Variable.STACK}
+    assert _settings(Settings(unknown), "ada", None)["logs"] is None
+
+
+def test_the_settings_are_read_over_rest() -> None:
+    """The request needs no call of any other service, and takes no parameters."""
+    with Scenario() as account:
+        found = account.ask("GET", "/v1/settings")
+        assert (found.status, found.body["owner"]) == (200, "local")
+        assert account.ask("GET", "/v1/settings", query="all=true").status == 400
+
+
+def test_anyone_is_every_caller() -> None:
+    """A type is pulled by those who are named for it, or by any."""
+    pullers = Pullers({"mail": frozenset({ANYONE}), "render": frozenset({"ada"})})
+    assert pullers.allow("grace", "mail")
+    assert not pullers.allow("grace", "render")
+    assert not pullers.allow("grace", "unheard-of")

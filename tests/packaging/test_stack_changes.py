@@ -1,0 +1,85 @@
+"""What a change set does to what holds data, in the form of `DescribeChangeSet` (CloudFormation API Reference)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime_client.stack_changes import Loss, changes_of
+
+
+def described(**resource: Any) -> dict[str, Any]:  # noqa: ANN401 - as the API has it
+    """An answer with one change."""
+    facts = {"Action": "Modify", "LogicalResourceId": "TablesTasks80F1", "ResourceType": "AWS::DynamoDB::Table"}
+    return {"Changes": [{"Type": "Resource", "ResourceChange": {**facts, **resource}}]}
+
+
+def target(name: str, recreation: str, attribute: str = "Properties") -> dict[str, Any]:
+    """A detail of a change."""
+    return {
+        "Target": {"Attribute": attribute, "Name": name, "RequiresRecreation": recreation},
+        "Evaluation": "Static",
+        "ChangeSource": "DirectModification",
+    }
+
+
+@pytest.mark.parametrize(
+    ("resource", "loss"),
+    [
+        ({"Action": "Add"}, None),
+        ({"Action": "Import"}, None),
+        ({"Replacement": "False"}, None),
+        ({}, None),
+        ({"Replacement": "True", "PolicyAction": "ReplaceAndDelete"}, Loss.REPLACED),
+        ({"Replacement": "True"}, Loss.REPLACED),
+        ({"Replacement": "True", "PolicyAction": "ReplaceAndRetain"}, Loss.REPLACED_AND_KEPT),
+        ({"Replacement": "True", "PolicyAction": "ReplaceAndSnapshot"}, Loss.REPLACED_AND_KEPT),
+        ({"Replacement": "Conditional", "PolicyAction": "ReplaceAndRetain"}, Loss.UNCERTAIN),
+        ({"Action": "Remove", "PolicyAction": "Delete"}, Loss.DELETED),
+        ({"Action": "Remove"}, Loss.DELETED),
+        ({"Action": "Remove", "PolicyAction": "Retain"}, Loss.ABANDONED),
+        ({"Action": "Remove", "PolicyAction": "Snapshot"}, Loss.ABANDONED),
+        ({"Action": "Dynamic"}, Loss.UNCERTAIN),
+    ],
+)
+def test_each_action_on_a_table_is_or_is_not_a_loss(resource: dict[str, Any], loss: Loss | None) -> None:
+    """What is kept is lost to the stack, too: the new table is empty. Where CloudFormation cannot tell, it counts."""
+    changes = changes_of([described(**resource)])
+    assert [each.loss for each in changes.losses] == ([loss] if loss else [])
+
+
+def test_a_function_that_is_replaced_is_no_loss() -> None:
+    """Only what holds data, an address or running work is asked about."""
+    changes = changes_of([described(ResourceType="AWS::Lambda::Function", Replacement="True")])
+    assert changes.losses == []
+    assert changes.counts() == {"replaced": 1}
+
+
+def test_a_loss_names_the_resource_and_the_property() -> None:
+    """By the physical name, which a person can look up."""
+    details = [
+        target("KeySchema", "Always"),
+        target("Tags", "Never", "Tags"),
+        target("", "Conditionally", "Properties"),
+    ]
+    changes = changes_of(
+        [described(Replacement="True", PolicyAction="ReplaceAndDelete", PhysicalResourceId="tasks-1", Details=details)]
+    )
+    (line,) = changes.loss_lines()
+    assert line.startswith("AWS::DynamoDB::Table tasks-1 is replaced by an empty one, and deleted")
+    assert "(KeySchema, Properties changes)" in line
+    assert "tasks, schedules" in line
+
+
+def test_pages_are_read_as_one() -> None:
+    """Large change sets come in several answers; what is no resource is left out; removals come first."""
+    pages = [
+        described(Action="Add", LogicalResourceId="B", ResourceType="AWS::SQS::Queue"),
+        {"Changes": [{"Type": "Hook"}]},
+        {},
+        described(Action="Remove", LogicalResourceId="A", ResourceType="AWS::SNS::Topic"),
+    ]
+    changes = changes_of(pages)
+    assert changes.counts() == {"added": 1, "removed": 1}
+    assert changes.lines() == ["removed   AWS::SNS::Topic  A", "added     AWS::SQS::Queue  B"]

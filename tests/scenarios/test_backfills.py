@@ -1,0 +1,130 @@
+"""Backfills beside all else that becomes of a schedule: each scheduled time of the period runs once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.times import to_iso
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import PATH, Schedules
+from tests.scenarios.test_moved_occurrences import is_a_save
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+
+NUMBER = 20
+EVENTS: dict[str, list[tuple[str, str, Any]]] = {
+    "pause": [("POST", "/pause", None)],
+    "pause and resume": [("POST", "/pause", None), ("POST", "/resume", None)],
+    "payload": [("PATCH", "", {"task": {"type": PLAIN, "payload": 1}})],
+    "overlap": [("PATCH", "", {"overlap": "buffer_one"})],
+    "end": [("PATCH", "", {"end_at": "2099-01-01T00:00:00Z"})],
+    "jitter": [("PATCH", "", {"jitter_seconds": 30})],
+    "remaining": [("PATCH", "", {"remaining_runs": 1})],
+    "run": [("POST", "/run", None)],
+}
+
+
+def backfilled(schedules: Schedules) -> Counter[Millis]:
+    """How often each time of the period began to run."""
+    times = {
+        task.id.text: task.schedule_ref.nominal
+        for task in schedules.placed()
+        if task.schedule_ref and task.schedule_ref.cause is Cause.BACKFILL
+    }
+    return Counter(times[effect.task_id] for effect in schedules.effects if effect.task_id in times)
+
+
+def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER) -> list[Millis]:
+    """Ask for so many minutes, ten of them a minute; their times."""
+    end = start + number * MINUTE
+    body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 4}
+    assert schedules.steer("backfills", body).status == 201
+    return list(range(start, end, MINUTE))
+
+
+@pytest.mark.parametrize("overlap", ["skip", "buffer_one"])
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_backfill_goes_on_whatever_becomes_of_its_schedule(event: str, overlap: str) -> None:
+    """Some of it was placed, the rest comes after the change: each time once; the timing is kept to beside it."""
+    with Schedules() as schedules:
+        schedules.make(overlap=overlap)
+        schedules.run(MINUTE)
+        wanted = fill_back(schedules, schedules.now // HOUR * HOUR - 5 * HOUR)
+        schedules.run(90 * SECOND)
+        for method, path, body in EVENTS[event]:
+            assert schedules.ask(method, f"{PATH}{path}", body).status in {200, 201}
+        schedules.run(9 * MINUTE)
+        assert backfilled(schedules) == dict.fromkeys(wanted, 1)
+        shown = schedules.schedule()
+        assert shown["backfills"][-1]["finished_at"] is not None
+        assert max(schedules.ran().values()) == 1
+        if event == "remaining":
+            assert shown["state"] == "ended"
+
+
+def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
+    """Nobody expands for ten minutes: what was missed is decided by itself, and the backfill is complete."""
+    with Schedules() as schedules:
+        schedules.make(overlap="allow_all", remaining_runs=6)
+        wanted = fill_back(schedules, schedules.now // HOUR * HOUR - 5 * HOUR)
+        schedules.run(MINUTE)
+        schedules.ticking = False
+        schedules.run(10 * MINUTE)
+        schedules.ticking = True
+        schedules.run(15 * MINUTE)
+        assert backfilled(schedules) == dict.fromkeys(wanted, 1)
+        regular = sum(schedules.ran().values()) - len(wanted)
+        assert (regular, schedules.schedule()["state"]) == (6, "ended")
+
+
+def test_nothing_of_a_backfill_begins_after_its_schedule_was_deleted() -> None:
+    """Neither what was placed nor the rest."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 0 1 * *")
+        assert schedules.amend(cron="* * * * *").status == 200
+        fill_back(schedules, schedules.now // HOUR * HOUR - 5 * HOUR)
+        schedules.run(30 * SECOND)
+        assert schedules.ask("DELETE", PATH).status == 200
+        begun = len(schedules.effects)
+        assert begun
+        schedules.run(10 * MINUTE)
+        assert len(schedules.effects) == begun
+
+
+@pytest.mark.parametrize("how", ["cancel", "run"])
+def test_a_backfill_runs_what_was_once_stopped(how: str) -> None:
+    """An occurrence was cancelled, or run early, and its schedule changed; later its owner asks for that very time."""
+    with Schedules() as schedules:
+        schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
+        schedules.make(overlap="allow_all")
+        second = schedules.placed()[1]
+        assert schedules.ask("POST", f"/v1/tasks/{second.id}/{how}").status in {200, 202}
+        assert schedules.amend(catch_up_seconds=70).status == 200
+        schedules.run(10 * MINUTE)
+        assert second.schedule_ref is not None
+        wanted = fill_back(schedules, second.schedule_ref.nominal, 2)
+        schedules.run(MINUTE)
+        assert backfilled(schedules) == dict.fromkeys(wanted, 1)
+
+
+@pytest.mark.parametrize("change", [{"cron": "*/2 * * * *"}, {"timezone": "Asia/Kathmandu"}])
+def test_a_backfill_that_was_cut_off_before_a_change_of_the_timing_repeats_nothing(change: dict[str, Any]) -> None:
+    """The API placed some and died; by the new timing the others are other ones, or called otherwise."""
+    with Schedules() as schedules:
+        schedules.make(overlap="allow_all")
+        died = schedules.once(
+            lambda call: is_a_save(call) and len(schedules.placed()) > 8, lambda call: call.machine.die()
+        )
+        start = schedules.now // HOUR * HOUR - 5 * HOUR
+        bounds = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 10 * MINUTE), "per_minute": 10}
+        schedules.send("POST", f"{PATH}/backfills", bounds)
+        assert schedules.run_until(lambda: died)
+        schedules.run(SECOND)
+        assert schedules.amend(**change).status == 200
+        schedules.run(15 * MINUTE)
+        assert max(backfilled(schedules).values()) == 1
