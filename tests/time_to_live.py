@@ -72,6 +72,10 @@ SUMMARY_STEPS = Rule(
     "the last moment at which the stream may tell of the write again: it forgets after a day",
     "test_a_counted_step_is_remembered_for_longer_than_the_stream",
 )
+SUMMARY_RECOUNT = Rule(
+    "the last moment at which the summary uses it: it uses a recount for 60 days",
+    "test_what_a_recount_found_is_kept_for_longer_than_it_is_used",
+)
 WATCH_TICKET = Rule("the time for which it can be used", "test_a_ticket_is_kept_for_as_long_as_it_can_be_used")
 WATCH_CONNECTION = Rule(
     "the longest time for which the gateway keeps a connection open",
@@ -97,6 +101,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/dispatch_items.py:timer_item_of": TIMER,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
     "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
+    "adapters/dynamodb/summary_recount.py:DynamoSummaryRecounts.add_older": SUMMARY_RECOUNT,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.add_edge": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.add_report": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.put_token": TOPOLOGY,

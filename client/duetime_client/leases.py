@@ -96,9 +96,12 @@ class LeaseOperations(Resource):
         return _report(lease, "complete", {"result": result})
 
     @Operation
-    def fail(self, lease: str, kind: str, message: str = "", *, retriable: bool = True) -> Request[LeaseState]:
-        """Report a failure, and whether another attempt may succeed."""
-        return _report(lease, "fail", {"error": {"type": kind, "message": message}, "retriable": retriable})
+    def fail(
+        self, lease: str, kind: str, message: str = "", *, retriable: bool = True, traceback: str = ""
+    ) -> Request[LeaseState]:
+        """Report a failure, where it was raised, and whether another attempt may succeed."""
+        body = {"error": {"type": kind, "message": message}, "retriable": retriable}
+        return _report(lease, "fail", {**body, **({"traceback": traceback} if traceback else {})})
 
     @Operation
     def release(self, lease: str) -> Request[LeaseState]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+import traceback
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +24,7 @@ RENEWALS_PER_LEASE = 3
 """A lease is renewed so many times in its length."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
+_TRACEBACK_LENGTH = 20_000
 
 
 class Unretriable(Exception):
@@ -190,7 +192,8 @@ class Attempt:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
             kind, message = type(error).__name__[:64], str(error)
             retriable = not isinstance(error, Unretriable | PayloadInvalid)
-            return lambda: client.leases.fail(lease, kind, message, retriable=retriable)
+            raised = _traceback_of(error)
+            return lambda: client.leases.fail(lease, kind, message, retriable=retriable, traceback=raised)
         try:
             json.dumps(result, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -241,6 +244,12 @@ class Attempt:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return "lost"
+
+
+def _traceback_of(error: BaseException) -> str:
+    """The end of a traceback, without the frame that called the handler; the API redacts what looks like a secret."""
+    frames = error.__traceback__.tb_next if error.__traceback__ else None
+    return "".join(traceback.TracebackException(type(error), error, frames).format())[-_TRACEBACK_LENGTH:]
 
 
 def may_pass(error: ClientError) -> bool:

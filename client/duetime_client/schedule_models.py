@@ -15,7 +15,7 @@ from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the a
     ScheduleState,
     TaskState,
 )
-from duetime_client.task import ResponseModel
+from duetime_client.task import Actor, ResponseModel
 from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
 
@@ -251,3 +251,23 @@ class Calendar(ResponseModel):
         """The same calendar, with its version."""
         self._etag = etag
         return self
+
+
+class ScheduleEvent(ResponseModel):
+    """Something that was done to a schedule; what says nothing about its type is None."""
+
+    type: str
+    at: datetime
+    actor: Actor
+    reason: str | None = None
+    version: int | None = None
+    fields_changed: tuple[str, ...] = Field(default=(), alias="fields")
+    task_id: str | None = None
+    backfill_id: str | None = None
+
+
+class ScheduleHistory(ResponseModel):
+    """The events of a schedule, oldest first; `dropped` counts the oldest actions, which are not kept."""
+
+    events: tuple[ScheduleEvent, ...]
+    dropped: int = 0

@@ -10,7 +10,7 @@ from duetime_client.explanations import ScheduleExplanation
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read, several, task_of
-from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleRun
+from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleHistory, ScheduleRun
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.steps import Request
 from duetime_client.task_fields import body_of, encoded
@@ -61,14 +61,15 @@ class ScheduleOperations(Resource):
 
     @Operation
     def update(
-        self, name: str, /, *, if_match: str | None = None, **changes: Unpack[ScheduleFields]
+        self, name: str, /, *, reason: str = "", if_match: str | None = None, **changes: Unpack[ScheduleFields]
     ) -> Request[Schedule]:
-        """Update a schedule; with `if_match`, only if it still has that `etag`.
+        """Update a schedule; with `if_match`, only if it still has that `etag`. The reason is recorded.
 
         The fields are merged, also those of the task: nothing (None) removes one, and another timing
         replaces the one before. Queued occurrences are replaced.
         """
-        return Request("PATCH", path_of(name), one(Schedule), body=body_of(changes), headers=guard(if_match))
+        body, query = body_of(changes), [*_query({"reason": reason or None})]
+        return Request("PATCH", path_of(name), one(Schedule), body=body, query=query, headers=guard(if_match))
 
     @Operation
     def delete(self, name: str, *, if_match: str | None = None) -> Request[Schedule]:
@@ -81,18 +82,26 @@ class ScheduleOperations(Resource):
         return _action(name, "pause", if_match, {"reason": reason})
 
     @Operation
-    def resume(self, name: str, *, if_match: str | None = None) -> Request[Schedule]:
+    def resume(self, name: str, *, reason: str = "", if_match: str | None = None) -> Request[Schedule]:
         """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
-        return _action(name, "resume", if_match)
+        return _action(name, "resume", if_match, {"reason": reason} if reason else None)
 
     @Operation
-    def run(self, name: str, *, idempotency_key: str | None = None, if_match: str | None = None) -> Request[Task]:
+    def list_events(self, name: str) -> Request[ScheduleHistory]:
+        """What was done to a schedule, oldest event first: by whom, when and why."""
+        return Request("GET", f"{path_of(name)}/events", one(ScheduleHistory))
+
+    @Operation
+    def run(
+        self, name: str, *, reason: str = "", idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Request[Task]:
         """Run a schedule's task once, now, regardless of its timing; returns the task.
 
         A retried request never runs it twice: it carries an idempotency key, by default a random one.
         """
         headers = {**_key(idempotency_key), **guard(if_match)}
-        return Request("POST", f"{path_of(name)}/run", task_of, headers=headers)
+        body = {"reason": reason} if reason else None
+        return Request("POST", f"{path_of(name)}/run", task_of, body=body, headers=headers)
 
     @Operation
     def create_backfill(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
 from datetime import datetime  # noqa: TC003 - same
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
-from duetime_client.responses import one
+from duetime_client.pages import pages
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import one, read
 from duetime_client.steps import Request
 from duetime_client.task import ResponseModel
+
+if TYPE_CHECKING:
+    from duetime_client.steps import Items
 
 SUMMARY = "/v1/summary"
 
@@ -33,6 +39,18 @@ class Summary(ResponseModel):
     other_types: int = 0
     is_complete: bool = True
     as_of: datetime | None = None
+    counted_since: datetime | None = None
+    recounted_at: datetime | None = None
+
+
+class OwnerSummary(ResponseModel):
+    """How many tasks one owner has, as of the latest change that is counted."""
+
+    owner: str
+    total: int
+    states: Mapping[str, int] = Field(default_factory=dict)
+    is_complete: bool = True
+    as_of: datetime | None = None
 
 
 class SummaryOperations(Resource):
@@ -42,6 +60,11 @@ class SummaryOperations(Resource):
     def get(self) -> Request[Summary]:
         """The numbers of the caller's tasks by state, type and priority; changes are counted within seconds."""
         return Request("GET", SUMMARY, one(Summary))
+
+    @Stream
+    def list_owners(self) -> Items[OwnerSummary]:
+        """The numbers of tasks of each owner, by owner, page by page; for operators."""
+        return pages(self._session, f"{SUMMARY}/owners", "owners", partial(read, OwnerSummary))
 
 
 class SummaryResource(SummaryOperations, SyncResource):

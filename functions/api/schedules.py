@@ -20,6 +20,7 @@ from duetime.contract.schedules.encoding import (
 )
 from duetime.contract.schedules.responses import BackfillList, OccurrenceList, PreviewResponse, SchedulePage
 from duetime.contract.schedules.run_responses import run_page
+from duetime.contract.schedules.schedule_events import schedule_events
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.schedules.timing_description import describe_timing
@@ -34,7 +35,12 @@ from .routing import route
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.schedules.queries import OccurrencesQuery, RunListQuery, ScheduleListQuery
+    from duetime.contract.schedules.queries import (
+        OccurrencesQuery,
+        RunListQuery,
+        ScheduleListQuery,
+        ScheduleUpdateQuery,
+    )
     from duetime.domain.schedules.schedule_record import StoredSchedule
 
     from .requests import Request
@@ -84,13 +90,13 @@ def get_schedule(request: Request) -> Response:
 
 
 @route(operations.UPDATE)
-def update_schedule(request: Request) -> Response:
+def update_schedule(request: Request[ScheduleUpdateQuery]) -> Response:
     """Update one schedule."""
     name = _name(request)
     update = updates.schedule_update(request.document(), name)
-    return _response(
-        request, composed(ScheduleRequestServices).manager.update(request.owner, name, update, request.version)
-    )
+    by = request.attributed(request.query.reason)
+    manager = composed(ScheduleRequestServices).manager
+    return _response(request, manager.update(request.owner, name, update, request.version, by))
 
 
 @route(operations.DELETE)
@@ -109,23 +115,27 @@ def pause_schedule(request: Request) -> Response:
     """Pause one schedule."""
     # Nobody has to say why.
     reason = decoding.pause_reason(request.document()) if request.has_body else ""
-    paused = composed(ScheduleRequestServices).manager.pause(request.owner, _name(request), reason, request.version)
+    by = request.attributed(reason)
+    paused = composed(ScheduleRequestServices).manager.pause(request.owner, _name(request), by, request.version)
     return _response(request, paused)
 
 
 @route(operations.RESUME)
 def resume_schedule(request: Request) -> Response:
     """Resume one schedule."""
-    return _response(
-        request, composed(ScheduleRequestServices).manager.resume(request.owner, _name(request), request.version)
-    )
+    by = request.attributed(decoding.action_reason(request.document()) if request.has_body else "")
+    resume = composed(ScheduleRequestServices).manager.resume
+    return _response(request, resume(request.owner, _name(request), request.version, by))
 
 
 @route(operations.RUN)
 def run_schedule(request: Request) -> Response:
     """Run a schedule's task now."""
     name = _name(request)
-    run = composed(ScheduleRequestServices).manual_runs.run(request.owner, name, request.version, _key(request, name))
+    by = request.attributed(decoding.action_reason(request.document()) if request.has_body else "")
+    manual_runs = composed(ScheduleRequestServices).manual_runs
+    key = _key(request, [name, by.reason] if by.reason else name)
+    run = manual_runs.run(request.owner, name, request.version, key, by)
     task = composed(TaskServices).reader.with_contents(run.value)
     headers = replayed({"Location": tasks.READ.url(task_id=task.id)}, is_replay=run.is_replay)
     return task_response(task, request.operation.returns.status, headers)
@@ -139,7 +149,9 @@ def create_backfill(request: Request) -> Response:
     # The last moment of a period is the one before the first that it does not have.
     period = Period(wanted.scheduled_after, wanted.scheduled_before - 1, wanted.per_minute)
     key = _key(request, [name, document.value])
-    begun = composed(ScheduleRequestServices).manual_runs.backfill(request.owner, name, period, request.version, key)
+    by = request.attributed("")
+    manual_runs = composed(ScheduleRequestServices).manual_runs
+    begun = manual_runs.backfill(request.owner, name, period, request.version, key, by)
     location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=begun.value.id)}
     headers = replayed(location, is_replay=begun.is_replay)
     return answer(json_text(backfill_response(begun.value)), request.operation.returns.status, headers)
@@ -166,9 +178,16 @@ def cancel_backfill(request: Request) -> Response:
     """Cancel one backfill."""
     request.reject_body()
     run = composed(ScheduleRequestServices).manual_runs.cancel_backfill(
-        request.owner, _name(request), request.parameters["backfill_id"]
+        request.owner, _name(request), request.parameters["backfill_id"], request.attributed("")
     )
     return answer(json_text(backfill_response(run)))
+
+
+@route(operations.LIST_EVENTS)
+def list_schedule_events(request: Request) -> Response:
+    """Read what was done to one schedule."""
+    stored = composed(ScheduleRequestServices).manager.get(request.owner, _name(request))
+    return answer(json_text(schedule_events(stored)))
 
 
 @route(operations.LIST_OCCURRENCES)

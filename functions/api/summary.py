@@ -1,4 +1,4 @@
-"""The handler of the summary."""
+"""The handlers of the summary."""
 
 from __future__ import annotations
 
@@ -20,3 +20,12 @@ if TYPE_CHECKING:
 def get_summary(request: Request) -> Response:
     """Tell how many tasks there are."""
     return answer(json_text(summary.summary_response(composed(SummaryServices).reader.read(request.owner))))
+
+
+@route(summary.LIST_OWNERS)
+def list_owner_summaries(request: Request[summary.OwnerSummaryQuery]) -> Response:
+    """Tell an operator how many tasks each owner has."""
+    query, scope = request.query, summary.LIST_OWNERS.path
+    after = summary.owner_after(query.next_token, scope)
+    found, last = composed(SummaryServices).reader.read_owners(request.owner, after, query.limit)
+    return answer(json_text(summary.owner_summary_page(found, last, scope)))

@@ -21,9 +21,11 @@ from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence, revision_of
 from duetime.domain.schedules.run_history import Activity, BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
+from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
@@ -108,6 +110,18 @@ FULL = StoredSchedule(
     expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
     former_payload=Content(ContentPlace.OBJECT, "payload.w"),
     stopped=(StoppedOccurrence(HOME + 4, numbered(8), 3), StoppedOccurrence(HOME + 5, numbered(9), 0)),
+    actions=ScheduleHistory(
+        (
+            *(
+                ScheduleActionRecord(
+                    action, HOME + number, Attribution(name="ann/phone", reason="why"), number, ("cron",), "id"
+                )
+                for number, action in enumerate(ScheduleAction)
+            ),
+            ScheduleActionRecord(ScheduleAction.PAUSED, HOME, Attribution(ActorType.SYSTEM), 9),
+        ),
+        dropped=2,
+    ),
 )
 
 

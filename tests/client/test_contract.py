@@ -50,7 +50,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.create_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "topologies.create": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k"}),
     "switches.delete": (("type", "mail"), {}),
-    "leases.fail": (("a", "Boom", "no such row"), {"retriable": False}),
+    "leases.fail": (("a", "Boom", "no such row"), {"retriable": False, "traceback": "at main.go:17"}),
     "switches.get": (("type", "mail"), {}),
     "leases.acquire": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
     "dead_letters.list": ((), {"error_type": "Boom", **_LISTED}),
@@ -71,7 +71,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "leases.renew": (("a", 5, "on"), {}),
     "tasks.report_heartbeat": (_TOLD, {}),
     "tasks.report_progress": (("a", 1, 40, "on"), {}),
-    "schedules.update": (_ANYTHING, {"if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
+    "schedules.update": (_ANYTHING, {"reason": "why", "if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
     **dict.fromkeys(
         (
             *(
@@ -81,8 +81,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
                 "schedules.delete",
             ),
             *("locks.release", "bulk_operations.get", "calendars.get", "locks.get", "schedules.get", "tasks.get"),
-            *("topologies.get", "tasks.list_attempts", "tasks.list_events", "leases.release", "schedules.resume"),
-            *("schedules.list_backfills", "schedules.run", "tasks.explain"),
+            *("topologies.get", "tasks.list_attempts", "tasks.list_events", "leases.release"),
+            *("schedules.list_backfills", "schedules.list_events", "tasks.explain"),
         ),
         (_ANYTHING, {}),
     ),
@@ -90,6 +90,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         (
             *("topologies.cancel", "tasks.pause", "topologies.pause", "tasks.resume", "topologies.resume"),
             *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run"),
+            *("schedules.resume", "schedules.run"),
         ),
         (_ANYTHING, {"reason": "why"}),
     ),
@@ -98,6 +99,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             "watch_tickets.create",
             "settings.get",
             "summary.get",
+            "summary.list_owners",
             "bulk_operations.list",
             "calendars.list",
             "locks.list",

@@ -72,3 +72,22 @@ def test_a_deployment_that_counts_nothing_says_so(duetime: Run, deployment: Depl
     result = duetime("summary")
     assert result.exit_code != 0
     assert "does not count tasks" in result.stderr
+
+
+def test_the_command_says_which_tasks_are_not_counted_by_their_changes(duetime: Run, deployment: Deployment) -> None:
+    """Since when all are, and when older ones were counted, if they were."""
+    since = {**SUMMARY, "counted_since": "2026-11-20T10:00:00Z", "recounted_at": None, "is_complete": False}
+    deployment.scripted += [Answer(200, since), Answer(200, {**since, "recounted_at": "2026-11-21T10:00:00Z"})]
+    assert "are not counted yet" in duetime("summary").stdout
+    assert "were counted" in duetime("summary").stdout
+
+
+def test_operators_see_a_table_of_owners(duetime: Run, deployment: Deployment) -> None:
+    """A row an owner, page by page; with --json, one array of what the API said."""
+    owners = [{"owner": name, "total": 2, "states": {"failed": 2}, "is_complete": True} for name in ("ann", "bob")]
+    pages = [{"owners": [owners[0]], "next_token": "more"}, {"owners": [owners[1]], "next_token": None}]
+    deployment.scripted += [Answer(200, page) for page in pages * 2]
+    lines = [line.split() for line in duetime("summary", "--by-owner").stdout.splitlines()]
+    assert lines == [["owner", "failed", "all"], ["ann", "2", "2"], ["bob", "2", "2"]]
+    assert json.loads(duetime("summary", "--by-owner", "--json").stdout) == owners
+    assert [each.path for each in deployment.received] == ["/stage/v1/summary/owners"] * 4

@@ -15,7 +15,7 @@ BUDGET = {
     "topology": (157, 206),
     "bulk": (164, 206),
     "deadletter": (94, 206),
-    "broadcast": (118, 206),
+    "broadcast": (124, 206),
     "watch": (98, 254),
     "console": (10, 0),
     "archive": (82, 245),

@@ -11,6 +11,7 @@ import pytest
 from duetime import composition
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from tests.functions.stack import Stack
 from tests.functions.test_broadcast import stream_of
@@ -41,13 +42,35 @@ class Spent:
 
 def stack_of(spread: int) -> Stack:
     """The functions, with the summary in so many parts."""
-    return Stack.faked({Variable.SUMMARY_SPREAD: str(spread)})
+    return Stack.faked({Variable.SUMMARY_SPREAD: str(spread), Variable.SUMMARY_RECOUNT_MEGABYTES: "100"})
 
 
 @pytest.fixture
 def counting() -> Iterator[Stack]:
-    """The functions, with the summary in one part."""
-    yield stack_of(1)
+    """The functions, with the summary in one part; the function has counted a task of the owner before."""
+    stack = stack_of(1)
+    stream = stream_of(stack)
+    stack.create(TaskSpec(type="canary.noop"))
+    stack.call("broadcast", stream.event())
+    stack.clock.at += SECOND
+    yield stack
+    composition.use(None)
+
+
+def test_what_a_process_does_not_know_yet_costs_three_reads_and_two_writes() -> None:
+    """Once: the generation of the counts and its first value, one page of the table, and the list of owners.
+
+    From then on, a process reads the generation once a minute.
+    """
+    stack = stack_of(1)
+    stream = stream_of(stack)
+    stack.create(TaskSpec(type="canary.noop"))
+    first = spent_on(stack, stream.event())
+    assert +first.requests == {"query": 1, "get_item": 4, "scan": 1, "put_item": 2, "transact_write_items": 1}
+    stack.clock.at += MINUTE
+    stack.create(TaskSpec(type="canary.noop"))
+    later = spent_on(stack, stream.event(1, 2))
+    assert +later.requests == {"query": 1, "get_item": 2, "transact_write_items": 1}
     composition.use(None)
 
 

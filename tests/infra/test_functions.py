@@ -64,6 +64,7 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES}
     | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL}
+    | {Variable.TRACEBACKS}
     | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
@@ -79,7 +80,7 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
-    "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.EVENT_BUS},
+    "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
     "watch": LIVE,
     "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN},
     "archive": {
@@ -191,9 +192,9 @@ def test_the_functions_are_the_doors(every: Synthesis) -> None:
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
-    """No function can do what another was granted: no two share a role, nor one with the tick or the state machine."""
+    """No function can do what another was granted: no two share a role, nor one with a tick or the state machine."""
     roles = [referred(function["Role"]) for function in every.functions().values()]
-    assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 2
+    assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 3
 
 
 def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> None:

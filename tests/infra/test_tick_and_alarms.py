@@ -60,6 +60,13 @@ def test_a_trigger_that_is_late_is_an_alarm(every: Synthesis) -> None:
     assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == ("cursor_lag", "Maximum", 60_000)
 
 
+def test_ticks_that_complete_no_pass_are_an_alarm(every: Synthesis) -> None:
+    """For five minutes, whatever the cause: also where the trigger does not even say how long ago the last one was."""
+    alarm = alarm_named(every, "TicksIncomplete")
+    assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == ("tick_age", "Maximum", 300_000)
+    assert (alarm["EvaluationPeriods"], alarm["TreatMissingData"]) == (5, "breaching")
+
+
 def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
     """A dead letter that its function does not take sets an alarm off."""
     alarm = alarm_named(every, "DeadLettersWaiting")

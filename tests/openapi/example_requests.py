@@ -217,7 +217,8 @@ def _schedules(account: Recorder) -> None:
     account.ask("GET", f"{nightly}/explain", query="at=2026-12-25T01:30:00Z")
     account.ask("PATCH", nightly, {"cron": "45 1 * * *"})
     account.ask("POST", f"{nightly}/pause", {"reason": "the printer is broken"})
-    account.ask("POST", f"{nightly}/resume")
+    account.ask("POST", f"{nightly}/resume", {"reason": "the printer is repaired"})
+    account.ask("GET", f"{nightly}/events")
     account.ask("POST", f"{nightly}/run")
     account.ask("GET", f"{nightly}/runs", query="limit=3")
     period = {"scheduled_after": to_iso(account.now - 3 * DAY), "scheduled_before": to_iso(account.now - DAY)}
@@ -271,6 +272,7 @@ def _service(account: Recorder) -> None:
     account.run_until(lambda: stream.is_read)
     account.run(MINUTE)
     account.ask("GET", "/v1/summary")
+    account.ask("GET", "/v1/summary/owners")
     account.ask("GET", "/v1/settings")
     account.ask("POST", "/v1/watch-tickets")
 

@@ -256,3 +256,18 @@ def test_a_skipped_occurrence_says_why() -> None:
         schedules.steer("pause")
         schedules.run(10 * MINUTE)
         assert schedules.counts()["tasks_skipped{reason=paused}"] >= 1
+
+
+def test_the_age_of_the_last_pass_grows_while_the_trigger_is_away(tasks: Tasks) -> None:
+    """Each tick tells how long ago the last complete one began: an hour after an hour, else two minutes at most."""
+    with tasks:
+        tasks.run(5 * MINUTE)
+        assert max(tasks.measured("tick_age")[1:]) <= 2 * MINUTE
+        tasks.ticking = False
+        tasks.run(HOUR)
+        known = len(tasks.measured("tick_age"))
+        tasks.ticking = True
+        tasks.run(5 * MINUTE)
+        first, *later = tasks.measured("tick_age")[known:]
+        assert HOUR <= first <= HOUR + 2 * MINUTE
+        assert max(later) <= 2 * MINUTE

@@ -91,3 +91,16 @@ def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) 
                 assert instant_of(lease["expires_at"]) - scenario.now >= 4500
                 seen[lease["task"]["type"]] = lease["task"]["attempt"]
         assert seen == {PULLED: 1, OTHER: 1, THIRD: 1}
+
+
+def test_the_traceback_of_a_workers_failure_can_be_read_with_the_attempt() -> None:
+    """As that of a Python handler: its end, without what looks like a secret; a report without one has none."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "retry": {"max_attempts": 2, "initial_seconds": 1}})
+        for text in ("", "panic: no such row\n  at main.go:17 password=hunter2\n"):
+            (lease,) = scenario.ask("POST", "/v1/leases", _wanted("X", 60, wait=20)).body["leases"]
+            error = {"error": {"type": "Panic", "message": "no such row"}, **({"traceback": text} if text else {})}
+            assert scenario.ask("POST", f"/v1/leases/{lease['id']}/fail", error).status == 200
+        attempts = scenario.ask("GET", f"/v1/tasks/{task.body['id']}/attempts").body["attempts"]
+        told = [each["error"]["traceback"] for each in attempts]
+        assert told == [None, "panic: no such row\n  at main.go:17 password=[redacted]\n"]

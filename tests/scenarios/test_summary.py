@@ -108,6 +108,9 @@ class CountedStorm(Storm):
         read: of each owner, what the summary told, and what it should have.
     """
 
+    reading = MINUTE
+    """How long that takes, at most."""
+
     def __init__(self, seed: int) -> None:
         super().__init__(seed, 0.02, Theme.TASKS)
         self.stream = SimulatedTableStream(self, repeats=0.1)
@@ -119,7 +122,7 @@ class CountedStorm(Storm):
         while not self.stream.is_read and self.time.now() < end:
             self.time.run_until(self.time.now() + MINUTE)
         self.time.start_process(self._read_all)
-        self.time.run_until(self.time.now() + MINUTE)
+        self.time.run_until(self.time.now() + self.reading)
 
     def _read_all(self) -> None:
         for owner in sorted({task.owner for task in self.watching.tasks()}):

@@ -1,4 +1,4 @@
-"""The table of a task's events."""
+"""The tables of the events of a task and of a schedule."""
 
 from __future__ import annotations
 
@@ -13,23 +13,43 @@ from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from duetime_client.commands.clock import Clock
+    from duetime_client.schedule_models import ScheduleEvent, ScheduleHistory
     from duetime_client.task import TaskEvent, TaskHistory
 
 
 def show_events(history: TaskHistory, clock: Clock) -> None:
     """Print the events of a task as a table, oldest first."""
+    _show((cells(event, clock) for event in history.events), history.dropped)
+
+
+def show_schedule_events(history: ScheduleHistory, clock: Clock) -> None:
+    """Print the events of a schedule as a table, oldest first."""
+    _show((schedule_cells(event, clock) for event in history.events), history.dropped)
+
+
+def schedule_cells(event: ScheduleEvent, clock: Clock) -> Iterator[Text]:
+    """One row of the events of a schedule."""
+    yield timed(event.at, clock, clock.now(), units=1)
+    yield printable(event.type.replace("_", " "))
+    yield printable((event.actor.name if event.actor.kind == "user" else event.actor.kind) or "")
+    parts = [", ".join(event.fields_changed), event.task_id and f"task {event.task_id}", event.backfill_id]
+    yield printable(", ".join(part for part in parts if part))
+    yield printable(event.reason or "")
+
+
+def _show(rows: Iterable[Iterable[Text]], dropped: int) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("at", "event"):
         table.add_column(heading, no_wrap=True)
     for heading in ("by", "details", "reason"):
         table.add_column(heading)
-    for event in history.events:
-        table.add_row(*cells(event, clock))
-    if history.dropped:
-        console().print(f"{counted(history.dropped, 'older action')} not kept", style="dim")
+    for row in rows:
+        table.add_row(*row)
+    if dropped:
+        console().print(f"{counted(dropped, 'older action')} not kept", style="dim")
     console().print(table)
 
 

@@ -7,11 +7,15 @@ import typer
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.console import show_json
 from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.event_views import show_schedule_events
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.commands.task_view import show as show_task
+
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the events of the schedule.")]
 
 
 @examples("duetime schedules pause nightly --reason 'the source is down'")
@@ -36,12 +40,13 @@ def resume(
     name: ScheduleName,
     *,
     deployment: Deployment,
+    reason: Why = "",
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
     with connected(context, deployment) as client:
-        schedule = client.schedules.resume(name, if_match=if_match)
+        schedule = client.schedules.resume(name, reason=reason, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -51,17 +56,29 @@ def run(
     name: ScheduleName,
     *,
     deployment: Deployment,
+    reason: Why = "",
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a schedule's task once, now, and show the task."""
     with connected(context, deployment) as client:
-        task = client.schedules.run(name, idempotency_key=idempotency_key, if_match=if_match)
+        task = client.schedules.run(name, reason=reason, idempotency_key=idempotency_key, if_match=if_match)
     show_task(task, context.ensure_object(Clock), as_json=as_json)
+
+
+@examples("duetime schedules events nightly")
+def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment, as_json: AsJson = False) -> None:
+    """Show what was done to a schedule: by whom, when and why."""
+    with connected(context, deployment) as client:
+        history = client.schedules.list_events(name)
+    if as_json:
+        show_json(history.document)
+    else:
+        show_schedule_events(history, context.ensure_object(Clock))
 
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to those of schedules."""
-    for command in (pause, resume, run):
+    for command in (pause, resume, run, events):
         app.command()(command)

@@ -1,5 +1,8 @@
 """`duetime summary`: how many tasks there are."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -11,13 +14,20 @@ from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.plurals import counted
-from duetime_client.summary import Summary
+from duetime_client.summary import OwnerSummary, Summary
+
+ByOwner = Annotated[bool, typer.Option("--by-owner", help="By owner and state, for operators.")]
 
 
-@examples("duetime summary")
-def summary(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
+@examples("duetime summary", "duetime summary --by-owner")
+def summary(
+    context: typer.Context, *, owners: ByOwner = False, deployment: Deployment, as_json: AsJson = False
+) -> None:
     """Show how many tasks there are: by type and state, some seconds old."""
     with connected(context, deployment) as client:
+        if owners:
+            _show_owners(list(client.summary.list_owners()), as_json=as_json)
+            return
         found = client.summary.get()
     if as_json:
         show_json(found.document)
@@ -30,19 +40,47 @@ def _show(found: Summary, clock: Clock) -> None:
         console().print("no tasks", style="dim")
         return
     states = list(found.states)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("type")
-    for state in states:
-        table.add_column(printable(state, STATE_STYLES.get(state, "")), justify="right")
-    table.add_column("all", justify="right")
-    for each in found.types:
-        cells = [str(each.states[state]) if state in each.states else "" for state in states]
-        table.add_row(printable(each.type), *cells, str(each.total))
+    table = _table("type", states, [(each.type, each.states, each.total) for each in found.types])
     table.add_row("all types", *(str(found.states[state]) for state in states), str(found.total), style="bold")
     console().print(table)
     if found.other_types:
         console().print(f"{counted(found.other_types, 'more type')}: in the last row only")
-    if not found.is_complete:
-        console().print("there are more types than the API counts in", style="yellow")
+    _show_completeness(found, clock)
     if found.as_of is not None:
         console().print(Text.assemble("counted up to ", timed(found.as_of, clock, clock.now())))
+
+
+def _show_completeness(found: Summary, clock: Clock) -> None:
+    if found.counted_since is None:
+        if not found.is_complete:
+            console().print("there are more types than the API counts in", style="yellow")
+        return
+    since = timed(found.counted_since, clock, clock.now())
+    if found.recounted_at is None:
+        console().print(Text.assemble("tasks created before ", since, " are not counted yet"), style="yellow")
+    else:
+        recounted = timed(found.recounted_at, clock, clock.now())
+        console().print(Text.assemble("tasks created before ", since, " were counted ", recounted))
+
+
+def _show_owners(found: Sequence[OwnerSummary], *, as_json: bool) -> None:
+    if as_json:
+        show_json([each.document for each in found])
+    elif not found:
+        console().print("no owner has had tasks", style="dim")
+    else:
+        states = sorted({state for each in found for state in each.states})
+        console().print(_table("owner", states, [(each.owner, each.states, each.total) for each in found]))
+
+
+def _table(what: str, states: Sequence[str], rows: Iterable[tuple[str, Mapping[str, int], int]]) -> Table:
+    """A row each, with a column for each state."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column(what)
+    for state in states:
+        table.add_column(printable(state, STATE_STYLES.get(state, "")), justify="right")
+    table.add_column("all", justify="right")
+    for name, numbers, total in rows:
+        cells = [str(numbers[state]) if state in numbers else "" for state in states]
+        table.add_row(printable(name), *cells, str(total))
+    return table

@@ -23,6 +23,7 @@ RUNBOOK = "docs/how-to/respond-to-an-alarm.md"
 _LATE = 10 * SECOND
 """The latest start that the guarantees allow without a fault."""
 _OLDEST = 15 * MINUTE
+_TICK_AGE = 5 * MINUTE
 _SKEW = 3 * SECOND
 """Clocks may differ by 5 s before two attempts could overlap; DynamoDB tells its own to the second."""
 _LAG = MINUTE
@@ -144,6 +145,14 @@ def _trigger() -> list[AlarmSpec]:
             own("cursor_lag", "Maximum", trigger),
             "The trigger is a minute behind the clock for five minutes: tasks are sent late",
             threshold=_LAG,
+        ),
+        AlarmSpec(
+            "TicksIncomplete",
+            own("tick_age", "Maximum", trigger),
+            "The trigger has not completed a pass over the due minutes for five minutes, though it may be invoked",
+            threshold=_TICK_AGE,
+            # A tick that does not even begin to read tells nothing.
+            missing_is_bad=True,
         ),
         AlarmSpec(
             "ClockSkewed",

@@ -240,6 +240,9 @@ class Environment:
     summary_spread: int = 1
     """Into how many parts each owner's counts of tasks are split, so that none is written too often: one for each 1 000
     tasks a second. It may be raised, not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
+    summary_recount_megabytes: int = 100
+    """How many megabytes of the table are read every five minutes while older tasks are counted anew (100: at most 0.5
+    dollars a day, and some 25 million tasks). 0: they are not, and the summary lacks what its changes did not tell."""
     broadcast_batch_size: int = 500
     """Most changes of the table that an invocation of `broadcast` is given (1 to 1000; 6 MB must hold them)."""
     broadcast_batch_seconds: int = 1
@@ -287,6 +290,11 @@ class Environment:
             FunctionName.CONSOLE: not self.console,
         }
         return [name for name in FunctionName if not without.get(name)]
+
+    @property
+    def recounts_summary(self) -> bool:
+        """Whether older tasks are counted anew by reading the table."""
+        return self.summary_spread > 0 and self.summary_recount_megabytes > 0
 
     @property
     def concurrency_needed(self) -> int:

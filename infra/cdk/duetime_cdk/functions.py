@@ -107,6 +107,7 @@ class Functions(Construct):
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.LONG_POLLS: str(settings.long_polls),
+                Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
                 Variable.SUMMARY_SPREAD: str(settings.summary_spread),
                 Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
@@ -257,11 +258,17 @@ class Functions(Construct):
     def _broadcast(self) -> LambdaFunction:
         """What reads the table's stream: it can place no task, and no task waits for it."""
         settings, tasks = self._environment, self._stores.tables.tasks
-        more = {Variable.SUMMARY_SPREAD: str(settings.summary_spread), Variable.EVENT_BUS: settings.event_bus}
+        more = {
+            Variable.SUMMARY_SPREAD: str(settings.summary_spread),
+            Variable.SUMMARY_RECOUNT_MEGABYTES: str(settings.summary_recount_megabytes),
+            Variable.EVENT_BUS: settings.event_bus,
+        }
         function = self._live_function(FunctionName.BROADCAST, more)
         function.allow(["dynamodb:Query", *DELETE], [tasks.table_arn])
         if settings.summary_spread:
             function.allow(WRITE, [tasks.table_arn])
+        if settings.recounts_summary:
+            function.allow(["dynamodb:Scan"], [tasks.table_arn])
         if settings.event_bus:
             bus = Stack.of(self).format_arn(service="events", resource="event-bus", resource_name=settings.event_bus)
             function.allow(["events:PutEvents"], [bus])

@@ -227,9 +227,9 @@ def _trigger() -> list[Panel]:
     return [
         Panel(
             "Lag",
-            "by how much the first reading of minutes is behind",
+            "by how much the first reading of minutes is behind, and how long ago the last complete pass began",
             Unit.MILLISECONDS,
-            everywhere("cursor_lag", "Maximum"),
+            [*everywhere("cursor_lag", "Maximum"), *everywhere("tick_age", "Maximum")],
         ),
         Panel("Sent", "messages of due tasks", Unit.COUNT, _sums("dispatched", "timers_recovered", "messages_unsent")),
         Panel(

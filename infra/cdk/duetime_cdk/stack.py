@@ -20,6 +20,7 @@ from duetime_cdk.layers.build import build
 from duetime_cdk.payload_bucket import Content
 from duetime_cdk.queues import Queues
 from duetime_cdk.signing_secret import Signing
+from duetime_cdk.summary_recount import SummaryRecount
 from duetime_cdk.tasks_table import Tables
 from duetime_cdk.trigger_schedule import TriggerSchedule
 from duetime_cdk.websocket_api import WebSocketApi
@@ -89,6 +90,8 @@ class DuetimeStack(Stack):
         if functions.console:
             http.serve_console(functions.console.function)
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
+        if environment.recounts_summary:
+            SummaryRecount(self, "Recount", function=functions.broadcast.function)
         names = MetricNames(environment, stores=stores, functions=functions, http=http)
         alarms = Alarms(self, "Alarms", environment=environment, names=names)
         if environment.name != LOCAL:

@@ -61,9 +61,35 @@ class FakeDynamoDB:
         del self.tables[TableName]
         return dict(_META)
 
-    def scan(self, *, TableName: str) -> dict[str, Any]:
-        """Read every item, for a test to look at."""
-        return {"Items": [dict(item) for item in self._table(TableName, "Scan").every()], **_META}
+    def scan(
+        self,
+        *,
+        TableName: str,
+        FilterExpression: str | None = None,
+        ProjectionExpression: str | None = None,
+        ExpressionAttributeNames: Mapping[str, str] | None = None,
+        ExpressionAttributeValues: Mapping[str, Value] | None = None,
+        ExclusiveStartKey: Item | None = None,
+    ) -> dict[str, Any]:
+        """Read a page of the table."""
+        table = self._table(TableName, "Scan")
+        names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
+        wanted = None if FilterExpression is None else condition(FilterExpression)
+        parts = frozenset() if ProjectionExpression is None else projection(ProjectionExpression)
+        self._check_placeholders("Scan", names, values, wanted, (parts, frozenset()))
+        items = sorted((dict(item) for item in table.every()), key=table.key_of)
+        if ExclusiveStartKey is not None:
+            items = [item for item in items if table.key_of(item) > table.key_of(ExclusiveStartKey)]
+        page = items[: self.page]
+        answer: dict[str, Any] = {"ScannedCount": len(page), **_META}
+        if len(items) > len(page):
+            answer["LastEvaluatedKey"] = _keys_in(table, page[-1])
+        if wanted is not None:
+            page = [item for item in page if wanted.test(item, names, values)]
+        if parts:
+            shown = {name_of(part, names) for part in parts}
+            page = [{name: value for name, value in item.items() if name in shown} for item in page]
+        return {**answer, "Items": page, "Count": len(page)}
 
     def get_item(self, *, TableName: str, Key: Item, ConsistentRead: bool = False) -> dict[str, Any]:
         """Read an item."""

@@ -115,7 +115,11 @@ class Table:
         """A key as an item."""
         return {self.partition_name: {"S": key[0]}, self.sort_name: {"S": key[1]}}
 
+    def key_of(self, item: Item) -> tuple[str, str]:
+        """The key of an item, or of what a page ended with."""
+        return item[self.partition_name]["S"], item[self.sort_name]["S"]
+
     def every(self) -> Iterator[Item]:
-        """Every item, for a test to look at."""
+        """Every item."""
         for partition in self.partitions.values():
             yield from partition.values()

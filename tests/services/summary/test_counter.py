@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb.summary import DynamoSummaryStore
+from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
+from duetime.domain.admins import Admins
 from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.changes.snapshots import TaskSnapshot
 from duetime.domain.errors import Unavailable
@@ -20,6 +22,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.summary.counter import SummaryCounter
+from duetime.services.summary.generations import Generations
 from duetime.services.summary.reader import SummaryReader
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
@@ -42,15 +45,31 @@ def store() -> DynamoSummaryStore:
     return DynamoSummaryStore(fake, new_table(fake))
 
 
+def runtime() -> Runtime:
+    """What a counter runs on."""
+    return Runtime(StandingClock(), SeededRandom(), VirtualTime(NOW), FakeTelemetry())
+
+
 def counter(over: Any, spread: int = 2) -> SummaryCounter:  # noqa: ANN401 - any store
     """A counter over a store."""
-    time = VirtualTime(NOW)
-    return SummaryCounter(over, Runtime(StandingClock(), SeededRandom(), time, FakeTelemetry()), spread)
+    return counter_of(over, recounts(), spread)
+
+
+def counter_of(over: Any, generations: Any, spread: int = 2) -> SummaryCounter:  # noqa: ANN401 - any store
+    """A counter over a store, with the generations in another."""
+    on = runtime()
+    return SummaryCounter(over, on, spread, Generations(generations, on, is_recounting=True), generations)
+
+
+def recounts() -> DynamoSummaryRecounts:
+    """An empty store of generations over a fake."""
+    fake: Any = FakeDynamoDB()
+    return DynamoSummaryRecounts(fake, new_table(fake), StandingClock())
 
 
 def totals(over: DynamoSummaryStore, owner: str, spread: int = 2) -> dict[Group, int]:
     """An owner's counts."""
-    return dict(SummaryReader(over, VirtualTime(NOW), spread).read(owner).counts)
+    return dict(SummaryReader(over, recounts(), runtime(), spread, Admins()).read(owner).counts)
 
 
 def snapshot(number: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any field
@@ -124,7 +143,7 @@ def test_a_change_that_counts_nothing_costs_nothing() -> None:
 
     running = snapshot(1, state=State.RUNNING)
     change = Change("1", NOW, running, replace(running, version=2, attempt=1))
-    counter(Untouchable()).consume(ChangeBatch((change,)))
+    counter_of(Untouchable(), Untouchable()).consume(ChangeBatch((change,)))
 
 
 @dataclass

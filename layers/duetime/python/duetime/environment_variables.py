@@ -68,6 +68,8 @@ class Variable(StrEnum):
     """Steady rate that the gateway keeps all callers together to, which answers tell; 0 if it is not known."""
     SUMMARY_SPREAD = "DUETIME_SUMMARY_SPREAD"
     """Into how many parts each owner's counts of tasks are split; 0 if nothing is counted."""
+    SUMMARY_RECOUNT_MEGABYTES = "DUETIME_SUMMARY_RECOUNT_MEGABYTES"
+    """How many megabytes of the table are read at once to count tasks that their changes do not count; 0: none."""
     ARCHIVE_BUCKET = "DUETIME_ARCHIVE_BUCKET"
     """Name of the bucket that ended tasks are archived in; empty if none are."""
     EVENT_BUS = "DUETIME_EVENT_BUS"

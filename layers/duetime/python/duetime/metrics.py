@@ -121,6 +121,10 @@ METRICS: Mapping[str, Metric] = {
     # The trigger.
     "dispatched": _count("trigger", "messages sent when a minute is first read"),
     "cursor_lag": _time("trigger", "delay of the first read of a minute; zero while the trigger reads ahead in time"),
+    "tick_age": _time(
+        "trigger",
+        "how long ago the last complete pass over the minutes began, up to a minute more; up to 2 minutes is usual",
+    ),
     "oldest_due": _time(
         "trigger", "how long the oldest task that a recovery scan found open has been due; zero if it found none"
     ),

@@ -171,6 +171,11 @@ class Settings:
         return int(self.environ.get(Variable.SUMMARY_SPREAD, "0"))
 
     @property
+    def summary_recount_megabytes(self) -> int:
+        """How many megabytes of the table are read at once to count tasks anew; 0 if they are not."""
+        return int(self.environ.get(Variable.SUMMARY_RECOUNT_MEGABYTES, "0"))
+
+    @property
     def archive_bucket(self) -> str:
         """Name of the bucket that ended tasks are archived in, or the empty string."""
         return self.environ.get(Variable.ARCHIVE_BUCKET, "")

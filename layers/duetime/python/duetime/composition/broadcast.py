@@ -13,6 +13,8 @@ from duetime.composition.summary import SummaryServices
 from duetime.services.broadcast.broadcaster import Broadcaster
 from duetime.services.events.publisher import EventPublisher
 from duetime.services.summary.counter import SummaryCounter
+from duetime.services.summary.generations import Generations
+from duetime.services.summary.recounter import SummaryRecounter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,9 +36,22 @@ class BroadcastServices(Part):
         """The changes in a Lambda event from the table's stream; what cannot be read is noted and left out."""
         return changes_of(event, self.runtime.telemetry)
 
+    @cached_property
+    def recounter(self) -> SummaryRecounter:
+        """Counts tasks that are not counted by their changes."""
+        recounts, pages = self.part(SummaryServices).recounts, self.settings.summary_recount_megabytes
+        return SummaryRecounter(recounts, self._generations, self.runtime, pages)
+
+    @cached_property
+    def _generations(self) -> Generations:
+        is_recounting = self.settings.summary_recount_megabytes > 0
+        return Generations(self.part(SummaryServices).recounts, self.runtime, is_recounting=is_recounting)
+
     def _exact(self) -> list[ChangeConsumer]:
-        spread = self.settings.summary_spread
-        return [SummaryCounter(self.part(SummaryServices).store, self.runtime, spread)] if spread else []
+        spread, summary = self.settings.summary_spread, self.part(SummaryServices)
+        if not spread:
+            return []
+        return [SummaryCounter(summary.store, self.runtime, spread, self._generations, summary.recounts)]
 
     def _best_effort(self) -> list[ChangeConsumer]:
         bus = self.settings.event_bus

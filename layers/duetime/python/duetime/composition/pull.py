@@ -17,6 +17,7 @@ from duetime.services.pull.lease import LeaseService
 from duetime.services.pull.locks import PullLocks
 from duetime.services.pull.messages import PullMessages
 from duetime.services.pull.report import LeaseReports
+from duetime.services.worker.traceback_recorder import TracebackRecorder
 
 
 class PullServices(Part):
@@ -53,6 +54,9 @@ class PullServices(Part):
             outcome_writer=self.part(OutcomeServices).delegating_writer,
             pull_locks=self._pull_locks,
             pullers=self.settings.pullers,
+            traceback_recorder=TracebackRecorder(
+                core.tracebacks, self.runtime, self.settings.keeps_tracebacks, self.settings.retention_ms
+            ),
             runtime=self.runtime,
         )
 

@@ -6,17 +6,32 @@ from collections import Counter
 from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
+from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.tasks.queries import whole_number
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.errors import SummaryOff
-from duetime.domain.limits import MAX_SUMMARY_TYPES
+from duetime.domain.errors import OperatorRequired, SummaryOff
+from duetime.domain.limits import MAX_SUMMARY_OWNERS, MAX_SUMMARY_TYPES
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.summary.counts import Summary
+    from duetime.domain.times import Millis
+
+
+def _page_size(text: object) -> int:
+    return whole_number(text, 1, MAX_SUMMARY_OWNERS)
+
+
+_PageSize = Annotated[
+    int,
+    BeforeValidator(_page_size),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_SUMMARY_OWNERS}),
+]
 
 
 class TypeSummary(TypedDict):
@@ -38,7 +53,11 @@ class SummaryResponse(TypedDict):
     ]
     other_types: Annotated[int, Field(description="Number of types that `types` has no room for.")]
     is_complete: Annotated[
-        bool, Field(description="Whether all types are counted in; false for an owner of tens of thousands of types.")
+        bool,
+        Field(
+            description="Whether all tasks are counted in. False for an owner of tens of thousands of types, and while "
+            "tasks from before `counted_since` are not counted yet."
+        ),
     ]
     as_of: Annotated[
         Instant | None,
@@ -47,6 +66,42 @@ class SummaryResponse(TypedDict):
             "counted within seconds; after an outage, counting catches up."
         ),
     ]
+    counted_since: Annotated[
+        Instant | None,
+        Field(
+            description="Tasks that were created at or after this are counted by their changes. Older ones are counted "
+            "by reading the table, again and again until none is left; their states are as of `recounted_at`. Null: "
+            "all tasks are counted by their changes."
+        ),
+    ]
+    recounted_at: Annotated[
+        Instant | None,
+        Field(description="When tasks from before `counted_since` were last counted; null if they were not."),
+    ]
+
+
+class OwnerSummary(TypedDict):
+    """How many tasks one owner has."""
+
+    owner: str
+    total: Annotated[int, Field(description="Number of the owner's tasks.")]
+    states: Annotated[Mapping[str, int], Field(description="Number of its tasks in each state that has some.")]
+    is_complete: Annotated[bool, Field(description="As `is_complete` of the owner's own summary.")]
+    as_of: Annotated[Instant | None, Field(description="As `as_of` of the owner's own summary.")]
+
+
+class OwnerSummaryPage(TypedDict):
+    """A page of owners with the numbers of their tasks."""
+
+    owners: Annotated[Sequence[OwnerSummary], Field(description="The owners, by name.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+
+
+class OwnerSummaryQuery(Parameters):
+    """Parameters of `GET /v1/summary/owners`."""
+
+    limit: Annotated[_PageSize, Field(description="Maximum number of owners on a page.")] = MAX_SUMMARY_OWNERS
+    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
 
 
 def summary_response(summary: Summary) -> SummaryResponse:
@@ -69,8 +124,48 @@ def summary_response(summary: Summary) -> SummaryResponse:
         ],
         other_types=max(0, len(largest) - MAX_SUMMARY_TYPES),
         is_complete=summary.is_complete,
-        as_of=None if summary.as_of is None else to_iso(summary.as_of),
+        as_of=_instant(summary.as_of),
+        counted_since=_instant(summary.counted_since),
+        recounted_at=_instant(summary.recounted_at),
     )
+
+
+def owner_summary_page(found: Sequence[tuple[str, Summary]], last: str | None, scope: str) -> OwnerSummaryPage:
+    """A page of owners.
+
+    Args:
+        found: the owners and their counts.
+        last: the last of them, if there may be more.
+        scope: of the page's token.
+    """
+    token = None if last is None else page_tokens.text_token(last, scope)
+    return OwnerSummaryPage(owners=[_owner(*each) for each in found], next_token=token)
+
+
+def owner_after(token: str | None, scope: str) -> str:
+    """The owner that a token goes on behind; the empty string without one.
+
+    Raises:
+        ParametersInvalid: the token does not belong to this list.
+    """
+    return "" if token is None else page_tokens.text_after(token, scope)
+
+
+def _owner(owner: str, summary: Summary) -> OwnerSummary:
+    states: Counter[str] = Counter()
+    for group, number in summary.counts.items():
+        states[group.state.value] += number
+    return OwnerSummary(
+        owner=owner,
+        total=states.total(),
+        states=_some(states),
+        is_complete=summary.is_complete,
+        as_of=_instant(summary.as_of),
+    )
+
+
+def _instant(at: Millis | None) -> Instant | None:
+    return None if at is None else to_iso(at)
 
 
 def _some(counts: Counter[str]) -> dict[str, int]:
@@ -86,4 +181,14 @@ GET = Operation(
     description="How many of your tasks are in each state, of each type and of each priority. The numbers are kept "
     "from the changes of tasks: a change is counted exactly once, some seconds after it was made.",
     errors=(SummaryOff,),
+)
+LIST_OWNERS = Operation(
+    "listSummaryOwners",
+    "GET /v1/summary/owners",
+    "List the numbers of tasks by owner",
+    Returns(OwnerSummaryPage, "A page of owners."),
+    description="How many tasks each owner has, for operators. Owners are ordered by name; those whose tasks are all "
+    "gone are listed with none.",
+    query=OwnerSummaryQuery,
+    errors=(SummaryOff, OperatorRequired),
 )

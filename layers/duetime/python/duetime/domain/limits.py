@@ -220,5 +220,7 @@ MAX_METRIC_VALUES = 20
 """Owners, and types of tasks, that can have metrics of their own: CloudWatch bills each one."""
 MAX_ARCHIVE_DAYS = 3_653
 """Days for which ended tasks can be kept in the archive: ten years."""
+MAX_SUMMARY_OWNERS = 25
+"""Owners on a page of `GET /v1/summary/owners`: the counts of each are read one after the other."""
 MAX_SUMMARY_TYPES = 100
 """Types in one response of `GET /v1/summary`: those with the most tasks."""

@@ -177,5 +177,27 @@ SUMMARY_TYPES_AT_ONCE = 90
 """Types of tasks whose counts are written at once: a transaction takes 100 items (Source: DynamoDB API Reference)."""
 SUMMARY_PAGES = 10
 """Pages of a megabyte that are read of one part of an owner's counts: some 40 000 types of tasks."""
+SUMMARY_GAP = 20 * HOUR
+"""A change that is counted this long after it was made, or as long a time without anybody who reads changes, means that
+changes may have been lost: the table's stream forgets after a day. The counts then begin anew."""
+SUMMARY_SEEN_EVERY = HOUR
+"""How often it is stored, at most, that changes are read."""
+SUMMARY_RESTART_DELAY = 2 * MINUTE
+"""How long before a new generation of counts begins it is stored, so that every process knows of it by then; and how
+long after that the first recount starts."""
+SUMMARY_KNOWN = MINUTE
+"""How long a process caches the generation of the counts."""
+SUMMARY_RECOUNT_EVERY = 5 * MINUTE
+"""How often a part of the table is read while older tasks are recounted."""
+SUMMARY_RECOUNT_RUN = 30 * SECOND
+"""How long one part is read, at most."""
+SUMMARY_RECOUNT_LEASE = 15 * MINUTE
+"""After this, whoever counts a part is taken for dead: longer than an invocation may last."""
+SUMMARY_RECOUNT_AGAIN = 6 * HOUR
+"""Shortest time between two recounts. It doubles with each one."""
+SUMMARY_RECOUNT_AT_LEAST = 30 * DAY
+"""Longest time between two recounts."""
+SUMMARY_RECOUNT_KEPT = 60 * DAY
+"""How long the counts of a recount are used, if no later one comes."""
 OWNER_SPREAD = 16
 """Partitions of the list of one owner. A constant: another value requires the index to be rewritten."""

@@ -16,8 +16,10 @@ from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpe
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState
+from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
+from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import TASK_OPTIONS
@@ -35,6 +37,17 @@ _HANDLER = "handler"
 """Of a template: a handler was requested, not left to the type."""
 _PLAIN = ("on_excluded", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap", "catch_up_seconds")
 _SPEC_FIELDS = (*_PLAIN, "pause_on_failure", "expect_success_by", "expect_every_seconds", "calendars")
+_ACTIONS = {
+    ScheduleAction.UPDATED: "u",
+    ScheduleAction.PAUSED: "p",
+    ScheduleAction.RESUMED: "g",
+    ScheduleAction.RUN_REQUESTED: "n",
+    ScheduleAction.BACKFILL_REQUESTED: "b",
+    ScheduleAction.BACKFILL_CANCELLED: "c",
+}
+_LETTERS = {letter: action for action, letter in _ACTIONS.items()}
+_ACTORS = {ActorType.USER: "u", ActorType.SYSTEM: "y"}
+_ACTOR_LETTERS = {letter: actor for actor, letter in _ACTORS.items()}
 _READ = {"on_excluded": OnExcluded, "overlap": Overlap, "calendars": tuple}
 
 
@@ -162,6 +175,35 @@ def stopped_form(stopped: Sequence[StoppedOccurrence]) -> list[Any]:
 def read_stopped(form: list[Any]) -> tuple[StoppedOccurrence, ...]:
     """Read them."""
     return tuple(StoppedOccurrence(nominal, TaskId(task_id), revision) for nominal, task_id, revision in form)
+
+
+def schedule_actions(value: ScheduleHistory) -> Value:
+    """The latest actions, behind the number of those that were dropped."""
+    return packed([value.dropped, *map(_action_line, value.records)])
+
+
+def read_schedule_actions(value: Value) -> ScheduleHistory:
+    """Read the latest actions."""
+    dropped, *lines = unpacked(value)
+    return ScheduleHistory(tuple(map(_read_action_line, lines)), dropped)
+
+
+def _action_line(value: ScheduleActionRecord) -> list[Any]:
+    """Two letters, then numbers and texts; those at the end that are empty are left out."""
+    by = value.by
+    letters = f"{_ACTIONS[value.action]}{_ACTORS[by.actor]}"
+    line: list[Any] = [letters, value.at, value.version, by.reason, by.name, ",".join(value.fields), value.subject]
+    while not line[-1]:
+        line.pop()
+    return line
+
+
+def _read_action_line(value: list[Any]) -> ScheduleActionRecord:
+    letters, at, version, reason, name, names, subject = [*value, "", "", "", ""][:7]
+    by = Attribution(_ACTOR_LETTERS[letters[1]], name, reason)
+    return ScheduleActionRecord(
+        _LETTERS[letters[0]], at, by, version, tuple(names.split(",")) if names else (), subject
+    )
 
 
 def calendar_form(calendar: Calendar) -> dict[str, Any]:

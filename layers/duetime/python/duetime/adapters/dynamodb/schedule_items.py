@@ -15,9 +15,11 @@ from duetime.adapters.dynamodb.schedule_codec import (
     read_expectation,
     read_former_ends,
     read_run,
+    read_schedule_actions,
     read_spec,
     read_stopped,
     run_form,
+    schedule_actions,
     spec_form,
     stopped_form,
     template_form,
@@ -28,6 +30,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import Activity, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS
 from duetime.domain.schedules.schedule_record import StoredSchedule
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ ACTIVITY = "a"
 UID = "u"
 _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
 _FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
-_EXPECTATION, _FORMER_PAYLOAD = "E", "F"
+_EXPECTATION, _FORMER_PAYLOAD, _ACTIONS = "E", "F", "Q"
 ACTIVE = "a"
 BUFFERED = "w"
 
@@ -104,6 +107,8 @@ def item_of(stored: StoredSchedule) -> Item:
         item[_FORMER_PAYLOAD] = field_codecs.content(stored.former_payload)
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
+    if stored.actions.records:
+        item[_ACTIONS] = schedule_actions(stored.actions)
     if stored.log:
         item[_LOG] = packed([[each.at, each.key, each.note] for each in stored.log])
     return item
@@ -161,6 +166,7 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         revision_ends=_revision_ends(item, revision),
         expectation=read_expectation(unpacked(item[_EXPECTATION])) if _EXPECTATION in item else None,
         stopped=read_stopped(unpacked(item[_STOPPED])) if _STOPPED in item else (),
+        actions=read_schedule_actions(item[_ACTIONS]) if _ACTIONS in item else NO_SCHEDULE_ACTIONS,
         former_payload=field_codecs.read_content("payload", item[_FORMER_PAYLOAD]) if _FORMER_PAYLOAD in item else None,
     )
 

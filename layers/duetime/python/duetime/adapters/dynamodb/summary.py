@@ -8,23 +8,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
-from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.summary_numbers import attribute_of, counts_of
 from duetime.adapters.dynamodb.versioned_items import VERSION, version_of
 from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_STEPS_KEPT
-from duetime.domain.summary.counts import MARK_BYTES, CountedSteps, Group, Summary, sums
-from duetime.domain.tasks.task_options import Priority
+from duetime.domain.summary.counts import MARK_BYTES, CountedSteps, Summary, sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
-    from duetime.domain.summary.counts import Step, StepSet
+    from duetime.adapters.dynamodb.attribute_values import Item
+    from duetime.domain.summary.counts import Group, Step, StepSet
     from duetime.domain.times import Millis
 
-_COUNT_MARK, _STEPS_MARK = "c#", "s#"
-"""Before the type in the sort key of its counts, and before the second in that of the steps that are counted."""
+_STEPS_MARK = "s#"
+"""Before the second in the sort key of the steps that are counted."""
 _MARKS, _COUNTED_AT = "h", "u"
 _OTHERS_CAME_FIRST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
 """Reasons for which a transaction is cancelled, and nothing of it done."""
@@ -63,8 +63,9 @@ class DynamoSummaryStore:
                 return False
         return True
 
-    def read(self, owner: str, part: int) -> Summary:
+    def read(self, owner: str, part: int, generation: int = 0) -> Summary:
         """Read one part of an owner's counts, eventually consistently."""
+        mark = _count_mark(generation)
         counts: dict[Group, int] = {}
         as_of: Millis | None = None
         start: dict[str, Any] = {}
@@ -76,12 +77,12 @@ class DynamoSummaryStore:
                     ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY},
                     ExpressionAttributeValues={
                         ":p": attribute_values.text(_partition(owner, part)),
-                        ":s": attribute_values.text(_COUNT_MARK),
+                        ":s": attribute_values.text(mark),
                     },
                     **start,
                 )
             for item in answer["Items"]:
-                counts |= _counts(item)
+                counts |= counts_of(item, mark)
                 as_of = max(as_of or 0, attribute_values.integer(item[_COUNTED_AT]))
             if "LastEvaluatedKey" not in answer:
                 return Summary(counts, as_of)
@@ -106,12 +107,12 @@ class DynamoSummaryStore:
         return {"TableName": self._table, "Item": item, "ExpressionAttributeNames": {"#e": VERSION}, **condition}
 
     def _adding(self, of: StepSet, type_: str, numbers: dict[Group, int]) -> dict[str, Any]:
-        names = {f"#c{place}": _attribute(group) for place, group in enumerate(numbers)}
+        names = {f"#c{place}": attribute_of(group) for place, group in enumerate(numbers)}
         values = {f":c{place}": attribute_values.number(number) for place, number in enumerate(numbers.values())}
         additions = ", ".join(f"#c{place} :c{place}" for place in range(len(numbers)))
         return {
             "TableName": self._table,
-            "Key": _key(of, f"{_COUNT_MARK}{type_}"),
+            "Key": _key(of, f"{_count_mark(of.generation)}{type_}"),
             "UpdateExpression": f"SET #u = :u, #v = :v ADD {additions}",
             "ExpressionAttributeNames": {"#u": _COUNTED_AT, "#v": schema.VERSION_OF_SCHEMA, **names},
             "ExpressionAttributeValues": {
@@ -138,20 +139,9 @@ def _steps_key(of: StepSet) -> Item:
     return _key(of, f"{_STEPS_MARK}{of.second}")
 
 
-def _attribute(group: Group) -> str:
-    """Where a group's number stands among its type's; a state has the name that records have it under."""
-    return f"{field_codecs.state(group.state)['S']}#{group.priority.value}"
-
-
-def _counts(item: StoredItem) -> dict[Group, int]:
-    type_ = str(item[schema.SORT_KEY]["S"]).removeprefix(_COUNT_MARK)
-    found = {}
-    for name, value in item.items():
-        state, mark, priority = name.partition("#")
-        if mark:
-            group = Group(type_, field_codecs.read_state({"S": state}), Priority(priority))
-            found[group] = attribute_values.integer(value)
-    return found
+def _count_mark(generation: int) -> str:
+    """What comes before the type in the sort key of its counts; the first generation's is older than the others."""
+    return f"c{generation or ''}#"
 
 
 def _came_late(response: Any) -> bool:  # noqa: ANN401 - the published types do not know its members

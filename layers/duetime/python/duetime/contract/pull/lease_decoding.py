@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
@@ -17,6 +18,7 @@ from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress
 from duetime.domain.times import SECOND, to_iso
+from duetime.domain.tracebacks import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +62,8 @@ def completion(document: Document) -> Ending:
 def lease_failure(document: Document) -> Ending:
     """The failure that a body tells."""
     body = read_body(leases.LeaseFail, document)
-    return failure(body.error.type, body.error.message, retriable=body.retriable)
+    failed = failure(body.error.type, body.error.message, retriable=body.retriable)
+    return replace(failed, traceback=redacted(body.traceback))
 
 
 def lease_pause(document: Document) -> Ending:

@@ -17,9 +17,11 @@ from duetime.domain.limits import (
     MAX_CHECKPOINT_BYTES,
     MAX_LEASE_SECONDS,
     MAX_LEASES,
+    MAX_LOGGED_TRACEBACK_LENGTH,
     MAX_PULL_WAIT_SECONDS,
     MAX_PULLED_TYPES,
     MAX_RESULT_BYTES,
+    MAX_TRACEBACK_LENGTH,
     MAX_WORKER_NAME_LENGTH,
     MIN_LEASE_SECONDS,
 )
@@ -79,6 +81,14 @@ class LeaseFail(Body):
 
     error: Annotated[ReportedError, Field(description="Why the work failed.")]
     retriable: Annotated[bool, Field(description="Whether another attempt may be made.")] = True
+    traceback: Annotated[
+        str,
+        Field(
+            max_length=MAX_LOGGED_TRACEBACK_LENGTH,
+            description="Where it was raised, in any language. What looks like a secret is redacted; its last "
+            f"{MAX_TRACEBACK_LENGTH} characters or fewer can be read with the attempt, if tracebacks are kept.",
+        ),
+    ] = ""
 
 
 class LeasePause(Body):

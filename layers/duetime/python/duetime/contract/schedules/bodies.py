@@ -194,6 +194,12 @@ class SchedulePause(Body):
     ] = ""
 
 
+class ScheduleActionRequest(Body):
+    """An action on a schedule; the body can be left out."""
+
+    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
+
+
 class BackfillCreate(Body):
     """Backfills a past period."""
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.schedules.bodies import BackfillCreate, PreviewRequest, ScheduleCreate, SchedulePause
+from duetime.contract.schedules.bodies import (
+    BackfillCreate,
+    PreviewRequest,
+    ScheduleActionRequest,
+    ScheduleCreate,
+    SchedulePause,
+)
 from duetime.contract.schedules.timing_fields import TIMINGS
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
@@ -123,6 +129,15 @@ def pause_reason(document: Document) -> str:
         FieldsInvalid: some fields cannot be accepted.
     """
     return read_body(SchedulePause, document).reason
+
+
+def action_reason(document: Document) -> str:
+    """Why something is done to a schedule.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return read_body(ScheduleActionRequest, document).reason
 
 
 def backfill_request(document: Document) -> BackfillCreate:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from duetime.contract.http.operation import IF_MATCH, KEY, Header, Operation, Returns
-from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses, run_responses
+from duetime.contract.schedules import (
+    bodies,
+    calendar_responses,
+    calendars,
+    queries,
+    responses,
+    run_responses,
+    schedule_events,
+)
 from duetime.contract.tasks.operations import NEW_TASK
-from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.domain import errors
-from duetime.domain.limits import MAX_EXAMINED
+from duetime.domain.limits import ACTIONS_INLINE, MAX_EXAMINED
 from duetime.domain.schedules import errors as for_schedules
 
 ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
@@ -65,6 +72,7 @@ UPDATE = Operation(
     description="A merge patch (RFC 7396); `task` is merged, too, and its `payload` is replaced as a whole. A new "
     "timing replaces the previous one of any kind. It takes effect at once: occurrences that are already queued are "
     "dropped, and created again from now on.",
+    query=queries.ScheduleUpdateQuery,
     body=bodies.SchedulePatch,
     nesting=1,
     headers=(IF_MATCH,),
@@ -96,7 +104,7 @@ RESUME = Operation(
     _SCHEDULE,
     description="It continues from now on: occurrences during the pause do not run. Repeating the request changes "
     "nothing.",
-    body=EmptyRequest,
+    body=bodies.ScheduleActionRequest,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -106,7 +114,7 @@ RUN = Operation(
     "Run a schedule's task now",
     NEW_TASK,
     description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
-    body=EmptyRequest,
+    body=bodies.ScheduleActionRequest,
     headers=(KEY, IF_MATCH),
     errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )
@@ -160,6 +168,14 @@ LIST_RUNS = Operation(
     f"A run is listed as long as its task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be "
     "empty and still have a next page; `applied` says what the list covers.",
     query=queries.RunListQuery,
+)
+LIST_EVENTS = Operation(
+    "listScheduleEvents",
+    "GET /v1/schedules/{name}/events",
+    "List the events of a schedule",
+    Returns(schedule_events.ScheduleEventList, "The events, oldest first."),
+    description="Its creation, and what users and the system did to it since, by whom and why. The latest "
+    f"{ACTIONS_INLINE} actions are kept; `dropped` counts the older ones. What became of its occurrences are its runs.",
 )
 LIST_CALENDARS = Operation(
     "listCalendars",

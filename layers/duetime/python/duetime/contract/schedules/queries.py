@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
-from duetime.contract.tasks.fields import TIME_SCHEMA
+from duetime.contract.tasks.fields import TIME_SCHEMA, Reason
 from duetime.contract.tasks.queries import PageSize
 from duetime.domain.limits import MAX_OCCURRENCES, MAX_PAGE
 from duetime.domain.schedules.schedule import ScheduleState
@@ -100,3 +100,9 @@ class RunListQuery(Parameters):
     def scope(self, owner: str, name: str) -> str:
         """Which list this is, whatever the page: what a token must have been handed out for."""
         return repr((owner, "runs", name, self.due_after, self.due_before))
+
+
+class ScheduleUpdateQuery(Parameters):
+    """Parameters of `PATCH /v1/schedules/{name}`."""
+
+    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _WHOLE = re.compile(r"[0-9]{1,3}")
 
 
-def _whole(text: object, least: int, most: int) -> int:
+def whole_number(text: object, least: int, most: int) -> int:
+    """A whole number in a query, within its limits."""
     number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else -1
     if not least <= number <= most:
         raise ValueError(f"should be a whole number from {least} to {most}")
@@ -42,7 +43,7 @@ def _whole(text: object, least: int, most: int) -> int:
 
 
 def _page_size(text: object) -> int:
-    return _whole(text, 1, MAX_PAGE)
+    return whole_number(text, 1, MAX_PAGE)
 
 
 PageSize = Annotated[
@@ -52,7 +53,7 @@ PageSize = Annotated[
 
 
 def _wait_seconds(text: object) -> int:
-    return _whole(text, 0, MAX_WAIT_SECONDS)
+    return whole_number(text, 0, MAX_WAIT_SECONDS)
 
 
 def _parts(texts: object) -> list[str]:

@@ -13,6 +13,8 @@ from duetime.domain.schedules.occurrences import Occurrence, previous_nominal
 from duetime.domain.schedules.revisions import NO_REVISION, with_end
 from duetime.domain.schedules.run_history import RUN_BY_HAND, LastRun
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
+from duetime.domain.tasks.action_history import BY_SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.revisions import StoppedOccurrence
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -77,10 +80,17 @@ def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calenda
     return replace(after, done=after.updated_at)
 
 
-def paused(stored: StoredSchedule, now: Millis, reason: str, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
+def paused(
+    stored: StoredSchedule,
+    now: Millis,
+    reason: str,
+    calendars: Sequence[Calendar] = (),
+    by: Attribution = BY_SYSTEM,
+) -> StoredSchedule:
     """Held, with the reason why."""
     held = retimed(stored, now, calendars)
     held = replace(held, state=ScheduleState.PAUSED, paused_reason=reason[:MAX_NOTE_LENGTH])
+    held = held.after_action(ScheduleAction.PAUSED, replace(by, reason=held.paused_reason), now)
     return held.remarked(now, "", f"paused: {reason}" if reason else "paused")
 
 
@@ -170,12 +180,13 @@ def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) ->
     )
 
 
-def with_manual_run(stored: StoredSchedule, task: Task, now: Millis) -> StoredSchedule:
+def with_manual_run(stored: StoredSchedule, task: Task, now: Millis, by: Attribution = BY_OWNER) -> StoredSchedule:
     """With a run by hand counted and remarked, unless it was counted before."""
     if task.schedule_ref is None or _is_counted(stored, task):
         return stored
     key = stored.spec.clock.zone.text_at(task.schedule_ref.nominal)
     counted = replace(stored, runs_started=stored.runs_started + 1)
+    counted = counted.after_action(ScheduleAction.RUN_REQUESTED, by, now, subject=task.id.text)
     return counted.remarked(now, key, f"{RUN_BY_HAND}{task.id}")
 
 

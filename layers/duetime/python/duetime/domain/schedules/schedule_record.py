@@ -12,18 +12,21 @@ from duetime.domain.schedules.occurrences import next_nominal, unmoved_due_at
 from duetime.domain.schedules.revisions import is_of, revision_of
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
+from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.task import TaskSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
+    from duetime.domain.schedules.schedule_history import ScheduleAction
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.times import Millis
 
 
@@ -44,6 +47,7 @@ class StoredSchedule:
         revision: grows whenever what was placed and is still to come must be placed again; occurrences carry it.
         revision_ends: the ends of the revisions before it that had the same timing, the latest last: what stands for an
             instant up to an end belongs to that revision, and still runs. One that had no instant is left out.
+        actions: what was done to it.
         stopped: occurrences that an earlier revision had placed ahead and that their user stopped, or ran early.
         version: grows with all that its owner, or a failure, does to it: the ETag.
         incarnation: grows with every write.
@@ -84,6 +88,7 @@ class StoredSchedule:
     revision_ends: tuple[RevisionEnd, ...] = ()
     expectation: ExpectationState | None = None
     stopped: tuple[StoppedOccurrence, ...] = ()
+    actions: ScheduleHistory = NO_SCHEDULE_ACTIONS
     former_payload: Content | None = None
 
     @property
@@ -177,6 +182,18 @@ class StoredSchedule:
         log = (*self.log, Remark(at, key, note[:MAX_REMARK_LENGTH]))
         return replace(self, log=log[-MAX_REMARKS:])
 
+    def after_action(
+        self,
+        action: ScheduleAction,
+        by: Attribution,
+        at: Millis,
+        changed: Iterable[str] = (),
+        subject: str = "",
+    ) -> StoredSchedule:
+        """With one more action, which made this version of it."""
+        record = ScheduleActionRecord(action, at, by, self.version, tuple(changed), subject)
+        return replace(self, actions=self.actions.plus(record))
+
     def removed(self) -> StoredSchedule:
         """What stays in the place of a schedule that was deleted.
 
@@ -200,6 +217,7 @@ class StoredSchedule:
             owed=None,
             backfills=(),
             log=(),
+            actions=NO_SCHEDULE_ACTIONS,
         )
 
     def with_backfill(self, run: BackfillRun) -> StoredSchedule:

@@ -62,11 +62,13 @@ class StepSet:
     Attributes:
         part: of the owner's counts; see `part_of`.
         second: when the writes were made, in milliseconds.
+        generation: of the counts that they are added to.
     """
 
     owner: str
     part: int
     second: Millis
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +99,17 @@ class Summary:
     Attributes:
         counts: the number of tasks in each group that has some.
         as_of: when the latest write was made that is counted; `None` if none is.
-        is_complete: whether all types are in it: there may be more than are read.
+        is_complete: whether all tasks are in it: there may be more types than are read, and older tasks that are not
+            recounted yet.
+        counted_since: tasks that were created before are counted by reading the table; `None` if none are.
+        recounted_at: when they were last; `None` if they were not.
     """
 
     counts: Mapping[Group, int] = field(default_factory=dict)
     as_of: Millis | None = None
     is_complete: bool = True
+    counted_since: Millis | None = None
+    recounted_at: Millis | None = None
 
 
 def part_of(task: TaskSnapshot, spread: int) -> int:
@@ -110,14 +117,23 @@ def part_of(task: TaskSnapshot, spread: int) -> int:
     return task.id.shard % spread
 
 
-def steps_of(changes: Iterable[TaskChange], spread: int) -> dict[StepSet, list[Step]]:
-    """The steps that writes mean, by the sets that they belong to; most writes of a task mean none."""
+def steps_of(
+    changes: Iterable[TaskChange], spread: int, generation: int = 0, since: Millis = 0
+) -> dict[StepSet, list[Step]]:
+    """The steps that writes mean, by the sets that they belong to; most writes of a task mean none.
+
+    Args:
+        changes: the writes.
+        spread: into how many parts each owner's counts are split.
+        generation: of the counts.
+        since: writes of tasks that were created before are left out.
+    """
     found: dict[StepSet, list[Step]] = defaultdict(list)
     for change in changes:
         task = change.after or change.before
         step = Step(_mark(change.id), _group(change.before), _group(change.after))
-        if task is not None and step.left != step.entered:
-            found[StepSet(task.owner, part_of(task, spread), change.at)].append(step)
+        if task is not None and step.left != step.entered and task.created_at >= since:
+            found[StepSet(task.owner, part_of(task, spread), change.at, generation)].append(step)
     return found
 
 

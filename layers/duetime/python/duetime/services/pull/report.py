@@ -16,7 +16,7 @@ from duetime.domain.errors import (
     Unavailable,
 )
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempt_results import Ending, Postponed, Stopped, Yielded
+from duetime.domain.tasks.attempt_results import Ending, Failed, Postponed, Stopped, Yielded
 from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import PullTarget
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.pull.locks import PullLocks
+    from duetime.services.worker.traceback_recorder import TracebackRecorder
 
 RELEASED = "a worker: the last one gave it back"
 """What a task waits for whose worker has released it."""
@@ -55,6 +56,7 @@ class LeaseReports:
     outcome_writer: OutcomeWriter
     pull_locks: PullLocks
     pullers: Pullers
+    traceback_recorder: TracebackRecorder
     runtime: Runtime
 
     def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
@@ -103,6 +105,8 @@ class LeaseReports:
         end = self.outcome_writer.finish(Run(task, started, max(now, started)), ending, RUN_ONLY)
         if not isinstance(end, Applied):
             return self._repeated(self._read(caller, key), key, ending)
+        if isinstance(ending, Failed):
+            self.traceback_recorder.record(task, ending)
         self.runtime.telemetry.measure("duration", max(0, now - started), type=task.type)
         is_open = end.task.is_terminal and end.task.finished_at is None
         if is_open:

@@ -13,6 +13,7 @@ from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import edited, paused, rescheduled, retimed, with_new_timing
+from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Content
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -48,7 +50,14 @@ class ScheduleManager:
         """An owner's schedules by their names, eventually consistently; the list goes on behind `after`."""
         return self.stores.schedules.list_after(owner, after, limit)
 
-    def update(self, owner: str, name: str, update: ScheduleUpdate, version: int | None = None) -> StoredSchedule:
+    def update(
+        self,
+        owner: str,
+        name: str,
+        update: ScheduleUpdate,
+        version: int | None = None,
+        by: Attribution = BY_OWNER,
+    ) -> StoredSchedule:
         """Update a schedule; what was placed and is to come is placed again.
 
         What was due by now and has not begun is dropped if the new timing does not mean its time, and else runs.
@@ -77,6 +86,7 @@ class ScheduleManager:
             if "remaining_runs" in update.fields:
                 after = replace(after, remaining_runs=spec.remaining_runs)
             self.writer.check(after)
+            after = after.after_action(ScheduleAction.UPDATED, by, self.runtime.now(), changed_fields(known, spec))
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
@@ -136,7 +146,7 @@ class ScheduleManager:
             if payload is not None:
                 self.writer.expire_payload(stored.uid, payload)
 
-    def pause(self, owner: str, name: str, reason: str = "", version: int | None = None) -> StoredSchedule:
+    def pause(self, owner: str, name: str, by: Attribution = BY_OWNER, version: int | None = None) -> StoredSchedule:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.
 
         One that is held for that reason stays as it is, whatever its version: the first answer may have been lost.
@@ -145,6 +155,7 @@ class ScheduleManager:
             ScheduleStateConflict: it has ended.
         """
         seen: StoredSchedule | None = None
+        reason = by.reason
 
         def held(stored: StoredSchedule) -> StoredSchedule:
             nonlocal seen
@@ -153,16 +164,18 @@ class ScheduleManager:
             if stored.state is ScheduleState.PAUSED and stored.paused_reason == reason:
                 return stored
             if stored.state is ScheduleState.PAUSED:
-                return replace(stored, paused_reason=reason, version=stored.version + 1)
+                after = replace(stored, paused_reason=reason, version=stored.version + 1)
+                return after.after_action(ScheduleAction.PAUSED, by, self.runtime.now())
             seen = self.writer.marked(stored)
-            return paused(seen, self.runtime.now(), reason, self.writer.expander.planner.known_calendars_of(seen))
+            calendars = self.writer.expander.planner.known_calendars_of(seen)
+            return paused(seen, self.runtime.now(), reason, calendars, by)
 
         stored = self.writer.read(owner, name)
         if stored.state is not ScheduleState.PAUSED or stored.paused_reason != reason:
             stored = self.writer.with_stopped_since(seen or stored, self.writer.write(stored, version, held))
         return self.writer.with_payload(stored)
 
-    def resume(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
+    def resume(self, owner: str, name: str, version: int | None = None, by: Attribution = BY_OWNER) -> StoredSchedule:
         """Let a schedule go on from now: what came while it was held is not caught up.
 
         One that is active stays as it is, whatever its version, as in `pause`.
@@ -180,7 +193,7 @@ class ScheduleManager:
             after = replace(after, version=stored.version + 1)
             self.writer.expander.planner.occurrence_tasks.check(after)
             self.writer.expander.planner.calendars_of(after)
-            return after
+            return after.after_action(ScheduleAction.RESUMED, by, now)
 
         stored = self.writer.read(owner, name)
         if stored.state is ScheduleState.ENDED:

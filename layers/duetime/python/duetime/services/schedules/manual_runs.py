@@ -16,6 +16,7 @@ from duetime.domain.schedules.errors import BackfillNotFound, ScheduleNotFound, 
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule_changes import with_manual_run
+from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
 from duetime.domain.tasks.idempotency_keys import Accepted
 from duetime.domain.tasks.parent_references import Cause
 from duetime.services.schedules.occurrence_tasks import Due
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -60,7 +62,12 @@ class ManualRuns:
     repeats: RepeatedRequests
 
     def run(
-        self, owner: str, name: str, version: int | None = None, key: IdempotencyKey | None = None
+        self,
+        owner: str,
+        name: str,
+        version: int | None = None,
+        key: IdempotencyKey | None = None,
+        by: Attribution = BY_OWNER,
     ) -> Accepted[Task]:
         """Have a schedule's task run once, now, whatever its recurrence and even if it is held.
 
@@ -89,23 +96,29 @@ class ManualRuns:
             # The schedule that it was sent for is gone; this is another one of its name.
             raise ScheduleNotFound(name)
         if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
-            return self.run(owner, name, version, key)
-        return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND))
+            return self.run(owner, name, version, key, by)
+        return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND), by)
 
-    def _produced(self, stored: StoredSchedule, due: Due) -> Accepted[Task]:
+    def _produced(self, stored: StoredSchedule, due: Due, by: Attribution) -> Accepted[Task]:
         """The task of a run by hand, counted and sent, unless a repeat of its request was first."""
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
         task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.payload_of(stored))
         with suppress(Unavailable, ScheduleNotFound):
             # Before its message: whoever takes the task up counts it if that was lost.
-            self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now()))
+            self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now(), by=by))
         self.enqueuer.send_due([task])
         if not is_new:
             return Accepted(self.stores.tasks.read(task.id) or task, is_replay=True)
         return Accepted(task)
 
     def backfill(
-        self, owner: str, name: str, period: Period, version: int | None = None, key: IdempotencyKey | None = None
+        self,
+        owner: str,
+        name: str,
+        period: Period,
+        version: int | None = None,
+        key: IdempotencyKey | None = None,
+        by: Attribution = BY_OWNER,
     ) -> Accepted[BackfillRun]:
         """Have the occurrences of a past period run, at a pace. Repeated by its key, it is the backfill of then.
 
@@ -137,12 +150,13 @@ class ManualRuns:
             size = wanted.size(stored.schedule(self.writer.expander.planner.calendars_of(stored)))
             if not size:
                 raise FieldInvalid("scheduled_after", "begins a period in which the schedule has no occurrence")
-            return replace(stored.with_backfill(BackfillRun(run_id, wanted, size)), version=stored.version + 1)
+            after = replace(stored.with_backfill(BackfillRun(run_id, wanted, size)), version=stored.version + 1)
+            return after.after_action(ScheduleAction.BACKFILL_REQUESTED, by, now, subject=run_id)
 
         # What is refused uses up no key.
         backfilled(before)
         if key is not None and known is None and self.repeats.remember(owner, key, made, now) is not None:
-            return self.backfill(owner, name, period, version, key)
+            return self.backfill(owner, name, period, version, key, by)
         after = self.writer.write(before, version if known is None else None, backfilled, with_timer=True)
         return Accepted(_backfill_of(self.writer.expand(after), run_id))
 
@@ -165,7 +179,7 @@ class ManualRuns:
         """
         return _backfill_of(self.writer.read(owner, name), backfill_id)
 
-    def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> BackfillRun:
+    def cancel_backfill(self, owner: str, name: str, backfill_id: str, by: Attribution = BY_OWNER) -> BackfillRun:
         """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.
 
         Raises:
@@ -176,8 +190,9 @@ class ManualRuns:
             run = _backfill_of(stored, backfill_id)
             if run.finished_at is not None:
                 return stored
-            ended = stored.with_backfill(replace(run, finished_at=self.runtime.now()))
-            return replace(ended, version=stored.version + 1)
+            now = self.runtime.now()
+            ended = replace(stored.with_backfill(replace(run, finished_at=now)), version=stored.version + 1)
+            return ended.after_action(ScheduleAction.BACKFILL_CANCELLED, by, now, subject=backfill_id)
 
         return _backfill_of(self.writer.write(self.writer.read(owner, name), None, cancelled), backfill_id)
 

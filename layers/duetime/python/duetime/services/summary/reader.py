@@ -1,15 +1,20 @@
-"""Tells an owner how many tasks there are."""
+"""Answers how many tasks there are."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import SummaryOff
 from duetime.domain.summary.counts import Summary, added
 
 if TYPE_CHECKING:
-    from duetime.ports.runtime import Executor
-    from duetime.ports.summary import SummaryStore
+    from collections.abc import Sequence
+
+    from duetime.domain.admins import Admins
+    from duetime.domain.summary.recount import Generation
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.summary import SummaryRecounts, SummaryStore
 
 
 class SummaryReader:
@@ -17,14 +22,20 @@ class SummaryReader:
 
     Args:
         store: of the counts.
-        executor: reads several parts at once.
+        recounts: of older tasks.
+        runtime: the time; reads several parts at once.
         spread: into how many parts each owner's counts are split; 0 if nothing is counted.
+        operators: who may see the counts of all owners.
     """
 
-    def __init__(self, store: SummaryStore, executor: Executor, spread: int) -> None:
+    def __init__(
+        self, store: SummaryStore, recounts: SummaryRecounts, runtime: Runtime, spread: int, operators: Admins
+    ) -> None:
         self._store = store
-        self._executor = executor
+        self._recounts = recounts
+        self._runtime = runtime
         self._spread = spread
+        self._operators = operators
 
     def read(self, owner: str) -> Summary:
         """An owner's counts.
@@ -32,6 +43,40 @@ class SummaryReader:
         Raises:
             SummaryOff: the settings have nothing counted.
         """
+        return self._read(owner, self._generation())
+
+    def read_owners(self, caller: str, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
+        """The counts of the owners behind one, by their names.
+
+        Returns:
+            The counts, and the last owner if there may be more.
+
+        Raises:
+            SummaryOff: the settings have nothing counted.
+            OperatorRequired: the caller may not see them.
+        """
+        self._operators.require(caller)
+        generation = self._generation()
+        owners = self._recounts.owners(after, limit)
+        found = [(owner, self._read(owner, generation)) for owner in owners]
+        return found, owners[-1] if len(owners) == limit else None
+
+    def _generation(self) -> Generation | None:
         if not self._spread:
             raise SummaryOff
-        return added(self._executor.map(lambda part: self._store.read(owner, part), range(self._spread)))
+        return self._recounts.generation()
+
+    def _read(self, owner: str, generation: Generation | None) -> Summary:
+        number = generation.number if generation else 0
+        parts = self._runtime.executor.map(lambda part: self._store.read(owner, part, number), range(self._spread))
+        if generation is None or not generation.since:
+            return added(parts)
+        recount = generation.recounted
+        if recount is not None and recount.found:
+            parts.append(self._recounts.read_older(generation, recount, owner))
+        return replace(
+            (found := added(parts)),
+            is_complete=found.is_complete and generation.is_complete(self._runtime.now()),
+            counted_since=generation.since,
+            recounted_at=None if recount is None else recount.started_at,
+        )

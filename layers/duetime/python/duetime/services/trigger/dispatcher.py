@@ -122,6 +122,9 @@ class Dispatcher:
         if taken is None:
             self.runtime.telemetry.count("shard_groups_held")
             return
+        # A minute is read ahead of its time: of the last pass it is known in which minute it was.
+        last_pass = start_of(taken.floors[DISPATCH]) - self.look_ahead
+        self.runtime.telemetry.measure("tick_age", max(0, now - last_pass))
         reader = GroupReader(
             tasks=self.stores.tasks,
             runtime=self.runtime,

@@ -1,0 +1,113 @@
+"""What was done to a schedule: by whom, when and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.limits import ACTIONS_INLINE
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATH = "/v1/schedules/nightly"
+NIGHTLY = {"name": "nightly", "cron": "0 3 * * *", "task": {"type": PLAIN}}
+
+
+@pytest.fixture
+def scenario() -> Iterator[Scenario]:
+    """An account with one schedule."""
+    with Scenario() as account:
+        assert account.ask("POST", "/v1/schedules", NIGHTLY).status == 201
+        yield account
+
+
+def events(scenario: Scenario) -> list[dict[str, Any]]:
+    """What the API lists."""
+    found: list[dict[str, Any]] = scenario.ask("GET", f"{PATH}/events").body["events"]
+    return found
+
+
+def test_each_action_is_listed_with_who_did_it_when_and_why(scenario: Scenario) -> None:
+    """Its creation first; an update names the fields that it changed, a run its task, a backfill its id."""
+    changes = {"cron": "0 4 * * *", "timezone": "Europe/London", "task": {"timeout_seconds": 9}}
+    scenario.ask("PATCH", PATH, changes, query="reason=too+early")
+    scenario.ask("POST", f"{PATH}/pause", {"reason": "the printer is broken"})
+    scenario.ask("POST", f"{PATH}/resume", {"reason": "repaired"})
+    task = scenario.ask("POST", f"{PATH}/run", {"reason": "to see"}).body
+    period = {"scheduled_after": "2026-11-01T00:00:00Z", "scheduled_before": "2026-11-20T00:00:00Z", "per_minute": 1}
+    backfill = scenario.ask("POST", f"{PATH}/backfills", period).body
+    scenario.ask("DELETE", f"{PATH}/backfills/{backfill['id']}")
+    found = events(scenario)
+    assert [(each["type"], each["reason"]) for each in found] == [
+        ("created", None),
+        ("updated", "too early"),
+        ("paused", "the printer is broken"),
+        ("resumed", "repaired"),
+        ("run_requested", "to see"),
+        ("backfill_requested", None),
+        ("backfill_cancelled", None),
+    ]
+    assert found[1]["fields"] == ["cron", "task.timeout_seconds", "timezone"]
+    assert found[4]["task_id"] == task["id"]
+    assert found[5]["backfill_id"] == found[6]["backfill_id"] == backfill["id"]
+    assert {each["actor"]["name"] for each in found} == {"local"}
+    assert [each["at"] for each in found] == sorted(each["at"] for each in found)
+    versions = [each["version"] for each in found[1:]]
+    assert versions == sorted(versions)
+
+
+def test_what_changes_nothing_is_no_event(scenario: Scenario) -> None:
+    """A repeated request, an update to what is there already, and a request that is refused."""
+    for _ in range(2):
+        scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
+    scenario.ask("PATCH", PATH, {"cron": "0 3 * * *"})
+    assert scenario.ask("PATCH", PATH, {"cron": "never"}).status == 422
+    scenario.ask("POST", f"{PATH}/pause", {"reason": "not again"}, headers={"if-match": '"999"'})
+    assert [each["type"] for each in events(scenario)] == ["created", "paused"]
+
+
+def test_a_pause_by_the_system_says_so() -> None:
+    """A schedule that pauses itself when its task fails names the task as the reason, and nobody as the actor."""
+    with Scenario() as account:
+        account.target = _fail
+        body = {**NIGHTLY, "rate": "1 hour", "pause_on_failure": True}
+        del body["cron"]
+        body["task"] = {"type": PLAIN, "retry": {"max_attempts": 1}}
+        assert account.ask("POST", "/v1/schedules", body).status == 201
+        assert account.run_until(lambda: len(events(account)) > 1, within=2 * HOUR, step=MINUTE)
+        paused = events(account)[1]
+        assert (paused["type"], paused["actor"]) == ("paused", {"kind": "system", "name": None})
+        assert "failed" in paused["reason"]
+
+
+def test_the_latest_actions_are_kept_and_the_others_counted(scenario: Scenario) -> None:
+    """The creation stays; nothing grows without bound."""
+    for number in range(ACTIONS_INLINE + 3):
+        scenario.ask("POST", f"{PATH}/pause", {"reason": f"reason {number}"})
+    found = scenario.ask("GET", f"{PATH}/events").body
+    assert (len(found["events"]), found["dropped"]) == (ACTIONS_INLINE + 1, 3)
+    assert found["events"][-1]["reason"] == f"reason {ACTIONS_INLINE + 2}"
+
+
+def test_another_schedule_of_the_name_has_a_history_of_its_own(scenario: Scenario) -> None:
+    """What was done to the one that was deleted is gone with it."""
+    scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
+    scenario.ask("DELETE", PATH)
+    assert scenario.ask("GET", f"{PATH}/events").status == 404
+    assert scenario.ask("POST", "/v1/schedules", NIGHTLY).status == 201
+    assert [each["type"] for each in events(scenario)] == ["created"]
+
+
+def test_expansions_keep_the_history(scenario: Scenario) -> None:
+    """The trigger writes the schedule again and again; what was done to it stays."""
+    scenario.ask("PATCH", PATH, {"cron": "* * * * *"})
+    scenario.run(3 * MINUTE)
+    assert scenario.ask("GET", f"{PATH}/runs").body["runs"], "it has been expanded"
+    assert [each["type"] for each in events(scenario)] == ["created", "updated"]
+
+
+def _fail(_phase: str, _context: object) -> Any:  # noqa: ANN401 - never returns
+    raise ValueError("broken")

@@ -1,0 +1,281 @@
+"""Tasks that changes do not tell of: those from before the function read them, and those whose changes are lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.environment_variables import Variable
+from duetime_testing.simulation.table_stream import SimulatedTableStream
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.scenarios.test_summary import CountedStorm, counted_by_hand, create, told
+
+if TYPE_CHECKING:
+    from duetime_testing.simulation.faults import Call
+
+DAY = 24 * HOUR
+ANEW = {"recount": "anew"}
+
+
+def recount(account: Scenario, times: int = 1, event: dict[str, str] | None = None) -> list[bool]:
+    """Have the schedule invoke the function, every five minutes; tells which invocations failed."""
+    failed: list[bool] = []
+    for _ in range(times):
+        account.time.start_process(
+            lambda: failed.append(
+                account.wait_for(account.invoke("broadcast", event or {"recount": "continue"})).failed
+            )
+        )
+        account.run(5 * MINUTE)
+    return failed
+
+
+def summary_of(account: Scenario, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `ask`
+    """What the API answers."""
+    found: dict[str, Any] = account.ask("GET", "/v1/summary", **more).body
+    return found
+
+
+def agrees(account: Scenario) -> bool:
+    """Whether the summary is a count of the table."""
+    return told(summary_of(account)) == counted_by_hand(list(account.watching.tasks()))
+
+
+def is_scan(call: Call) -> bool:
+    """Whether a call reads the table page by page."""
+    return call.operation == "scan"
+
+
+def with_older_tasks(number: int = 5) -> Scenario:
+    """An account with tasks that nobody has counted: one is in an hour, the others have run."""
+    account = Scenario()
+    create(account, 1, delay_seconds=1800)
+    create(account, number - 1)
+    account.run(2 * MINUTE)
+    return account
+
+
+def test_tasks_from_before_the_function_read_changes_are_counted_in() -> None:
+    """Until they are, the summary says that it is not complete; then it says since when it is, and as of when."""
+    with with_older_tasks() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 2, delay_seconds=7200)
+        account.run(10 * MINUTE)
+        before = summary_of(account)
+        assert (before["is_complete"], before["recounted_at"]) == (False, None)
+        assert recount(account) == [False]
+        found = summary_of(account)
+        assert agrees(account)
+        assert found["is_complete"]
+        assert found["counted_since"] < found["recounted_at"]
+        create(account, 3)
+        assert account.run_until(lambda: stream.is_read)
+        account.run(MINUTE)
+        assert agrees(account), "tasks that are created since are counted at once"
+
+
+def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> None:
+    """Their changes count nothing; the next recount finds where they are, until all of them are gone."""
+    with with_older_tasks() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 2, delay_seconds=600)
+        account.run(10 * MINUTE)
+        recount(account)
+        account.run(20 * MINUTE)
+        account.stand_still()
+        account.run(7 * HOUR)
+        recount(account)
+        assert agrees(account), "the task that was to run in half an hour has run"
+        account.run(40 * DAY)
+        assert account.expire()
+        assert account.run_until(lambda: stream.is_read)
+        # Nothing read the changes all the time, as far as the function knows: it begins anew, and finds nothing.
+        recount(account, 4)
+        found = summary_of(account)
+        assert (found["total"], found["states"], found["is_complete"]) == (0, {}, True)
+        scans: list[Call] = []
+        account.before_call = lambda call: scans.append(call) if is_scan(call) else None
+        account.run(10 * HOUR)
+        recount(account, 3)
+        assert scans == [], "once no older task is left, the table is not read again"
+
+
+def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None:
+    """The function is dead for two days: what was written in the first of them is never told."""
+    with Scenario() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 3)
+        account.run(10 * MINUTE)
+        recount(account)
+        assert agrees(account)
+        stream.dead_until = account.now + 2 * DAY
+        lost = create(account, 4, delay_seconds=600)
+        account.run(30 * MINUTE)
+        for lane in stream.lanes:
+            lane.records[lane.position :] = []
+        account.stand_still()
+        account.run(2 * DAY)
+        recount(account, 3)
+        assert agrees(account)
+        assert summary_of(account)["total"] == 3 + len(lost)
+        assert summary_of(account)["is_complete"]
+
+
+def test_changes_that_are_read_after_most_of_a_day_begin_the_counts_anew() -> None:
+    """Others may be lost by then. The schedule has run all the time, so nothing else shows it."""
+    with Scenario() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 3)
+        account.run(10 * MINUTE)
+        stream.dead_until = account.now + 22 * HOUR
+        create(account, 2)
+        account.run(10 * MINUTE)
+        account.stand_still()
+        for _ in range(22):
+            account.run(HOUR)
+            recount(account)
+        assert stream.is_read
+        recount(account, 3)
+        assert agrees(account)
+        assert summary_of(account)["counted_since"] is not None
+
+
+def test_a_recount_that_dies_in_a_part_begins_again_and_counts_nothing_twice() -> None:
+    """Wherever it dies: before it reads, between its writes, or before it stores how far it is."""
+    for fatal in range(1, 9):
+        with with_older_tasks() as account:
+            SimulatedTableStream(account)
+            create(account, 2, delay_seconds=7200)
+            account.run(10 * MINUTE)
+            account.stand_still()
+            calls: list[Call] = []
+
+            def die(call: Call, calls: list[Call] = calls, fatal: int = fatal) -> None:
+                if call.machine.function == "broadcast":
+                    calls.append(call)
+                    if len(calls) == fatal:
+                        call.machine.die()
+
+            account.before_call = die
+            recount(account)
+            account.before_call = None
+            recount(account, 6)
+            assert agrees(account), f"killed at call {fatal}"
+            assert summary_of(account)["is_complete"]
+
+
+def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
+    """A large table is counted in many runs; a user who asks meanwhile is told that it is not complete."""
+    with with_older_tasks(9) as account:
+        account.environ[Variable.SUMMARY_RECOUNT_MEGABYTES] = "2"
+        SimulatedTableStream(account)
+        create(account, 1, delay_seconds=7200)
+        account.run(10 * MINUTE)
+        account.stand_still()
+        account.dynamodb.page = 2
+        scans: list[Call] = []
+        account.before_call = lambda call: scans.append(call) if is_scan(call) else None
+        runs = 0
+        while not summary_of(account)["is_complete"] and runs < 50:
+            recount(account)
+            runs += 1
+            assert len(scans) <= 2 * runs
+        assert runs > 2
+        account.dynamodb.page = 1_000_000
+        assert agrees(account)
+
+
+def test_a_new_deployment_counts_everything_by_changes() -> None:
+    """Nothing was there before: the table is read once, for one page, and never again."""
+    with Scenario() as account:
+        scans: list[Call] = []
+        account.before_call = lambda call: scans.append(call) if is_scan(call) else None
+        SimulatedTableStream(account)
+        create(account, 3)
+        account.run(10 * MINUTE)
+        recount(account, 3)
+        assert agrees(account)
+        found = summary_of(account)
+        assert (found["is_complete"], found["counted_since"], found["recounted_at"]) == (True, None, None)
+        assert len(scans) <= 2, "one for each shard of the stream that brings the first changes"
+
+
+def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
+    """The runbook's invocation: within minutes, they are a count of the table, whatever they were."""
+    with Scenario() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 3)
+        account.run(MINUTE)
+        for lane in stream.lanes:
+            lane.position = len(lane.records)
+        recount(account, event=ANEW)
+        recount(account, 2)
+        assert agrees(account)
+        assert summary_of(account)["counted_since"] is not None
+
+
+def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
+    """By the owners' names; nobody else does."""
+    owners = ["123456789012", "ann", "bob@example.org", "local"]
+    with Scenario() as account:
+        SimulatedTableStream(account)
+        for number, owner in enumerate(owners, 1):
+            for _ in range(number):
+                account.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}, headers=owned(owner))
+        account.run(MINUTE)
+        found, token = [], ""
+        while token is not None:
+            query = f"limit=3{token and f'&next_token={token}'}"
+            page = account.ask("GET", "/v1/summary/owners", query=query).body
+            found += page["owners"]
+            token = page["next_token"]
+        assert {each["owner"]: each["total"] for each in found} == {
+            owner: number for number, owner in enumerate(owners, 1)
+        }
+        assert all(each["states"] == {"scheduled": each["total"]} and each["is_complete"] for each in found)
+    with Scenario() as account:
+        account.environ[Variable.OPERATORS] = "somebody-else"
+        assert account.ask("GET", "/v1/summary/owners").status == 403
+
+
+class RecountedStorm(CountedStorm):
+    """A fault simulation in whose midst the stream is first read, and in which the table is recounted all the time."""
+
+    reading = 10 * MINUTE
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.stream.dead_until = self.time.now() + MINUTE
+        self.time.start_process(self._lose_and_recount)
+
+    def _lose_and_recount(self) -> None:
+        self.take(MINUTE - SECOND)
+        for lane in self.stream.lanes:
+            # What was written so far is lost: the stream begins here.
+            lane.position = len(lane.records)
+        self.dynamodb.page = 40
+        while True:
+            self.take(20 * SECOND)
+            self.wait_for(self.invoke("broadcast", {"recount": "continue"}))
+
+    def _read_all(self) -> None:
+        # Older tasks that have changed since the last recount are counted by the next.
+        self.wait_for(self.invoke("broadcast", ANEW))
+        self.take(5 * MINUTE)
+        super()._read_all()
+
+
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))])
+def test_after_a_fault_simulation_with_lost_changes_the_summary_is_a_count_of_the_table(seed: int) -> None:
+    """Processes die in recounts, too, and two recount at once."""
+    storm = RecountedStorm(seed)
+    storm.blow(2 * MINUTE)
+    assert storm.read
+    for found, wanted in storm.read.values():
+        assert found == wanted
+
+
+def owned(owner: str) -> dict[str, str]:
+    """The header that names an owner."""
+    return {"x-duetime-owner": owner}
