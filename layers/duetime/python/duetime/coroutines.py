@@ -5,33 +5,33 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from duetime.task_handlers import HandlerTimeout
-
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from duetime.task_handlers import NewEventLoop
+    from asyncio import AbstractEventLoop
+    from collections.abc import Awaitable, Callable
 
 _SPARE_SECONDS = 0.5
 """A coroutine is cancelled so long before the deadline: a handler that is late takes its process with it."""
 
 
-def result_of(work: Awaitable[object], seconds: float | None, new_event_loop: NewEventLoop | None) -> object:
+def result_of(
+    work: Awaitable[object],
+    seconds: float | None,
+    new_event_loop: Callable[[], AbstractEventLoop] | None,
+    late: Exception,
+) -> object:
     """The result of some work, in an event loop of its own.
 
     Args:
         work: What a handler returned.
         seconds: How long it may take; `None` for any time.
         new_event_loop: Makes the event loop; `None` for asyncio's own.
-
-    Raises:
-        HandlerTimeout: It was cancelled, because it did not end in time.
+        late: Raised if it was cancelled, because it did not end in time.
     """
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_ended(work, seconds))
+        return runner.run(_ended(work, seconds, late))
 
 
-async def _ended(work: Awaitable[object], seconds: float | None) -> object:
+async def _ended(work: Awaitable[object], seconds: float | None, late: Exception) -> object:
     spare = 0.0 if seconds is None else min(_SPARE_SECONDS, seconds / 10)
     limit = asyncio.timeout(None if seconds is None else seconds - spare)
     try:
@@ -39,5 +39,5 @@ async def _ended(work: Awaitable[object], seconds: float | None) -> object:
             return await work
     except TimeoutError as error:
         if limit.expired():
-            raise HandlerTimeout from error
+            raise late from error
         raise

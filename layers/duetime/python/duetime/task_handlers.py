@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -11,13 +12,12 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Mapping
 
-    from duetime.handlers import Context
-
-    Handler = Callable[[Context, Any], Any]
+    Handler = Callable[["Context", Any], Any]
     NewEventLoop = Callable[[], AbstractEventLoop]
 
 P = TypeVar("P")
 R_co = TypeVar("R_co", covariant=True)
+_NEVER = datetime.max.replace(tzinfo=UTC)
 PHASES = ("prepare", "run", "clean", "rollback")
 """Names of the methods that a handler class may have; `run` is a must."""
 
@@ -39,6 +39,125 @@ class HandlerIncomplete(TypeError):
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"the handler of the task type {task_type!r} has no method `run`")
+
+
+class AttemptPaused(Exception):
+    """Raised by `Context.stop_if_requested` when the user asked for a pause."""
+
+    def __init__(self, checkpoint: object = None) -> None:
+        super().__init__("the user asked for a pause")
+        self.checkpoint = checkpoint
+
+
+class AttemptCancelled(Exception):
+    """Raised by `Context.stop_if_requested` when the user asked for a cancel."""
+
+
+class Accepted:
+    """What a handler returns that has only accepted the work: `return context.defer()`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The running attempt, as its handler sees it.
+
+    Attributes:
+        task_id: stable over all attempts: the idempotency key to hand on.
+        type: the task's type.
+        attempt: 1 for the first.
+        fence: grows with every attempt; a store can refuse writes of an older one.
+        deadline: when the phase must have ended, in UTC.
+        checkpoint: what an attempt that was paused left for this one; `None` if there is nothing.
+        inputs: of a topology's node, the results of the parents that it named in `inputs`, by their names.
+        traceparent: the trace in which the task was created (W3C Trace Context), to link spans to; `None` if the
+            request named none.
+        due_at: when the task was due, in UTC; `None` only in a context that a test has made without it.
+    """
+
+    task_id: str
+    type: str
+    attempt: int
+    fence: int
+    deadline: datetime
+    checkpoint: Any
+    report: Callable[[int | None, str], None]
+    ask: Callable[[], str | None]
+    inputs: Any = None
+    traceparent: str | None = None
+    due_at: datetime | None = None
+
+    @classmethod
+    def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
+        cls,
+        task_type: str = "test",
+        *,
+        task_id: str = "01KAJ0000000000000000TEST0",
+        attempt: int = 1,
+        fence: int | None = None,
+        deadline: datetime = _NEVER,
+        checkpoint: Any = None,  # noqa: ANN401 - any JSON
+        inputs: Any = None,  # noqa: ANN401 - any JSON
+        due_at: datetime | None = None,
+        requested_action: str | None = None,
+        report: Callable[[int | None, str], None] = lambda _percent, _message: None,
+    ) -> Context:
+        """A context for a unit test, which calls the handler itself: `charge(Context.for_test(), payload)`.
+
+        `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message).
+        """
+        return cls(
+            task_id=task_id,
+            type=task_type,
+            attempt=attempt,
+            fence=attempt if fence is None else fence,
+            deadline=deadline,
+            checkpoint=checkpoint,
+            report=report,
+            ask=lambda: requested_action,
+            inputs=inputs,
+            due_at=due_at,
+        )
+
+    @property
+    def requested_action(self) -> str | None:
+        """What the user asks of the attempt, as of the last heartbeat."""
+        return self.ask()
+
+    def stop_if_requested(self, checkpoint: object = None) -> None:
+        """Stop here if the user asked for it: call it where the work can be left and taken up again.
+
+        Args:
+            checkpoint: what the attempt that goes on after a pause is given, at most 4 KB of JSON.
+
+        Raises:
+            AttemptPaused: let it pass through.
+            AttemptCancelled: let it pass through.
+        """
+        match self.requested_action:
+            case "pause":
+                raise AttemptPaused(checkpoint)
+            case "cancel":
+                raise AttemptCancelled
+
+    def defer(self) -> Accepted:
+        """Say that the work is only accepted: `return context.defer()`.
+
+        The task stays `running` until `POST /v1/tasks/{id}/notify` tells its end, or its deadline is over.
+        """
+        return Accepted()
+
+    def progress(self, percent: int, message: str = "") -> None:
+        """Tell how far the work has come.
+
+        Args:
+            percent: 0 to 100; anything beyond is taken to the nearer end.
+            message: a few words.
+        """
+        self.report(max(0, min(100, percent)), message)
+
+    def heartbeat(self) -> None:
+        """Say that the attempt is alive. The worker says so by itself; this only does it now."""
+        self.report(None, "")
 
 
 class TaskHandler(Generic[P, R_co]):
@@ -120,7 +239,7 @@ class Registered:
         if inspect.isawaitable(result):
             from duetime.coroutines import result_of  # noqa: PLC0415 - imported for coroutines only
 
-            return result_of(result, seconds, new_event_loop)
+            return result_of(result, seconds, new_event_loop, HandlerTimeout())
         return result
 
 
