@@ -96,7 +96,7 @@ openapi-tools: tests/openapi/node_modules/.installed $(OPENAPI)/.installed ## in
 simulate: setup ## simulate random faults in virtual time (FIRST=0 SEEDS=100 RATE=0.03)
 	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100) $(if $(RATE),--rate $(RATE))
 
-pairs: setup ## interleave every two operations on one subject, call by call (PART=3/10, ONLY=regex, AGAIN='...')
+pairs: setup ## interleave every two operations on one subject, call by call (PART=3/10 or commit/20, ONLY=regex, AGAIN='...')
 	@$(BIN)/python -m tests.pairs --part $(or $(PART),1/1) $(if $(ONLY),--only '$(ONLY)') $(if $(AGAIN),--again '$(AGAIN)')
 
 mutants: setup ## introduce one defect after the other: the simulation must find each (FIRST=0 SEEDS=40 ONLY='lock|lease')

@@ -21,19 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime_cdk.environments import LOCAL
-from duetime_cdk.handlers_folder import handlers_of
-from infra.environments import environment_named
-from local.emulator.server import ROOT
+from duetime_cdk.sources import node_package, project_folder
+from local.project import ASSEMBLY, STACK, template_inputs
 from local.supervised_process import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-CDK = ROOT / "node_modules" / ".bin" / "cdk"
-KEPT = ROOT / "build" / "assembly"
-STACK = f"duetime-{LOCAL}"
-_FOLDERS = ("infra", "functions", "layers")
-_FILES = ("cdk.json", "constraints.txt", "package-lock.json", "pyproject.toml")
 LAST_LINES = 25
 
 
@@ -48,7 +42,7 @@ class ToolNotInstalled(RuntimeError):
     """The CDK's command is missing."""
 
     def __init__(self) -> None:
-        super().__init__("the CDK is not installed: run `make setup`")
+        super().__init__("the CDK is not installed: run `make setup`, or `npm install` in a project of your own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,49 +94,33 @@ def synthesize(report: Callable[[str], None]) -> Assembly:
         ToolFailed: The CDK rejects the stack.
         ToolNotInstalled: The CDK is missing.
     """
-    kept = KEPT / fingerprint(inputs())
+    folder = project_folder() / ASSEMBLY
+    kept = folder / fingerprint(template_inputs())
     if not kept.exists():
-        if not CDK.exists():
+        cdk = node_package(".bin/cdk")
+        if not cdk.exists():
             raise ToolNotInstalled
-        KEPT.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=KEPT, prefix=".making-") as aside:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as aside:
             made = Path(aside) / "cdk.out"
-            command = [str(CDK), "synth", "--quiet", "--no-notices", "--ci", "-c", f"env={LOCAL}", "--output"]
+            command = [str(cdk), "synth", "--quiet", "--no-notices", "--ci", "-c", f"env={LOCAL}", "--output"]
             run_tool("cdk synth", [*command, str(made)], _environment(Path(aside)), report)
             _keep(made, kept)
     return Assembly(kept)
 
 
-def inputs() -> Iterator[Path]:
-    """The files that the assembly is made of, without the user's handlers."""
-    environment = environment_named(LOCAL)
-    handlers = handlers_of(environment).package.parent
-    for folder in _FOLDERS:
-        yield from _files_of(ROOT / folder)
-    for name in _FILES:
-        yield ROOT / name
-    # What they may do is part of the template; what they are is not.
-    yield from (path for path in handlers.glob("*.json") if path.is_file())
-
-
 def fingerprint(paths: Iterator[Path]) -> str:
     """A hash of files by their names and contents, and of the Python that reads them."""
     digest = sha256(sys.version.encode())
-    for path in sorted(paths):
-        digest.update(f"\0{path.relative_to(ROOT).as_posix()}\0".encode())
+    for path in sorted(set(paths)):
+        digest.update(f"\0{path.as_posix()}\0".encode())
         digest.update(sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
-def _files_of(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        yield from (Path(parent) / name for name in names)
-
-
 def _keep(made: Path, kept: Path) -> None:
     """Put a new assembly in the place of all former ones."""
-    former = [path for path in KEPT.iterdir() if not path.name.startswith(".")]
+    former = [path for path in kept.parent.iterdir() if not path.name.startswith(".")]
     try:
         made.rename(kept)
     except OSError:
@@ -179,7 +157,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "CDK_DISABLE_VERSION_CHECK": "true",
         "JSII_RUNTIME_PACKAGE_CACHE": "enabled",
         # Outlives this folder: unpacking the construct library takes ten seconds.
-        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(ROOT / "build" / "jsii"),
+        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(project_folder() / "build" / "jsii"),
         "NODE_NO_WARNINGS": "1",
     }
 
@@ -191,7 +169,7 @@ def run_tool(step: str, command: list[str], environ: dict[str, str], report: Cal
         ToolFailed: It ended with an error.
     """
     last_lines: deque[str] = deque(maxlen=LAST_LINES)
-    with guarded(command, environ=environ, cwd=ROOT, output=subprocess.PIPE) as process:
+    with guarded(command, environ=environ, cwd=project_folder(), output=subprocess.PIPE) as process:
         for line in map(_text, process.stdout or ()):
             if line:
                 last_lines.append(line)

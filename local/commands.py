@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duetime_cdk.layers.handler_import import HandlersUnimportable
+from duetime_cdk.errors import NotDeployable
 from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
@@ -28,6 +28,7 @@ from local.deployment import StackFailed
 from local.emulator import EmulatorFailed, EmulatorNotInstalled
 from local.emulator.server import ROOT
 from local.logs import reader_at
+from local.project import is_checkout
 from local.signing_secret import signing_secret
 from local.terminal import Display
 
@@ -47,7 +48,7 @@ EXPECTED = (
     ready.AlreadyUp,
     EmulatorFailed,
     EmulatorNotInstalled,
-    HandlersUnimportable,
+    NotDeployable,
     StackFailed,
     ToolFailed,
     ToolNotInstalled,
@@ -92,7 +93,8 @@ def up(
         ready.reject_if_taken(ready_file)
         running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.MEANWHILE))
         context.enter_context(ready.announced(running.ready, ready_file))
-        if demo:
+        # Its tasks are for the example handlers.
+        if demo and is_checkout():
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
         _stay(running.ready, display, verbose=verbose, kept=kept, ready_file=ready_file)
 

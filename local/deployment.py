@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from local.assembly import STACK, packed
+from local.assembly import packed
 from local.emulator import differences
 from local.emulator.server import ACCOUNT, REGION
+from local.project import STACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from duetime_cdk.handlers_folder import HandlersNotFound
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
@@ -15,8 +16,9 @@ from duetime_client.logs import LogFilter
 from local import ready_file as ready
 from local import stack
 from local.commands import DataDir, Keep, Port, ReadyFile, interruptible, kept_at
-from local.handlers import HandlerVersions, Reloader, package, signature
+from local.handlers import HandlerVersions, Reloader, signature
 from local.logs import reader_at
+from local.project import handlers_package
 from local.terminal import Display
 
 if TYPE_CHECKING:
@@ -39,18 +41,26 @@ def dev(
     display = Display()
     kept = kept_at(data_dir, keep=keep)
     # Before the stack is made of them: what is saved meanwhile is loaded at once.
-    saved = signature(package())
+    saved = _saved()
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
         running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.NEEDED, lenient=True))
         context.enter_context(ready.announced(running.ready, ready_file))
         display.addresses(running.ready, kept, ready_file)
-        display.note(f"Handlers in {package()} are reloaded when they are saved.")
+        display.note(f"Handlers in {handlers_package()} are reloaded when they are saved.")
         threading.Thread(target=_reload, args=(running, display, saved), daemon=True).start()
         reader = reader_at(running.ready.aws_endpoint_url, LogFilter())
         attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
         # Their end is the person's Ctrl-C.
         raise KeyboardInterrupt
+
+
+def _saved() -> Signature:
+    """The files of the handlers as they are now; none, and so another load, while a new project's are not known."""
+    try:
+        return signature(handlers_package())
+    except HandlersNotFound:
+        return frozenset()
 
 
 def _reload(running: Stack, display: Display, saved: Signature) -> None:

@@ -6,14 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime_cdk.environments import LOCAL
-from duetime_cdk.handlers_folder import handlers_of
+from duetime_cdk.environments import LOCAL_STACK
 from duetime_cdk.layers import build
 from duetime_cdk.layers.handler_import import HandlersUnimportable
-from infra.environments import environment_named
 from local.assembly import packed
 from local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
 from local.emulator.lambda_processes import start_one
+from local.project import handlers_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,20 +29,15 @@ Signature = frozenset[tuple[str, int, int]]
 """The files of the package, with the time and size of each."""
 
 
-def package() -> Path:
-    """The folder of the package that the settings of this machine name."""
-    return handlers_of(environment_named(LOCAL)).package
-
-
 def built() -> dict[str, Layer]:
     """The layers of the package as it is now, by the part of the stack that they are.
 
     Raises:
         HandlersUnimportable: it cannot be imported.
     """
-    target = environment_named(LOCAL).target
-    types = build.types_layer(target, package())
-    return {HANDLERS: build.handlers_layer(target, package()), TYPES: types}
+    target = LOCAL_STACK.target
+    types = build.types_layer(target, handlers_package())
+    return {HANDLERS: build.handlers_layer(target, handlers_package()), TYPES: types}
 
 
 def signature(folder: Path) -> Signature:
@@ -114,7 +108,7 @@ class Reloader:
         self._show_reloaded = show_reloaded
         self._show_broken = show_broken
         self._build = build_layers
-        self._folder = folder or package()
+        self._folder = folder or handlers_package()
         self._sleep = sleep
         self._seen = signature(self._folder) if seen is None else seen
 

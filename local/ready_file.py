@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from local.emulator.server import ROOT
+from duetime_cdk.sources import project_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-READY_FILE = ROOT / ".duetime" / "local.json"
-"""Written when no other file is named, so that the commands of this checkout find its stack."""
+READY_FILE = project_folder() / ".duetime" / "local.json"
+"""Written when no other file is named, so that the commands of this project find its stack."""
 
 
 @dataclass(frozen=True, slots=True)

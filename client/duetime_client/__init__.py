@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.leases import LeasedTask, LeaseState
+    from duetime_client.literals import ScheduleState, TaskState
     from duetime_client.locks import Lock, LockHolder, LockWaiter
     from duetime_client.retries import Retries
     from duetime_client.schedule_models import (
@@ -66,8 +67,10 @@ if TYPE_CHECKING:
         RetryPolicy,
         TaskFields,
         TaskFilter,
+        TaskOptions,
         TimeWithoutZone,
     )
+    from duetime_client.task_types import PayloadInvalid, TaskType
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
 
 __all__ = [
@@ -108,6 +111,7 @@ __all__ = [
     "NotFound",
     "NotifyOn",
     "Occurrence",
+    "PayloadInvalid",
     "PreconditionFailed",
     "Priority",
     "Progress",
@@ -118,6 +122,7 @@ __all__ = [
     "Schedule",
     "ScheduleExplanation",
     "ScheduleFields",
+    "ScheduleState",
     "ServerError",
     "SkippedRun",
     "StopSwitches",
@@ -128,6 +133,9 @@ __all__ = [
     "TaskExplanation",
     "TaskFields",
     "TaskFilter",
+    "TaskOptions",
+    "TaskState",
+    "TaskType",
     "TimeWithoutZone",
     "TimingFields",
     "TopologyInvalid",
@@ -188,6 +196,7 @@ _MODULES = {
     "Unauthenticated": "errors",
     "ScheduleExplanation": "explanations",
     "ScheduleFields": "schedule_models",
+    "ScheduleState": "literals",
     "SkippedRun": "schedule_models",
     "StopSwitches": "switches",
     "Summary": "summary",
@@ -197,6 +206,10 @@ _MODULES = {
     "TaskExplanation": "explanations",
     "TaskFields": "task_fields",
     "TaskFilter": "task_fields",
+    "TaskOptions": "task_fields",
+    "TaskType": "task_types",
+    "PayloadInvalid": "task_types",
+    "TaskState": "literals",
     "NotFound": "errors",
     "RateLimited": "errors",
     "TimeWithoutZone": "task_fields",

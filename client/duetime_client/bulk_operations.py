@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import Field
 
+from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the annotations
+    BulkOperationKind,
+    BulkOperationState,
+)
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, several
 from duetime_client.session import segment
@@ -27,8 +31,8 @@ class BulkOperation(ResponseModel):
     """A bulk operation and its progress: tasks that were scanned, that match, and of those affected or rejected."""
 
     id: str
-    kind: str
-    state: str
+    kind: BulkOperationKind
+    state: BulkOperationState
     topology_id: str | None = None
     created_at: datetime
     created_by: str | None = None

@@ -17,6 +17,7 @@ from duetime_client.task_fields import body_of
 if TYPE_CHECKING:
     import httpx
 
+    from duetime_client.literals import CalendarMode
     from duetime_client.schedule_models import CalendarFields
     from duetime_client.steps import Items
 
@@ -52,7 +53,7 @@ class CalendarOperations(Resource):
         name: str,
         data: bytes,
         *,
-        mode: str | None = None,
+        mode: CalendarMode | None = None,
         timezone: str | None = None,
         if_match: str | None = None,
     ) -> Request[Calendar]:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when the class is made
 from datetime import datetime  # noqa: TC003 - same
 
+from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the annotations
+    GateName,
+    GateState,
+    OccurrenceOutcome,
+    TaskState,
+)
 from duetime_client.task import ResponseModel
 
 
 class Gate(ResponseModel):
     """Something that a task waits for: passed, waited for now, or ahead of it."""
 
-    name: str
-    state: str
+    name: GateName
+    state: GateState
     text: str = ""
     since: datetime | None = None
     until: datetime | None = None
@@ -25,7 +31,7 @@ class TaskExplanation(ResponseModel):
     """Why a task waits, or where its time went; the durations of its gates sum to `total_ms`."""
 
     task_id: str
-    state: str
+    state: TaskState
     as_of: datetime
     text: str
     since: datetime
@@ -41,12 +47,12 @@ class ScheduleExplanation(ResponseModel):
 
     schedule: str
     at: datetime
-    outcome: str
+    outcome: OccurrenceOutcome
     text: str
     scheduled_at: datetime | None = None
     local_time: str | None = None
     due_at: datetime | None = None
     task_id: str | None = None
-    state: str | None = None
+    state: TaskState | None = None
     previous_at: datetime | None = None
     next_at: datetime | None = None

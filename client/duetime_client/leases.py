@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from duetime_client.open_literals import (
+    RequestedAction,
+    TaskState,
+)
 from duetime_client.problems import document_of, unexpected_response
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.session import segment
@@ -44,8 +48,8 @@ class LeaseState(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     task_id: str
-    state: str
-    requested_action: str | None = None
+    state: TaskState
+    requested_action: RequestedAction | None = None
     """What was requested of the attempt: `pause`, `cancel` or nothing."""
     expires_at: datetime | None = None
     lasts: timedelta = timedelta(0)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
 from duetime_client.retries import PASSING
+from duetime_client.task_types import PayloadInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +70,31 @@ class Context:
     _requested_action: str | None = None
     _progress: tuple[int, str] | None = None
     _wake: Event = field(default_factory=Event)
+
+    @classmethod
+    def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
+        cls,
+        task_type: str = "test",
+        *,
+        task_id: str = "01KAJ0000000000000000TEST0",
+        attempt: int = 1,
+        fence: int | None = None,
+        checkpoint: Any = None,  # noqa: ANN401 - any JSON
+        inputs: Any = None,  # noqa: ANN401 - any JSON
+        requested_action: Literal["pause", "cancel"] | None = None,
+        is_lost: bool = False,
+    ) -> Context:
+        """A context for a unit test, which calls the handler itself: `resize(Context.for_test(), payload)`."""
+        return cls(
+            task_id=task_id,
+            type=task_type,
+            attempt=attempt,
+            fence=attempt if fence is None else fence,
+            checkpoint=checkpoint,
+            inputs=inputs,
+            _until=-math.inf if is_lost else math.inf,
+            _requested_action=requested_action,
+        )
 
     @property
     def requested_action(self) -> str | None:
@@ -162,7 +189,7 @@ class Attempt:
             return lambda: client.leases.acknowledge_cancel(lease)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
             kind, message = type(error).__name__[:64], str(error)
-            retriable = not isinstance(error, Unretriable)
+            retriable = not isinstance(error, Unretriable | PayloadInvalid)
             return lambda: client.leases.fail(lease, kind, message, retriable=retriable)
         try:
             json.dumps(result, allow_nan=False)

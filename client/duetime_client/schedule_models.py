@@ -8,6 +8,13 @@ from typing import Literal, NotRequired, TypedDict
 
 from pydantic import Field, PrivateAttr
 
+from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the annotations
+    CalendarMode,
+    RunStatus,
+    ScheduleCause,
+    ScheduleState,
+    TaskState,
+)
 from duetime_client.task import ResponseModel
 from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
@@ -90,11 +97,11 @@ class ScheduleRun(ResponseModel):
 
     scheduled_at: datetime
     local_time: str
-    status: str
+    status: RunStatus
     reason: str | None = None
-    cause: str = "schedule"
+    cause: ScheduleCause = "schedule"
     task_id: str | None = None
-    state: str | None = None
+    state: TaskState | None = None
     revision: int | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -118,7 +125,7 @@ class Occurrence(ResponseModel):
     due_at: datetime | None = None
     note: str | None = None
     task_id: str | None = None
-    state: str | None = None
+    state: TaskState | None = None
 
 
 class SkippedRun(ResponseModel):
@@ -178,7 +185,7 @@ class Schedule(ResponseModel):
     """A recurring definition. In lists it has no upcoming occurrences and no skipped runs."""
 
     name: str
-    state: str
+    state: ScheduleState
     created_at: datetime
     task: Mapping[str, object]
     cron: str | None = None
@@ -225,7 +232,7 @@ class Calendar(ResponseModel):
     """A named set of times."""
 
     name: str
-    mode: str
+    mode: CalendarMode
     timezone: str = "UTC"
     dates: Mapping[str, str] = Field(default_factory=dict)
     except_dates: Sequence[str] = ()

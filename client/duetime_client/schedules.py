@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    from duetime_client.literals import ScheduleState
     from duetime_client.schedule_models import ScheduleFields, TimingFields
     from duetime_client.steps import Items
     from duetime_client.task import Task
@@ -53,7 +54,7 @@ class ScheduleOperations(Resource):
         return Request("GET", path_of(name), one(Schedule))
 
     @Stream
-    def list(self, *, state: str | None = None, page_size: int | None = None) -> Items[Schedule]:
+    def list(self, *, state: ScheduleState | None = None, page_size: int | None = None) -> Items[Schedule]:
         """All schedules, or those in one state, by name, page by page."""
         query = [*_query({"state": state, "limit": page_size})]
         return pages(self._session, SCHEDULES, "schedules", partial(read, Schedule), query)

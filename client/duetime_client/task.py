@@ -8,6 +8,16 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from duetime_client.open_literals import (
+    ActorType,
+    AttemptOutcome,
+    EventType,
+    RequestedAction,
+    TaskPriority,
+    TaskState,
+    WaitReason,
+)
+
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 """States that hold an outcome."""
 
@@ -44,7 +54,7 @@ class WaitingFor(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    reason: str = "other"
+    reason: WaitReason = "other"
     text: str = ""
 
 
@@ -83,7 +93,7 @@ class Attempt(ResponseModel):
 
     attempt: int
     fence: int
-    outcome: str
+    outcome: AttemptOutcome
     worker: str | None = None
     planned_at: datetime | None = None
     started_at: datetime | None = None
@@ -98,14 +108,14 @@ class Actor(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    kind: str
+    kind: ActorType
     name: str | None = None
 
 
 class TaskEvent(ResponseModel):
     """An event in the life of a task; what says nothing about its type is None."""
 
-    type: str
+    type: EventType
     at: datetime | None = None
     actor: Actor | None = None
     reason: str | None = None
@@ -115,9 +125,9 @@ class TaskEvent(ResponseModel):
     attempt: int | None = None
     fence: int | None = None
     worker: str | None = None
-    outcome: str | None = None
+    outcome: AttemptOutcome | None = None
     error: Failure | None = None
-    state: str | None = None
+    state: TaskState | None = None
 
 
 class TaskHistory(ResponseModel):
@@ -138,7 +148,7 @@ class Task(ResponseModel):
     """A unit of work with a due time."""
 
     id: str
-    state: str
+    state: TaskState
     type: str
     due_at: datetime
     next_at: datetime | None = None
@@ -147,7 +157,7 @@ class Task(ResponseModel):
     finished_at: datetime | None = None
     name: str | None = None
     tags: Mapping[str, str] = Field(default_factory=dict)
-    priority: str = "normal"
+    priority: TaskPriority = "normal"
     target: Mapping[str, object] | None = None
     callback_url: str | None = None
     notify_on: Mapping[str, object] | None = None
@@ -161,7 +171,7 @@ class Task(ResponseModel):
     version: int = 0
     lease: Lease | None = None
     awaiting_notification: bool = False
-    requested_action: str | None = None
+    requested_action: RequestedAction | None = None
     traceparent: str | None = None
     lock: Mapping[str, object] | None = None
     waiting_for: WaitingFor | None = None

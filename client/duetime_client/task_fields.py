@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from duetime_client.literals import TaskPriority, TaskState
+
 
 class Priority(StrEnum):
     """Which of the tasks that are due at the same time goes first."""
@@ -86,16 +88,13 @@ class NotifyOn(TypedDict, total=False):
     late_seconds: int | None
 
 
-class TaskFields(TypedDict, total=False):
-    """The fields of a task, except its type.
+class TaskOptions(TypedDict, total=False):
+    """The fields of a task, except its type, its payload and its due time.
 
     `allow_unknown_type` is for creations only: it accepts a type whose handler is not deployed yet.
     """
 
-    payload: object
-    due_at: datetime | str
-    delay_seconds: float
-    priority: Priority | str
+    priority: Priority | TaskPriority
     retry: RetryPolicy
     timeout_seconds: int
     notify_within_seconds: int
@@ -107,6 +106,14 @@ class TaskFields(TypedDict, total=False):
     tags: Mapping[str, str | None]
     name: str | None
     allow_unknown_type: bool
+
+
+class TaskFields(TaskOptions, total=False):
+    """The fields of a task, except its type."""
+
+    payload: object
+    due_at: datetime | str
+    delay_seconds: float
 
 
 class NewTask(TaskFields, total=False):
@@ -121,7 +128,7 @@ class TaskFilter(TypedDict, total=False):
     With `expand`, they have their `payload` or `result`, which are None otherwise.
     """
 
-    state: str | Sequence[str]
+    state: TaskState | Sequence[TaskState]
     parent: str
     schedule: str
     type: str
@@ -142,7 +149,7 @@ class TaskFilter(TypedDict, total=False):
 class BulkFilter(TypedDict, total=False):
     """Which tasks to cancel or to update: those that match all fields. `state` may name several."""
 
-    state: str | Sequence[str]
+    state: TaskState | Sequence[TaskState]
     type: str
     name: str
     tags: Mapping[str, str]

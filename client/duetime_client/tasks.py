@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
 from uuid import uuid4
 
 from duetime_client.errors import WaitTimeout
@@ -18,19 +18,23 @@ from duetime_client.session import IDEMPOTENCY_KEY, guard
 from duetime_client.steps import Item, Pause, Request
 from duetime_client.task import TaskHistory
 from duetime_client.task_actions import TASKS, TaskActions, path_of
+from duetime_client.task_creation import create_task, trace_headers, wait_query
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
+from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
 from duetime_client.watching import MINE, watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from duetime_client.errors import ApiError
     from duetime_client.steps import Items, Steps
     from duetime_client.task import Attempt, Task
+    from duetime_client.task_types import TaskDefinition
     from duetime_client.watching import Change
 
 MAX_BATCH = 100
 """The API takes this many tasks in one request."""
+P = TypeVar("P")
 Attempts: TypeAlias = list["Attempt"]
 Results: TypeAlias = list["Task | ApiError"]
 
@@ -55,14 +59,7 @@ class TaskOperations(TaskActions, FilterActions):
         With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
         `traceparent` (W3C Trace Context) is handed on to the handler or target, and to the callback.
         """
-        return Request(
-            "POST",
-            TASKS,
-            task_of,
-            query=_wait_query(wait_seconds),
-            body={"type": task_type, **body_of(fields)},
-            headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **_trace_of(traceparent)},
-        )
+        return create_task(task_type, fields, idempotency_key, traceparent, wait_seconds)
 
     @Operation
     def create_batch(
@@ -82,7 +79,7 @@ class TaskOperations(TaskActions, FilterActions):
                 f"{TASKS}/batch",
                 partial(batch_results, expected=len(chunk)),
                 body={"tasks": [body_of(task) for task in chunk]},
-                headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}", **_trace_of(traceparent)},
+                headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}", **trace_headers(traceparent)},
             )
             results.extend((yield from self._session.send(request)))
         return results
@@ -90,7 +87,7 @@ class TaskOperations(TaskActions, FilterActions):
     @Operation
     def get(self, task_id: str, *, wait_seconds: int = 0) -> Request[Task]:
         """The task as it is now, or, with `wait_seconds`, once its outcome is known or that time is over."""
-        return Request("GET", path_of(task_id), task_of, query=_wait_query(wait_seconds))
+        return Request("GET", path_of(task_id), task_of, query=wait_query(wait_seconds))
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Items[Task]:
@@ -179,14 +176,22 @@ class TaskOperations(TaskActions, FilterActions):
 class Tasks(TaskOperations, SyncResource):
     """`client.tasks` of `Client`."""
 
+    def of(self, definition: TaskDefinition[P]) -> TypedTasks[P]:
+        """The tasks of one type: `client.tasks.of(charge).create(Charge(id=7))`.
+
+        Args:
+            definition: a `TaskType`, or the registered function of a handler.
+        """
+        return TypedTasks(self._runner, definition)
+
 
 class AsyncTasks(TaskOperations, AsyncResource):
     """`client.tasks` of `AsyncClient`."""
 
+    def of(self, definition: TaskDefinition[P]) -> AsyncTypedTasks[P]:
+        """The tasks of one type: `await client.tasks.of(charge).create(Charge(id=7))`.
 
-def _wait_query(wait_seconds: int) -> Sequence[tuple[str, str]]:
-    return [("wait_seconds", str(wait_seconds))] if wait_seconds else []
-
-
-def _trace_of(traceparent: str | None) -> dict[str, str]:
-    return {} if traceparent is None else {"traceparent": traceparent}
+        Args:
+            definition: a `TaskType`, or the registered function of a handler.
+        """
+        return AsyncTypedTasks(self._runner, definition)

@@ -10,6 +10,11 @@ from uuid import uuid4
 
 from pydantic import Field
 
+from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the annotations
+    RequestedAction,
+    TaskState,
+    TopologyFailurePolicy,
+)
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import nothing, one, read, task_of
@@ -35,7 +40,7 @@ class TopologyNode(ResponseModel):
 
     task_id: str | None = None
     type: str
-    state: str
+    state: TaskState
     reason: str | None = None
     percent: int = 0
     depends_on: list[str] = Field(default_factory=list)
@@ -55,7 +60,7 @@ class CriticalPath(ResponseModel):
 class TopologyFilter(TypedDict, total=False):
     """Which topologies to list, in which order: those that match all fields."""
 
-    state: str
+    state: TaskState
     type: str
     name: str
     tags: Mapping[str, str]
@@ -68,13 +73,13 @@ class TopologySummary(ResponseModel):
     """A topology as lists show it: its own task."""
 
     id: str
-    state: str
+    state: TaskState
     name: str | None = None
     due_at: datetime | None = None
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    requested_action: str | None = None
+    requested_action: RequestedAction | None = None
     error: Failure | None = None
 
     @property
@@ -87,7 +92,7 @@ class Topology(TopologySummary):
     """A graph of tasks, and its state."""
 
     run: int
-    on_failure: str
+    on_failure: TopologyFailurePolicy
     percent: int
     counts: Mapping[str, int]
     critical_path: CriticalPath

@@ -23,9 +23,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from duetime_client.errors import ClientError
 from duetime_client.pull_attempt import (
@@ -38,9 +37,12 @@ from duetime_client.pull_attempt import (
     may_pass,
 )
 from duetime_client.stop_signals import stopped_by_signals
+from duetime_client.task_types import TaskFunction
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime_client.client import Client
     from duetime_client.leases import LeasedTask
 
@@ -56,8 +58,8 @@ __all__ = [
     "WorkerEvent",
     "WorkerIdle",
 ]
-Handler = Callable[[Context, Any], Any]
-H = TypeVar("H", bound=Handler)
+P = TypeVar("P")
+R = TypeVar("R")
 MOST_AT_ONCE = 10
 """The API leases at most this many tasks in one request."""
 _FIRST_PAUSE = 0.5
@@ -65,6 +67,14 @@ _LONGEST_PAUSE = 30.0
 _UNWAITED_PAUSE = 2.0
 """Between two requests for which the API did not wait."""
 _NAME_LENGTH = 40
+
+
+class Registration(Protocol):
+    """Registers a function whose payload is plain JSON."""
+
+    def __call__(self, function: Callable[[Context, P], R], /) -> TaskFunction[P, R]:
+        """Register it."""
+        ...
 
 
 def _name() -> str:
@@ -105,7 +115,7 @@ class Worker:
         self.name = (name or _name())[:_NAME_LENGTH]
         self.on_event = on_event
         self._client = client
-        self._handlers: dict[str, Handler] = {}
+        self._handlers: dict[str, TaskFunction[Any, Any]] = {}
         self._stopping = threading.Event()
 
     def with_concurrency(self, concurrency: int) -> Worker:
@@ -119,20 +129,33 @@ class Worker:
         """The types that it leases."""
         return tuple(self._handlers)
 
-    def task(self, task_type: str) -> Callable[[H], H]:
+    @overload
+    def task(self, task_type: str) -> Registration: ...
+
+    @overload
+    def task(
+        self, task_type: str, *, payload: type[P]
+    ) -> Callable[[Callable[[Context, P], R]], TaskFunction[P, R]]: ...
+
+    def task(self, task_type: str, *, payload: type | None = None) -> Any:
         """Register the decorated function for a type: it takes a `Context` and the payload, and returns the result.
 
         An exception fails the attempt, which is retried according to the task's policy unless it is `Unretriable`.
+        The function may be a coroutine: each attempt has an event loop of its own, in its thread.
+
+        Args:
+            task_type: The type.
+            payload: The class of the payload, a pydantic model or a dataclass; a task with another one fails at once.
 
         Raises:
             DuplicateHandler: the type already has a function.
         """
 
-        def register(handler: H) -> H:
+        def register(function: Callable[[Context, Any], R]) -> TaskFunction[Any, R]:
             if task_type in self._handlers:
                 raise DuplicateHandler(task_type)
-            self._handlers[task_type] = handler
-            return handler
+            self._handlers[task_type] = registered = TaskFunction(task_type, function, payload)
+            return registered
 
         return register
 
@@ -219,7 +242,7 @@ class Worker:
         began = time.monotonic()
         why = ""
         try:
-            ended = attempt.run(self._handlers[task.type])
+            ended = attempt.run(self._handlers[task.type].run)
         except ClientError as error:
             ended, why = "lost", str(error)
         finally:

@@ -47,8 +47,8 @@ START_SECONDS = 120.0
 """Of a busy machine; usually it takes two or three."""
 _PATIENT = Config(read_timeout=300)
 """Of a function that is started with many others at once the answer may take minutes; asked again, it starts twice."""
-SAVE_SECONDS = 10.0
-"""How long it may take to save its state when it is stopped."""
+SAVE_SECONDS = 30.0
+"""How long it may take to save its state when it is stopped: on a quiet machine a second or two."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from duetime_testing.faults import Faults
 from duetime_testing.http_endpoints import HttpEndpoints
 from duetime_testing.idle_ticks import IdleTicks
 from duetime_testing.simulation.account import Account
+from duetime_testing.simulation.event_loop import VirtualEventLoop
 
 if TYPE_CHECKING:
     from duetime.adapters.targets import Targets
@@ -154,7 +155,7 @@ class VirtualAccount(Account):
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The test's own handlers come first."""
         registry = ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))
-        handlers = HandlerRunner(registry, targets.handlers.package)
+        handlers = HandlerRunner(registry, targets.handlers.package, lambda: VirtualEventLoop(self.time))
         return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, self, machine)
 
     def _pick(self, messages: list[Held]) -> list[Held]:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
 from duetime.handlers import REGISTRY, registered_as
-from duetime_client import Client
+from duetime_client import AsyncClient, Client
 from duetime_client.live_connection import WebSocketMissing
 from duetime_testing.account import VirtualAccount
 from duetime_testing.assertions import Assertions
 from duetime_testing.errors import NotIdle
 from duetime_testing.handler_calls import HandlerCall
 from duetime_testing.in_process import InProcessTransport
+from duetime_testing.simulation.event_loop import without_event_loop
 from duetime_testing.simulation.virtual_time import running_time
 
 if TYPE_CHECKING:
@@ -86,6 +87,26 @@ class Duetime(Assertions):
             random_source=random.Random(1).random,  # noqa: S311 - repeatable on purpose
             now=lambda: self.now,
             connect=_refuse_connection,
+            http_transport=InProcessTransport(self._begin, self._after_change),
+        )
+
+    @cached_property
+    def async_client(self) -> AsyncClient:
+        """The client for coroutines. What it awaits takes virtual time only."""
+
+        async def sleep(seconds: float) -> None:
+            with without_event_loop():
+                self.sleep(seconds)
+
+        async def refuse_connection(url: str) -> NoReturn:
+            _refuse_connection(url)
+
+        return AsyncClient(
+            _URL,
+            sleep=sleep,
+            random_source=random.Random(1).random,  # noqa: S311 - repeatable on purpose
+            now=lambda: self.now,
+            connect=refuse_connection,
             http_transport=InProcessTransport(self._begin, self._after_change),
         )
 

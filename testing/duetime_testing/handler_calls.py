@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.ids import TaskId
 from duetime.handlers import Accepted, Context
+from duetime.payload_models import plain
 from duetime_testing.errors import NotJson
 
 if TYPE_CHECKING:
@@ -62,8 +63,10 @@ class HandlerCall:
             NotJson: the payload or the result is not the same after JSON.
         """
         given = through_json(payload, f"the payload of {self.task_type!r}")
-        result = registered.phases[phase](self.context(), given)
-        return result if isinstance(result, Accepted) else through_json(result, f"the result of {self.task_type!r}")
+        result = registered.call(phase, self.context(), given)
+        return (
+            result if isinstance(result, Accepted) else through_json(plain(result), f"the result of {self.task_type!r}")
+        )
 
     def _report(self, percent: int | None, message: str) -> None:
         if percent is None:

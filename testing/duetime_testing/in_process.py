@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from duetime_testing.simulation.event_loop import without_event_loop
 from duetime_testing.simulation.gateway import event_of
 from duetime_testing.simulation.virtual_time import running_time
 
@@ -21,7 +22,7 @@ LONGEST_ANSWER: Millis = 60_000
 """Milliseconds: API Gateway gives up earlier."""
 
 
-class InProcessTransport(httpx.BaseTransport):
+class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Invokes the api function with each request, and lets time pass until its answer comes.
 
     It serves the test itself, and handlers that call the API while they run in virtual time.
@@ -30,6 +31,12 @@ class InProcessTransport(httpx.BaseTransport):
     def __init__(self, begin: Callable[[], VirtualAccount], after_change: Callable[[], None]) -> None:
         self._begin = begin
         self._after_change = after_change
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Make a request of an `AsyncClient`; virtual time passes before this coroutine goes on."""
+        await request.aread()
+        with without_event_loop():
+            return self.handle_request(request)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Make a request."""

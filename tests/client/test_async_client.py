@@ -29,6 +29,7 @@ from tests.client.test_contract import CALLS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from duetime_client.literals import TaskState
     from duetime_client.watching import Change
     from tests.client.deployment import Received
 
@@ -103,7 +104,7 @@ def test_a_change_that_may_have_been_carried_out_is_not_sent_again(deployment: D
 def test_tasks_are_created_listed_followed_and_waited_for(deployment: Deployment, run: Run) -> None:
     """Lists are fetched page by page; a task is polled until its outcome is known. Types are exact."""
 
-    async def use(client: AsyncClient) -> list[str]:
+    async def use(client: AsyncClient) -> list[TaskState]:
         task = assert_type(await client.tasks.create("report", delay_seconds=60), Task)
         results = assert_type(
             await client.tasks.create_batch([{"type": "report"}, {"type": "refused"}]), list[Task | ApiError]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from duetime_cdk.layers.build import Layer
 from local.deployment import HANDLERS
-from local.handlers import HandlerVersions, built, package
+from local.handlers import HandlerVersions, built
+from local.project import handlers_package
 from local.signing_secret import signing_secret
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: 
     """A new layer of handlers is used by the next attempt; so is the former one when it is published again."""
     versions = HandlerVersions(deployed.emulator, deployed.deployment, deployed.handlers)
     former = {HANDLERS: built()[HANDLERS]}
-    folder = tmp_path / "python" / package().name
+    folder = tmp_path / "python" / handlers_package().name
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text(FRESH)
     try:

@@ -7,6 +7,7 @@ A page's blocks share one account, one folder and one set of Python names, as th
   the task that was created last. Of a block with prompts, the other lines are output; where it shows an error, the
   command has to fail.
 * `json` has to be JSON. After `<!-- send: METHOD PATH -->` it is the body of such a request, which has to be accepted.
+* A block after `<!-- file: NAME -->` is also written to that file.
 * Blocks of other languages that begin with a comment `# NAME` are written to that file.
 * `<!-- not run: REASON -->` before a block excuses it; `<!-- types: a b -->` names types that the reader has
   handlers for.
@@ -73,7 +74,8 @@ NEEDS_A_STACK: Mapping[str, str] = {
 PATIENCE_SECONDS = 20
 """How long a block may take: one that waits for a worker that nobody runs would wait for ever."""
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>not run|send|types): (?P<note>.+?) -->\n\s*)?^ *```(?P<language>[a-z]*)\n(?P<text>.*?)^ *```$"
+    r"(?:^<!-- (?P<mark>not run|send|types|file): (?P<note>.+?) -->\n\s*)?"
+    r"^ *```(?P<language>[a-z]*)\n(?P<text>.*?)^ *```$"
     r"|^<!-- types: (?P<types>.+?) -->$",
     re.MULTILINE | re.DOTALL,
 )
@@ -88,7 +90,7 @@ class Block:
 
     Attributes:
         line: where it begins.
-        mark: "not run" or "send", if a comment before it says so.
+        mark: "not run", "send" or "file", if a comment before it says so.
         note: what that comment says.
     """
 
@@ -236,6 +238,8 @@ class PageRunner:
                 raise PageBroken(f"line {block.line}: {type(error).__name__}: {error}") from error
 
     def _run(self, block: Block) -> None:
+        if block.mark == "file" and block.note is not None:
+            (self.folder / block.note).write_text(block.text, encoding="utf-8")
         if named := _FILE.match(block.text):
             (self.folder / named[1]).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / named[1]).write_text(block.text[named.end() :], encoding="utf-8")

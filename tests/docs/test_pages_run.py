@@ -21,16 +21,10 @@ ELSEWHERE = {
 NOT_YET = frozenset(
     f"docs/how-to/{name}.md"
     for name in (
-        "add-a-shard",
         "call-an-aws-service",
-        "call-an-http-endpoint",
         "deploy",
         "find-out-why",
-        "follow-a-trace",
         "operate",
-        "query-the-archive",
-        "read-logs",
-        "run-a-graph-of-tasks",
         "run-a-pull-worker",
         "run-work-again-and-again",
         "start-a-project",

@@ -9,11 +9,11 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (171, 254),
-    "trigger": (137, 206),
-    "worker": (146, 208),
-    "topology": (155, 206),
-    "bulk": (162, 206),
+    "api": (173, 254),
+    "trigger": (139, 206),
+    "worker": (148, 208),
+    "topology": (157, 206),
+    "bulk": (164, 206),
     "deadletter": (94, 206),
     "broadcast": (118, 206),
     "watch": (98, 254),

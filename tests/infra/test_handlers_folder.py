@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -8,10 +9,13 @@ import pytest
 import infra.environments
 from duetime_cdk import DEV, PROD, HandlersNotFound, UnknownEnvironment, UnknownSetting
 from duetime_cdk.environments import with_settings
-from duetime_cdk.handlers_folder import handlers_of
+from duetime_cdk.handlers_folder import METADATA, handlers_of
+from infra import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.infra.synthesis import Synthesis
 
 
 def add_package(folder: Path, name: str) -> Path:
@@ -69,3 +73,10 @@ def test_unknown_names_are_refused_with_what_was_meant() -> None:
         with_settings("pord", {})
     with pytest.raises(UnknownSetting, match="'alarm_mail'; did you mean 'alarm_email'"):
         with_settings("prod", {"alarm_mail": "ops@example.org"})
+
+
+def test_the_assembly_names_the_handlers(dev: Synthesis) -> None:
+    """The stack of this machine finds them there; the template does not change with the folder of a project."""
+    entries = json.loads((dev.folder / "duetime-dev.metadata.json").read_text(encoding="utf-8"))["/duetime-dev"]
+    assert {"type": METADATA, "data": str(ROOT / "examples/handlers/example_handlers")} in entries
+    assert str(ROOT) not in json.dumps(dev.template)

@@ -7,11 +7,11 @@ import json
 import zipfile
 from typing import TYPE_CHECKING
 
-from local.assembly import STACK, Assembly, fingerprint, inputs, packed
+from local.assembly import Assembly, fingerprint, packed
 from local.deployment import HANDLERS, layer_resource
 from local.emulator.differences import with_fixed_addresses
 from local.emulator.server import ROOT
-from local.handlers import package
+from local.project import STACK, handlers_package, template_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def test_whatever_makes_the_template_makes_another_assembly() -> None:
     """Constructs, functions, layers and pins are inputs; the user's handlers, which are reloaded, are not."""
-    paths = {path.relative_to(ROOT).as_posix() for path in inputs()}
+    paths = {path.relative_to(ROOT).as_posix() for path in template_inputs()}
 
     assert {
         "infra/cdk/duetime_cdk/stack.py",
@@ -31,7 +31,7 @@ def test_whatever_makes_the_template_makes_another_assembly() -> None:
         "constraints.txt",
         "pyproject.toml",
     } <= paths
-    assert not [path for path in paths if path.startswith(package().relative_to(ROOT).as_posix())]
+    assert not [path for path in paths if path.startswith(handlers_package().relative_to(ROOT).as_posix())]
     assert not [path for path in paths if "__pycache__" in path]
 
 

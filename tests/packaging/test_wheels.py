@@ -16,7 +16,7 @@ import pytest
 import duetime_cdk
 from duetime_cdk import DEV, DuetimeStack
 from duetime_cdk.sources import CONSTRAINTS, FUNCTIONS, REQUIREMENTS, node_package, project_folder
-from duetime_client.new_project import create_project
+from duetime_client.new_project import TEMPLATE
 from infra import ROOT
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def test_a_project_is_synthesised_from_wheels_alone(installed: Path, tmp_path: P
     It is tested from the wheels, too.
     """
     project = tmp_path / "web-shop"
-    create_project(project)
+    _run([str(installed.with_name("duetime")), "init", str(project)], tmp_path)
     # Both are installed by `npm install`; here, they are those of the checkout.
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     flags = json.dumps(json.loads((project / "cdk.json").read_text(encoding="utf-8"))["context"])
@@ -151,3 +151,13 @@ def test_wheels_have_the_console_and_no_bytecode(installed: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "duetime_cdk/assets/functions/console/static/index.html" in names
     assert not [name for name in names if "__pycache__" in name]
+
+
+@pytest.mark.slow
+def test_the_wheel_of_the_client_has_the_template(installed: Path) -> None:
+    """All of its files, those whose names begin with a dot included."""
+    (wheel,) = (installed.parents[2] / "dist").glob("duetime_client-*.whl")
+    source = ROOT / "client" / "duetime_client" / TEMPLATE
+    files = {path.relative_to(ROOT / "client").as_posix() for path in source.rglob("*") if path.is_file()}
+    assert len(files) >= 13
+    assert files <= set(zipfile.ZipFile(wheel).namelist())

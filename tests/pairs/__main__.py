@@ -1,5 +1,7 @@
 """Run every interleaving of every pair of operations, or a part: `python -m tests.pairs --part 3/10`.
 
+`--part commit/20` is one of twenty, by the commit that is checked out: as commits follow each other, CI comes to all.
+
 One interleaving alone also prints its calls: `python -m tests.pairs --again "scheduled patch-name pause 1 - late"`.
 """
 
@@ -7,14 +9,16 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from tests.pairs.parts import Summary, chosen, interleaving_named, make_ready, spread
+from tests.pairs.parts import Summary, chosen, interleaving_named, make_ready, part_of_commit, spread
 from tests.pairs.telling import told
 
 _SHOWN = 3
@@ -22,7 +26,7 @@ _SHOWN = 3
 
 
 def main(
-    part: Annotated[str, typer.Option(help="Which part of how many, such as 3/10.")] = "1/1",
+    part: Annotated[str, typer.Option(help="Which part of how many: 3/10, or commit/10.")] = "1/1",
     only: Annotated[str, typer.Option(help="Only pairs whose 'subject first second' has a match of this.")] = "",
     faults: Annotated[bool, typer.Option(help="Also with one call that goes wrong.")] = True,  # noqa: FBT002 - a flag
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
@@ -33,6 +37,7 @@ def main(
     if again:
         sys.exit(_run_one(again, console))
     number, parts = _part_of(part)
+    console.print(f"part {number}/{parts}")
     pairs = chosen(number, parts, only)
     summary = Summary()
     columns = (TextColumn("Pairs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -54,6 +59,10 @@ def main(
 
 
 def _part_of(text: str) -> tuple[int, int]:
+    if (by_commit := re.fullmatch(r"commit/([1-9]\d*)", text)) is not None:
+        head = ["git", "rev-parse", "HEAD"]
+        commit = subprocess.run(head, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout  # noqa: S603 - git
+        return part_of_commit(commit.strip(), int(by_commit[1])), int(by_commit[1])
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise typer.BadParameter(f"{text} is no part such as 3/10")

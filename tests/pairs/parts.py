@@ -81,6 +81,11 @@ def chosen(number: int, parts: int, only: str = "") -> list[str]:
     return [name for name in every_pair() if _number_of(name) % parts == number - 1 and re.search(only, name)]
 
 
+def part_of_commit(commit: str, parts: int) -> int:
+    """Which of so many parts is run for a commit, by its hash."""
+    return int(commit, 16) % parts + 1
+
+
 def _number_of(name: str) -> int:
     subject, *operations = name.split()
     return int.from_bytes(sha256(" ".join([subject, *sorted(operations)]).encode()).digest()[:8])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from duetime.services.tasks.control import TaskControl
 from tests.pairs import exploring
 from tests.pairs.exploring import Exploration
 from tests.pairs.interleaving import CallFault, Interleaving, Result, run
-from tests.pairs.parts import chosen, every_pair, interleaving_named
+from tests.pairs.parts import chosen, every_pair, interleaving_named, part_of_commit
 from tests.pairs.telling import told
 
 if TYPE_CHECKING:
@@ -205,3 +206,11 @@ def test_what_is_left_out_ends_as_something_that_is_run(
     results = {str(each): run(each) for each in every}
     left_out = {name: each.made for name, each in results.items() if (each.outcomes, each.state) not in ends}
     assert left_out == {}
+
+
+def test_each_commit_has_a_part_and_every_part_has_its_turn() -> None:
+    """The same commit runs the same part again; a few hundred commits come to all forty."""
+    commits = [sha256(str(number).encode()).hexdigest()[:40] for number in range(400)]
+    parts = [part_of_commit(commit, 40) for commit in commits]
+    assert parts == [part_of_commit(commit, 40) for commit in commits]
+    assert set(parts) == set(range(1, 41))

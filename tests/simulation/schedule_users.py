@@ -22,6 +22,9 @@ _AGAIN = 0.7
 """How often a name that is vacant is used again, rather than a new one."""
 _EXCLUDED = 0.1
 """How many schedules name a calendar that leaves them no time."""
+_MOVED = 0.3
+"""How many of the others name a calendar that is replaced again and again."""
+_HOURS = "/v1/calendars/hours"
 _ANSWERED = range(200, 500)
 
 
@@ -35,12 +38,14 @@ class ScheduleUsers:
         self.named: list[str] = []
         self.vacant: list[str] = []
         self._numbers = count(1)
-        self._has_calendar = False
+        self._has_calendar = self._has_hours = False
+        self._moved: set[str] = set()
 
     def use(self, until: Millis) -> None:
         """Do what users do."""
         answer = self.users.ask("PUT", "/v1/calendars/always", {"windows": [{"start": "00:00", "end": "24:00"}]})
         self._has_calendar = answer is not None and answer.status in {200, 201}
+        self._has_hours = self._replace_hours() is not None
         while self.storm.time.now() < until:
             self.storm.take(self.random.randrange(1, 40 * SECOND))
             if not self.named or (self.random.random() < 0.4 and len(self.named) < 4):
@@ -67,6 +72,9 @@ class ScheduleUsers:
         # It may be there even if no answer ever came.
         self.named.append(name)
         self.storm.schedules.made(name, asked_at)
+        if name in self._moved:
+            # Whether a time of it runs, and when, depends on the calendar as it is at some moment.
+            self.storm.schedules.disturbed.add(name)
 
     def _body(self, name: str, ends_at: Millis) -> dict[str, Any]:
         pick = self.random.choice
@@ -91,8 +99,21 @@ class ScheduleUsers:
             body["calendars"] = ["always"]
             body.setdefault("end_at", to_iso(ends_at))
             self.storm.occurrences.excluded.add(name)
+        elif self._has_hours and "permanent" not in body and self.random.random() < _MOVED:
+            body["calendars"] = ["hours"]
+            body["on_excluded"] = pick(["move", "move", "skip"])
+            body.setdefault("end_at", to_iso(ends_at))
+            self._moved.add(name)
         body["pause_on_failure"] = self.random.random() < 0.15
         return body
+
+    def _replace_hours(self) -> Reply | None:
+        """Have a calendar exclude some other minutes."""
+        start = self.storm.time.now() + self.random.randrange(-2, 5) * MINUTE
+        end = start + self.random.randrange(1, 4) * MINUTE
+        window = {"start": to_iso(start)[11:16], "end": to_iso(end)[11:16]}
+        answer = self.users.ask("PUT", _HOURS, {"windows": [window]})
+        return answer if answer is not None and answer.status in {200, 201} else None
 
     def _timing(self) -> dict[str, Any]:
         return dict(
@@ -106,6 +127,12 @@ class ScheduleUsers:
                 ]
             )
         )
+
+    def _edit(self, path: str) -> Reply | None:
+        """Replace the calendar, or change what leaves the times as they are."""
+        if self.random.random() < 0.5:
+            return self._replace_hours()
+        return self.users.ask("PATCH", path, {"jitter_seconds": self.random.choice([0, 10, 20])})
 
     def _change_overlap(self, name: str) -> Reply | None:
         self.storm.occurrences.overlapping.add(name)
@@ -128,6 +155,7 @@ class ScheduleUsers:
             partial(ask, "POST", f"{path}/run"),
             partial(ask, "POST", f"{path}/backfills", period),
             partial(ask, "GET", f"{path}/occurrences"),
+            partial(self._edit, path),
         ]
         if self.random.random() < 0.25:
             calls = [partial(ask, "DELETE", path)]

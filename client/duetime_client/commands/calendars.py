@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.table import Table
@@ -17,6 +17,9 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import reject_constant
 from duetime_client.commands.task_options import IfMatch
 from duetime_client.schedule_models import Calendar, CalendarFields
+
+if TYPE_CHECKING:
+    from duetime_client.literals import CalendarMode
 
 app = CommandGroup(help="Manage calendars: times at which scheduled tasks may not run, or may.", no_args_is_help=True)
 CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the calendar.")]
@@ -83,7 +86,9 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
     fields = None if is_icalendar else fields_of(data)
     with connected(context, deployment) as client:
         if fields is None:
-            calendar = client.calendars.put_icalendar(name, data, mode=mode, timezone=timezone, if_match=if_match)
+            calendar = client.calendars.put_icalendar(
+                name, data, mode=cast("CalendarMode | None", mode), timezone=timezone, if_match=if_match
+            )
         else:
             calendar = client.calendars.put(name, if_match=if_match, **fields)
     show_one(calendar, as_json=as_json)

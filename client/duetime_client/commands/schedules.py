@@ -27,6 +27,7 @@ from duetime_client.commands.task_arguments import moment, task_fields
 from duetime_client.commands.task_options import AllowUnknownType, IdempotencyKey, IfMatch, TaskOptions, TaskType
 
 if TYPE_CHECKING:
+    from duetime_client import literals
     from duetime_client.schedule_models import ScheduleFields
 
 app = CommandGroup(help="Create and control schedules: recurring tasks.", no_args_is_help=True)
@@ -46,10 +47,11 @@ def list_schedules(
     as_json: AsJson = False,
 ) -> None:
     """List schedules by name, with their next run in local time; with --json, as one array."""
+    chosen: literals.ScheduleState | None = None if state is None else state.value
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
         wanted = None if everything else limit + 1
-        found = list(islice(client.schedules.list(state=state, page_size=min(wanted or MAX_PAGE, MAX_PAGE)), wanted))
+        found = list(islice(client.schedules.list(state=chosen, page_size=min(wanted or MAX_PAGE, MAX_PAGE)), wanted))
     shown = found if everything else found[:limit]
     if as_json:
         show_json([schedule.document for schedule in shown])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions
+    from duetime_client.literals import TaskState
     from duetime_client.task_fields import NotifyOn, TaskFilter
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds")
@@ -114,7 +115,7 @@ def task_filter(options: FilterOptions, clock: Clock, state: str | None = None) 
     """The filter that the options give."""
     filters: TaskFilter = {}
     if state is not None:
-        filters["state"] = state
+        filters["state"] = cast("TaskState", state)
     if options.task_type is not None:
         filters["type"] = options.task_type
     if options.of_name is not None:

@@ -81,7 +81,7 @@ def waited_for(
         pending = [each for each in task_ids if each not in found or not found[each].is_terminal]
         for start in range(0, len(pending), MAX_IDS):
             chunk = pending[start : start + MAX_IDS]
-            found |= {task.id: task for task in client.tasks.list(ids=chunk)}
+            found |= {task.id: task for task in client.tasks.list(ids=chunk, expand=["result"])}
             _reject_missing(chunk, found)
         left = sum(not found[each].is_terminal for each in task_ids)
         on_poll(left)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -28,6 +28,9 @@ from duetime_client.topologies import Topology, TopologyFilter
 from duetime_client.topology_files import TopologyInvalid, read_topology
 
 _MOST_ON_A_PAGE = 100
+if TYPE_CHECKING:
+    from duetime_client.literals import TaskState
+
 app = CommandGroup(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
 File = Annotated[
     Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A topology, or a recorded workflow (JSON).")
@@ -119,7 +122,7 @@ def list_(
     """List topologies, the latest due first; with --json, as one array."""
     filters: TopologyFilter = {"tags": tags_of(tag or [])}
     if state is not None:
-        filters["state"] = state
+        filters["state"] = cast("TaskState", state)
     if name is not None:
         filters["name"] = name
     with connected(context, deployment) as client:

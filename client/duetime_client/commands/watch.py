@@ -1,6 +1,6 @@
 """`duetime watch`: changes of tasks as they happen."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.text import Text
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime_client.client import Client
+    from duetime_client.literals import TaskState
     from duetime_client.task_fields import TaskFilter
 
 
@@ -50,7 +51,7 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("give one of: an ID, --schedule NAME, --mine")
     filters: TaskFilter = {}
     if state is not None:
-        filters["state"] = state
+        filters["state"] = cast("TaskState", state)
     if task_type is not None:
         filters["type"] = task_type
     if tag:

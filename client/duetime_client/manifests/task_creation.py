@@ -64,7 +64,9 @@ def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterato
         while group := list(islice(remaining, PER_BATCH * AT_ONCE)):
             starts = range(0, len(group), PER_BATCH)
             batches = [(position + start, group[start : start + PER_BATCH]) for start in starts]
-            for results in pool.map(lambda batch: _created(client, batch[0], batch[1], key, failed), batches):
+            # One batch needs no thread.
+            carried_out = pool.map if len(batches) > 1 else map
+            for results in carried_out(lambda batch: _created(client, batch[0], batch[1], key, failed), batches):
                 yield from results
             position += len(group)
 

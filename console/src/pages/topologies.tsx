@@ -114,6 +114,7 @@ function Table({ topologies }: { topologies: readonly TopologySummary[] }) {
               <Time at={each.due_at} short /> <Relative at={each.due_at} />
             </td>
             <td class="number">
+              {each.started_at && <span class="narrow-only muted">{each.finished_at ? "took " : "running for "}</span>}
               <Took ms={each.started_at ? Math.max(0, (each.finished_at ? Date.parse(each.finished_at) : now.value) - Date.parse(each.started_at)) : null} />
             </td>
             <td class="muted">{each.error ? each.error.message : each.requested_action ? `asked to ${each.requested_action}` : ""}</td>

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from duetime_cdk.environments import Environment
 
+METADATA = "duetime:handlers"
+"""Type of the metadata, in the manifest of the assembly, that names the folder of the package."""
 _GRANTS = "grants.json"
 
 

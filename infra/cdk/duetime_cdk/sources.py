@@ -34,6 +34,6 @@ def project_folder(start: Path | None = None) -> Path:
 
 
 def node_package(name: str) -> Path:
-    """Where a Node package is, if it is installed: in the project, or else in the checkout."""
+    """Where a Node package, or a command of one, is if it is installed: in the project, or else in the checkout."""
     found = project_folder() / "node_modules" / name
-    return found if found.is_dir() else _CHECKOUT / "node_modules" / name
+    return found if found.exists() else _CHECKOUT / "node_modules" / name

@@ -13,7 +13,7 @@ from duetime_cdk.dashboard import Dashboard, MetricNames
 from duetime_cdk.environments import DEV, LOCAL, with_settings
 from duetime_cdk.event_intake import Intake
 from duetime_cdk.functions import Functions, Stores
-from duetime_cdk.handlers_folder import handlers_of
+from duetime_cdk.handlers_folder import METADATA, handlers_of
 from duetime_cdk.http_api import HttpApi
 from duetime_cdk.layer_versions import LayerVersions
 from duetime_cdk.layers.build import build
@@ -68,6 +68,8 @@ class DuetimeStack(Stack):
         environment = with_settings(environment, {**named, **(settings or {})})
         own = handlers_of(environment)
         super().__init__(scope, id_, env=env, description=f"duetime, a distributed task scheduler ({environment.name})")
+        # For the stack of this machine, which reloads them: not a part of the template.
+        self.node.add_metadata(METADATA, str(own.package))
         Tags.of(self).add("project", "duetime")
         Tags.of(self).add("environment", environment.name)
         layers = layers or build(environment.target, own.package, importing=environment.handlers_imported)

@@ -108,7 +108,7 @@ MUTANTS = (
     Mutant(
         "a cap on running tasks is not kept",
         "services/switches/gate.py",
-        "return () if switches is None else switches.caps(task)",
+        "return () if self._known is None else self._known.caps(task)",
         "return ()",
     ),
     Mutant(
@@ -153,5 +153,11 @@ MUTANTS = (
         "domain/limits.py",
         "IDEMPOTENCY_KEY_LIFE = DAY",
         "IDEMPOTENCY_KEY_LIFE = HOUR",
+    ),
+    Mutant(
+        "switches that were read long ago count",
+        "services/switches/gate.py",
+        "return self._known if now - self._known_at < SWITCHES_TRUST else None",
+        "return self._known",
     ),
 )

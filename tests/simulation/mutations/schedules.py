@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "the ids of occurrences are drawn from how often their schedule was looked at",
         "domain/schedules/schedule_record.py",
-        "revision = 0 if purpose else self.revision",
-        "revision = 0 if purpose else self.generation",
+        "return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key)",
+        "return derived(self.uid.text, self.generation, occurrence.key)",
     ),
     Mutant(
         "an expanded schedule gets no next timer",
@@ -113,5 +113,23 @@ MUTANTS = (
         'conditions = [Condition("#e = :e", {"#e": VERSION}, {":e": attribute_values.number(version)})]',
         'conditions = [Condition("attribute_exists(#e)", {"#e": VERSION}, {})]',
         also=(("if version and identity is not None:", "if False:"),),
+    ),
+    Mutant(
+        "a calendar moves the ids of occurrences",
+        "domain/schedules/schedule_record.py",
+        "home = unmoved_due_at(self.schedule(), occurrence)",
+        "home = occurrence.due_at",
+    ),
+    Mutant(
+        "the ids of a backfill depend on its pace",
+        "domain/schedules/schedule_record.py",
+        "str(occurrence.nominal), purpose).task_id(occurrence.home,",
+        "occurrence.key, purpose).task_id(occurrence.due_at,",
+    ),
+    Mutant(
+        "a change of the timing lets run what only the old one meant",
+        "domain/schedules/schedule_record.py",
+        "return placed.revision == self.revision or self.means(placed.nominal)",
+        "return True",
     ),
 )

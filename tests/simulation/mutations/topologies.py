@@ -104,4 +104,10 @@ MUTANTS = (
         "if graph.on_failure is OnFailure.ROLLBACK and requested_action is not RequestedAction.CANCEL:",
         "if False:",
     ),
+    Mutant(
+        "the nodes of a deleted topology stay",
+        "services/topologies/deletion.py",
+        "        if isinstance(task.target, TopologyTarget):\n            self._erase_nodes(owner, task_id)\n",
+        "",
+    ),
 )

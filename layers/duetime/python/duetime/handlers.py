@@ -7,6 +7,13 @@
         context.progress(50, "half way")
         return {"pages": 3}
 
+A handler may be a coroutine (`async def`). With `payload=`, a pydantic model or a dataclass, it is given a value of
+that class, and a task with another payload fails:
+
+    @handler("charge", payload=Charge)
+    async def charge(context: Context, payload: Charge) -> Receipt:
+        return Receipt(await bank.charge(payload.amount, idempotency_key=context.task_id))
+
 A class may offer more phases than `run`, each given the same context and payload:
 
     @handler("transfer")
@@ -22,19 +29,47 @@ A phase may run more than once for a task (a crash, a lost answer): make its eff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003 - a public signature that users inspect at run time
-from threading import BoundedSemaphore, Lock
-from typing import Any, TypeVar
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar, overload
 
+from duetime.process_locks import process_lock
+from duetime.task_handlers import (
+    PHASES,
+    HandlerIncomplete,
+    HandlerTimeout,
+    PayloadInvalid,
+    Registered,
+    TaskHandler,
+    Unretriable,
+    registered_as,
+)
+
+__all__ = [
+    "PHASES",
+    "REGISTRY",
+    "Accepted",
+    "AttemptCancelled",
+    "AttemptPaused",
+    "Context",
+    "DuplicateHandler",
+    "Handler",
+    "HandlerIncomplete",
+    "HandlerTimeout",
+    "PayloadInvalid",
+    "Registered",
+    "TaskHandler",
+    "Unretriable",
+    "handler",
+    "process_lock",
+    "registered_as",
+]
 Handler = Callable[["Context", Any], Any]
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Unretriable(Exception):
-    """Raise it to fail the task at once: no further attempt would help."""
+C = TypeVar("C")
+P = TypeVar("P")
+R = TypeVar("R")
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class AttemptPaused(Exception):
@@ -58,13 +93,6 @@ class DuplicateHandler(ValueError):
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"two handlers are registered for the task type {task_type!r}")
-
-
-class HandlerIncomplete(TypeError):
-    """A handler class does not do the one phase that it must."""
-
-    def __init__(self, task_type: str) -> None:
-        super().__init__(f"the handler of the task type {task_type!r} has no method `run`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +123,38 @@ class Context:
     inputs: Any = None
     traceparent: str | None = None
     due_at: datetime | None = None
+
+    @classmethod
+    def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
+        cls,
+        task_type: str = "test",
+        *,
+        task_id: str = "01KAJ0000000000000000TEST0",
+        attempt: int = 1,
+        fence: int | None = None,
+        deadline: datetime = _NEVER,
+        checkpoint: Any = None,  # noqa: ANN401 - any JSON
+        inputs: Any = None,  # noqa: ANN401 - any JSON
+        due_at: datetime | None = None,
+        requested_action: str | None = None,
+        report: Callable[[int | None, str], None] = lambda _percent, _message: None,
+    ) -> Context:
+        """A context for a unit test, which calls the handler itself: `charge(Context.for_test(), payload)`.
+
+        `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message).
+        """
+        return cls(
+            task_id=task_id,
+            type=task_type,
+            attempt=attempt,
+            fence=attempt if fence is None else fence,
+            deadline=deadline,
+            checkpoint=checkpoint,
+            report=report,
+            ask=lambda: requested_action,
+            inputs=inputs,
+            due_at=due_at,
+        )
 
     @property
     def requested_action(self) -> str | None:
@@ -138,73 +198,60 @@ class Context:
         self.report(None, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """The handler of a task type: what does each of the phases that it offers."""
-
-    phases: Mapping[str, Handler]
-
-
-_MAKING = Lock()
-_PROCESS_LOCKS: dict[str, tuple[BoundedSemaphore, int]] = {}
 REGISTRY: dict[str, Registered] = {}
 """The registered handlers by task type."""
-PHASES = ("prepare", "run", "clean", "rollback")
-"""Names of the methods that a handler class may have; `run` is a must."""
 
 
-@contextmanager
-def process_lock(key: str, limit: int = 1) -> Iterator[None]:
-    """Let at most so many handlers of this process into a block at once; it costs no call and no write.
+class Registration(Protocol):
+    """Registers what it decorates, whose payload is plain JSON."""
 
-    For what only a process shares: a model in memory, a connection, a file of the machine. What several machines
-    share needs a task's `lock`. Waiting counts towards the attempt's timeout; the lease is renewed meanwhile.
+    @overload
+    def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
 
-    Raises:
-        ValueError: the key was used with another limit before, or the limit is not positive.
-    """
-    if limit < 1:
-        raise ValueError(f"the limit of process lock {key!r} should be at least 1")
-    with _MAKING:
-        places, kept = _PROCESS_LOCKS.setdefault(key, (BoundedSemaphore(limit), limit))
-    if kept != limit:
-        raise ValueError(f"process lock {key!r} has the limit {kept}, not {limit}")
-    with places:
-        yield
+    @overload
+    def __call__(self, decorated: Callable[[Context, P], R], /) -> TaskHandler[P, R]: ...
 
 
-def handler(task_type: str) -> Callable[[F], F]:
+class TypedRegistration(Protocol[P]):
+    """Registers what it decorates, whose payload is of a class."""
+
+    @overload
+    def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
+
+    @overload
+    def __call__(self, decorated: Callable[[Context, P], R], /) -> TaskHandler[P, R]: ...
+
+
+@overload
+def handler(task_type: str) -> Registration: ...
+
+
+@overload
+def handler(task_type: str, *, payload: type[P]) -> TypedRegistration[P]: ...
+
+
+def handler(task_type: str, *, payload: type | None = None) -> Any:
     """Register the decorated function or class as the handler of a task type.
 
     A function does `run`. A class is made once, without arguments, and its methods do the phases they are named
     after. Each is given a `Context` and the payload (decoded JSON); what `run` returns (JSON) is the result.
     Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable`.
+    Functions and methods may be coroutines: each attempt has an event loop of its own.
+
+    Args:
+        task_type: The type.
+        payload: The class of the payload: a pydantic model or a dataclass. A task with another payload fails at once.
 
     Raises:
         DuplicateHandler: the type has a handler already.
         HandlerIncomplete: a class has no method `run`.
     """
 
-    def register(decorated: F) -> F:
-        registered = registered_as(task_type, decorated)
+    def register(decorated: Callable[..., Any]) -> object:
+        registered = registered_as(task_type, decorated, payload)
         if task_type in REGISTRY:
             raise DuplicateHandler(task_type)
         REGISTRY[task_type] = registered
-        return decorated
+        return decorated if isinstance(decorated, type) else TaskHandler(task_type, decorated, payload)
 
     return register
-
-
-def registered_as(task_type: str, decorated: Callable[..., Any]) -> Registered:
-    """What a function or class is registered as.
-
-    Raises:
-        HandlerIncomplete: a class has no method `run`.
-    """
-    if not isinstance(decorated, type):
-        return Registered({"run": decorated})
-    made = decorated()
-    phases = {phase: getattr(made, phase) for phase in PHASES if hasattr(made, phase)}
-    if "run" not in phases:
-        raise HandlerIncomplete(task_type)
-    return Registered(phases)

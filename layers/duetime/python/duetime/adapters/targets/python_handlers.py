@@ -16,7 +16,16 @@ from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress
 from duetime.domain.times import to_datetime
 from duetime.domain.tracebacks import traceback_of
-from duetime.handlers import REGISTRY, Accepted, AttemptCancelled, AttemptPaused, Context, Registered, Unretriable
+from duetime.handlers import (
+    REGISTRY,
+    Accepted,
+    AttemptCancelled,
+    AttemptPaused,
+    Context,
+    HandlerTimeout,
+    Registered,
+    Unretriable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.targets import HandlerPackage, Work
+    from duetime.task_handlers import NewEventLoop
 
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
@@ -92,10 +102,12 @@ class HandlerRunner:
     Attributes:
         registry: the handlers by task type.
         package: the user's package, which registers them when it is imported.
+        new_event_loop: makes the event loop of a coroutine; `None` for asyncio's own.
     """
 
     registry: Mapping[str, Registered]
     package: HandlerPackage
+    new_event_loop: NewEventLoop | None = None
 
     def phases(self, task: Task) -> frozenset[Phase]:
         """What the handler offers; only `run`, which will fail, if there is none."""
@@ -113,21 +125,44 @@ class HandlerRunner:
         if registered is None:
             return failure("HandlerUnknown", f"no handler is registered for the type {task_type!r}", retriable=False)
         try:
-            result = registered.phases[work.phase](_context(work), json.loads(work.payload))
-        except AttemptPaused as pause:
-            return _encoded(pause.checkpoint, Yielded)
-        except AttemptCancelled:
-            return Stopped()
-        except Unretriable as error:
-            return _raised(error, retriable=False)
+            result = registered.call(
+                work.phase,
+                _context(work),
+                json.loads(work.payload),
+                seconds=work.seconds,
+                new_event_loop=self.new_event_loop,
+            )
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
-            return _raised(error)
+            return _ended_by(error, work.task)
         if isinstance(result, Accepted):
             return _deferred(work.phase)
-        return _encoded(result, Succeeded)
+        return _encoded(_plain(result), Succeeded)
 
 
-def _raised(error: BaseException, *, retriable: bool = True) -> Failed:
+def _plain(result: object) -> object:
+    """A result as JSON, if it is a value of a class."""
+    if result is None or isinstance(result, str | int | float | bool | dict | list):
+        return result
+    # Imported for handlers that return something else.
+    from duetime.payload_models import plain  # noqa: PLC0415 - see the line above
+
+    return plain(result)
+
+
+def _ended_by(error: BaseException, task: Task) -> Ending:
+    """How an attempt ends whose handler has raised something."""
+    match error:
+        case AttemptPaused():
+            return _encoded(error.checkpoint, Yielded)
+        case AttemptCancelled():
+            return Stopped()
+        case HandlerTimeout():
+            return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
+        case _:
+            return _raised(error, retriable=not isinstance(error, Unretriable))
+
+
+def _raised(error: BaseException, *, retriable: bool) -> Failed:
     """The failure that an error makes of an attempt."""
     try:
         message = str(error)

@@ -1,0 +1,65 @@
+"""Payloads and results as values of classes: pydantic models and dataclasses.
+
+pydantic, which both are read with, is imported when the first of them is used. The core has the same module.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+M = TypeVar("M")
+_ADAPTERS: dict[type, Any] = {}
+
+
+def from_json(model: type[M], document: object) -> M:
+    """The value of a class that some JSON is.
+
+    Raises:
+        ValueError: It is not valid. The message names the fields, and quotes no value.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - it takes a while, and most handlers have no model
+
+    try:
+        return _adapter(model).validate_json(json.dumps(document))
+    except ValidationError as error:
+        # Not `from error`: its message quotes the values.
+        raise ValueError(_faults(model, error)) from None
+
+
+def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
+    """A value as JSON from which the same value can be read again.
+
+    Raises:
+        ValueError: It cannot. The message names the fields, and quotes no value.
+    """
+    document = _adapter(model).dump_python(value, mode="json", warnings=False)
+    from_json(model, document)
+    return document
+
+
+def plain(value: object) -> object:
+    """A pydantic model or a dataclass as JSON; any other value unchanged."""
+    model = type(value)
+    if hasattr(model, "model_dump") or is_dataclass(model):
+        return _adapter(model).dump_python(value, mode="json")
+    return value
+
+
+def _adapter(model: type[M]) -> TypeAdapter[M]:
+    if model not in _ADAPTERS:
+        from pydantic import TypeAdapter  # noqa: PLC0415 - as above
+
+        _ADAPTERS[model] = TypeAdapter(model)
+    adapter: TypeAdapter[M] = _ADAPTERS[model]
+    return adapter
+
+
+def _faults(model: type[M], error: ValidationError) -> str:
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    listed = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'it'}: {fault['msg']}" for fault in faults)
+    return f"not a {model.__name__}: {listed}"

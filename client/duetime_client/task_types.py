@@ -1,0 +1,115 @@
+"""Types of tasks, with the class of their payload: for callers, and for handlers of pull workers."""
+
+from __future__ import annotations
+
+import inspect
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from duetime_client.errors import ClientError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime_client.pull_attempt import Context
+
+P = TypeVar("P")
+P_contra = TypeVar("P_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+
+class PayloadInvalid(ClientError, ValueError):
+    """A payload is not one of its type. The message names the fields, and quotes no value."""
+
+
+class TaskDefinition(Protocol[P_contra]):
+    """A type of tasks: a `TaskType`, or a function that `handler` or `Worker.task` has registered."""
+
+    @property
+    def task_type(self) -> str:
+        """Its name."""
+        ...
+
+    def encode(self, payload: P_contra, /) -> Any:  # noqa: ANN401 - any JSON
+        """A payload as JSON."""
+        ...
+
+
+class TaskType(Generic[P]):
+    """A type of tasks, for programs that create them and do not have the handler.
+
+    Args:
+        task_type: Its name.
+        payload: The class of its payload: a pydantic model or a dataclass. Without it, any JSON.
+    """
+
+    def __init__(self, task_type: str, payload: type[P] | None = None) -> None:
+        self.task_type = task_type
+        self.payload_model = payload
+
+    def encode(self, payload: P) -> Any:  # noqa: ANN401 - any JSON
+        """A payload as JSON.
+
+        Raises:
+            PayloadInvalid: It is not valid.
+        """
+        if self.payload_model is None:
+            return payload
+        from duetime_client.payload_models import to_json  # noqa: PLC0415 - for those with a class only
+
+        try:
+            return to_json(self.payload_model, payload)
+        except ValueError as error:
+            raise PayloadInvalid(f"the payload of {self.task_type!r} is {error}") from None
+
+    def decode(self, document: object) -> P:
+        """The payload that some JSON is.
+
+        Raises:
+            PayloadInvalid: It is not valid.
+        """
+        if self.payload_model is None:
+            plain: Any = document
+            payload: P = plain
+            return payload
+        from duetime_client.payload_models import from_json  # noqa: PLC0415 - same
+
+        try:
+            return from_json(self.payload_model, document)
+        except ValueError as error:
+            raise PayloadInvalid(f"the payload of {self.task_type!r} is {error}") from None
+
+
+class TaskFunction(TaskType[P], Generic[P, R_co]):
+    """A function that is registered for a type of tasks; calling it calls the function."""
+
+    def __init__(self, task_type: str, function: Callable[[Context, P], R_co], payload: type[P] | None = None) -> None:
+        super().__init__(task_type, payload)
+        self.function = function
+        update_wrapper(self, function)
+
+    def __call__(self, context: Context, payload: P) -> R_co:
+        """Call the function, as in a test."""
+        return self.function(context, payload)
+
+    def run(self, context: Context, document: object) -> object:
+        """Call the function with the JSON of a payload; the result is JSON if it was of a class.
+
+        A coroutine is run to its end, in an event loop of its own.
+
+        Raises:
+            PayloadInvalid: The payload is not valid.
+        """
+        result: Any = self.function(context, self.decode(document))
+        if inspect.isawaitable(result):
+            import asyncio  # noqa: PLC0415 - for coroutines only
+
+            with asyncio.Runner() as runner:
+                result = runner.run(_awaited(result))
+        from duetime_client.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
+
+        return plain(result)
+
+
+async def _awaited(work: Any) -> object:  # noqa: ANN401 - an awaitable
+    return await work

@@ -1,0 +1,92 @@
+"""`client.tasks.of(...)`: tasks of one type, with the class of their payload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
+
+from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
+from duetime_client.task_creation import create_task
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from duetime_client.steps import Request
+    from duetime_client.task import Task
+    from duetime_client.task_fields import TaskOptions
+    from duetime_client.task_types import TaskDefinition
+
+P = TypeVar("P")
+
+
+class TypedTaskOperations(Resource, Generic[P]):
+    """Creates tasks of one type. A payload is checked before it is sent."""
+
+    def __init__(self, runner: Any, definition: TaskDefinition[P]) -> None:  # noqa: ANN401 - see `Resource`
+        super().__init__(runner)
+        self._definition = definition
+
+    @Operation
+    def create(
+        self,
+        payload: P,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+        wait_seconds: int = 0,
+        **options: Unpack[TaskOptions],
+    ) -> Request[Task]:
+        """Create a task that is due now; see `tasks.create`.
+
+        Raises:
+            PayloadInvalid: The payload is not one of this type.
+        """
+        fields = {"payload": self._definition.encode(payload), **options}
+        return create_task(self._definition.task_type, fields, idempotency_key, traceparent, wait_seconds)
+
+    @Operation
+    def at(
+        self,
+        due_at: datetime | str,
+        payload: P,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> Request[Task]:
+        """Create a task that is due at a time.
+
+        Raises:
+            PayloadInvalid: The payload is not one of this type.
+            TimeWithoutZone: The time has no zone.
+        """
+        fields = {"payload": self._definition.encode(payload), "due_at": due_at, **options}
+        return create_task(self._definition.task_type, fields, idempotency_key, traceparent)
+
+    @Operation
+    def delay(
+        self,
+        seconds: float,
+        payload: P,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> Request[Task]:
+        """Create a task that is due after so many seconds.
+
+        Raises:
+            PayloadInvalid: The payload is not one of this type.
+        """
+        fields = {"payload": self._definition.encode(payload), "delay_seconds": seconds, **options}
+        return create_task(self._definition.task_type, fields, idempotency_key, traceparent)
+
+
+class TypedTasks(TypedTaskOperations[P], SyncResource):
+    """`client.tasks.of(...)` of `Client`."""
+
+
+class AsyncTypedTasks(TypedTaskOperations[P], AsyncResource):
+    """`client.tasks.of(...)` of `AsyncClient`."""

@@ -1,0 +1,55 @@
+"""An event loop in virtual time, for handlers that are coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_testing.simulation.virtual_time import VirtualTime
+
+
+class VirtualEventLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time is virtual: while it waits, others of the same account go on."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        super().__init__(cast("selectors.BaseSelector", _VirtualSelector(time)))
+        self._virtual_time = time
+        self._started_at = time.now()
+
+    def time(self) -> float:
+        """Seconds since the start: small enough that asyncio can add a nanosecond to it."""
+        return (self._virtual_time.now() - self._started_at) / SECOND
+
+
+class _VirtualSelector(selectors.DefaultSelector):
+    """Waits in virtual time. Sockets are looked at without waiting."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        super().__init__()
+        self._time = time
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """What is ready, after waiting."""
+        if timeout is not None and timeout > 0:
+            with without_event_loop():
+                self._time.sleep_until(self._time.now() + max(1, round(timeout * SECOND)))
+        return super().select(None if timeout is None else 0)
+
+
+@contextmanager
+def without_event_loop() -> Iterator[None]:
+    """Let others run event loops in this thread meanwhile, as each handler does that is a coroutine."""
+    # What asyncio offers to those who write event loops: each thread has one that runs.
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(running)

@@ -1,0 +1,201 @@
+"""Handlers whose payload is of a class, and handlers that are coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, assert_type
+
+import pytest
+from pydantic import BaseModel, Field
+
+from duetime.adapters.targets.python_handlers import HandlerRunner
+from duetime.domain.tasks.attempt_results import Deferred, Failed, Stopped, Succeeded, Yielded
+from duetime.domain.tasks.task import RequestedAction
+from duetime.handlers import REGISTRY, AttemptCancelled, Context, PayloadInvalid, TaskHandler, Unretriable, handler
+from tests.adapters.targets.works import work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.tasks.attempt_results import Ending
+
+
+class Charge(BaseModel):
+    """A payload as a pydantic model."""
+
+    id: int
+    amount: int = Field(gt=0)
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Address:
+    """A payload as a dataclass."""
+
+    street: str
+    since: datetime
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A result as a dataclass."""
+
+    amount: int
+    at: datetime
+
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class NoPackage:
+    """No package of handlers."""
+
+    def why_broken(self) -> None:
+        """Why it cannot be imported."""
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    """What a test registers is forgotten after it."""
+    before = dict(REGISTRY)
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)
+
+
+def end(payload: object) -> Ending:
+    """How the handler of `report` ends an attempt with a payload."""
+    return HandlerRunner(REGISTRY, NoPackage()).run(replace(work(), payload=json.dumps(payload).encode()))
+
+
+def test_a_payload_arrives_as_a_model_and_a_result_leaves_as_json() -> None:
+    """Fields are converted from JSON, and the other way."""
+    seen: list[object] = []
+
+    @handler("report", payload=Charge)
+    def charge(_context: Context, payload: Charge) -> Receipt:
+        seen.append(payload)
+        return Receipt(payload.amount, NOON)
+
+    assert_type(charge, TaskHandler[Charge, Receipt])
+    assert end({"id": 7, "amount": 5, "at": NOON.isoformat()}) == Succeeded(b'{"amount":5,"at":"2026-11-21T12:00:00Z"}')
+    assert seen == [Charge(id=7, amount=5, at=NOON)]
+
+
+def test_a_dataclass_is_a_model_too() -> None:
+    """Its fields are converted as those of a pydantic model."""
+    seen: list[Address] = []
+
+    @handler("report", payload=Address)
+    def move(_context: Context, payload: Address) -> None:
+        seen.append(payload)
+
+    assert end({"street": "High St", "since": NOON.isoformat(), "lines": [1, 2]}) == Succeeded(b"null")
+    assert seen == [Address("High St", NOON, (1, 2))]
+    assert move.encode(seen[0]) == {"street": "High St", "since": "2026-11-21T12:00:00Z", "lines": [1, 2]}
+
+
+@pytest.mark.parametrize("payload", [None, {}, {"id": 7, "amount": -5}, [1], {"id": "secret", "amount": 5}])
+def test_another_payload_fails_the_task_at_once(payload: object) -> None:
+    """The handler is not called, no attempt would help, and the message quotes no value."""
+
+    @handler("report", payload=Charge)
+    def charge(_context: Context, _payload: Charge) -> None:
+        pytest.fail("was called")
+
+    failed = end(payload)
+    assert isinstance(failed, Failed)
+    assert (failed.error.type, failed.retriable) == ("PayloadInvalid", False)
+    assert "Charge" in failed.error.message
+    assert "secret" not in failed.error.message
+    assert "-5" not in failed.error.message
+    assert "secret" not in (failed.traceback or "")
+
+
+def test_what_is_encoded_is_checked() -> None:
+    """A caller learns at once what the handler would not take."""
+
+    @handler("report", payload=Charge)
+    def charge(_context: Context, _payload: Charge) -> None: ...
+
+    assert charge.encode(Charge(id=7, amount=5)) == {"id": 7, "amount": 5, "at": None}
+    with pytest.raises(PayloadInvalid, match="amount"):
+        charge.encode(Charge.model_construct(id=7, amount=-5))
+    with pytest.raises(PayloadInvalid, match="amount"):
+        charge.encode({"id": 7})  # type: ignore[arg-type]  # what a type checker would say
+
+
+def test_a_registered_function_can_be_called() -> None:
+    """As in a unit test, with a context that it makes; it keeps its name and its documentation."""
+
+    @handler("report")
+    def double(context: Context, payload: int) -> int:
+        """Double it."""
+        context.stop_if_requested()
+        context.progress(50)
+        return payload * 2 * context.attempt
+
+    assert (double(Context.for_test(), 4), double(Context.for_test(attempt=2), 4)) == (8, 16)
+    assert (double.__doc__, double.task_type) == ("Double it.", "report")
+    told: list[tuple[int | None, str]] = []
+    double(Context.for_test(report=lambda percent, message: told.append((percent, message))), 4)
+    assert told == [(50, "")]
+    with pytest.raises(AttemptCancelled):
+        double(Context.for_test(requested_action="cancel"), 4)
+
+
+def _coroutine(outcome: Any) -> Ending:  # noqa: ANN401 - a result, or an error
+    @handler("report")
+    async def run(context: Context, _payload: object) -> object:
+        await asyncio.sleep(0)
+        if outcome == "stop":
+            context.stop_if_requested({"row": 7})
+        if outcome == "defer":
+            return context.defer()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    return end({})
+
+
+def test_a_coroutine_is_run_to_its_end() -> None:
+    """Its result, its errors and a deferral are those of a function."""
+    assert _coroutine({"rows": 17}) == Succeeded(b'{"rows":17}')
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "retriable"),
+    [
+        (ConnectionError("nobody at home"), "ConnectionError", True),
+        (TimeoutError("its own"), "TimeoutError", True),
+        (Unretriable("never"), "Unretriable", False),
+    ],
+)
+def test_what_a_coroutine_raises_fails_the_attempt(outcome: Exception, kind: str, *, retriable: bool) -> None:
+    """A timeout of its own is not the attempt's."""
+    failed = _coroutine(outcome)
+    assert isinstance(failed, Failed)
+    assert (failed.error.type, failed.retriable) == (kind, retriable)
+
+
+def test_a_coroutine_may_defer() -> None:
+    """As a function."""
+    assert isinstance(_coroutine("defer"), Deferred)
+
+
+@pytest.mark.parametrize(("requested", "ending"), [("pause", Yielded), ("cancel", Stopped)])
+def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
+    """Where it says so."""
+
+    @handler("report")
+    class Steps:
+        async def run(self, context: Context, _payload: object) -> None:
+            context.stop_if_requested({"row": 7})
+
+    wanted = replace(work(), requested_action=lambda: RequestedAction(requested))
+    assert isinstance(HandlerRunner(REGISTRY, NoPackage()).run(wanted), ending)

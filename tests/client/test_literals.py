@@ -1,0 +1,31 @@
+"""Fields with a fixed set of values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from duetime.contract.openapi.document import document
+from duetime_client import literals, open_literals
+from duetime_client.task import Task
+
+if TYPE_CHECKING:
+    from duetime_client import Client
+    from tests.client.deployment import Deployment
+
+
+@pytest.mark.parametrize("name", open_literals.__all__)
+def test_the_values_are_those_of_the_apis_document(name: str) -> None:
+    """Each is named as its schema; a value that is added to the API is added to the client."""
+    assert list(get_args(getattr(literals, name))) == document()["components"]["schemas"][name]["enum"]
+
+
+def test_a_value_of_a_newer_api_is_read(client: Client, deployment: Deployment) -> None:
+    """Its text is what the field says; what is no text is not a task."""
+    task = client.tasks.create("report")
+    deployment.tasks[task.id] |= {"state": "dreaming", "priority": "highest"}
+    newer = client.tasks.get(task.id)
+    assert (newer.state, newer.priority, newer.is_terminal) == ("dreaming", "highest", False)
+    with pytest.raises(ValueError, match="state"):
+        Task.of_document({**task.document, "state": 7})

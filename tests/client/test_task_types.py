@@ -1,0 +1,139 @@
+"""Types of tasks with the class of their payload: on the caller's side, and of pull workers."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003 - pydantic reads the annotations
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_type
+
+import pytest
+from pydantic import BaseModel, Field
+
+from duetime import payload_models as payload_models_of_the_core
+from duetime.handlers import REGISTRY, handler
+from duetime.handlers import Context as HandlerContext
+from duetime_client import AsyncClient, Client, PayloadInvalid, Task, TaskType, TimeWithoutZone, payload_models
+from duetime_client.task_types import TaskFunction
+from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
+from duetime_client.worker import AttemptCancelled, Context, LeaseLost, Worker
+from tests.client.deployment import NOW
+
+if TYPE_CHECKING:
+    from tests.client.deployment import Deployment
+
+
+class Charge(BaseModel):
+    """A payload as a pydantic model."""
+
+    id: int
+    amount: int = Field(gt=0)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A payload as a dataclass."""
+
+    to: str
+    on: datetime
+
+
+CHARGE = TaskType("charge", Charge)
+
+
+def test_tasks_of_a_type_are_created_with_its_payload(client: Client, deployment: Deployment) -> None:
+    """Now, at a time or after a while, with the other fields of a task, and with an idempotency key."""
+    charges = assert_type(client.tasks.of(CHARGE), TypedTasks[Charge])
+    assert_type(charges.create(Charge(id=7, amount=5), tags={"team": "dba"}, idempotency_key="k"), Task)
+    charges.at(NOW, Charge(id=8, amount=5))
+    charges.delay(60, Charge(id=9, amount=5), priority="high")
+    first, second, third = (received.document for received in deployment.received)
+    assert first == {"type": "charge", "payload": {"id": 7, "amount": 5}, "tags": {"team": "dba"}}
+    assert second == {"type": "charge", "payload": {"id": 8, "amount": 5}, "due_at": NOW.isoformat()}
+    assert third == {"type": "charge", "payload": {"id": 9, "amount": 5}, "delay_seconds": 60, "priority": "high"}
+    assert deployment.received[0].headers["Idempotency-Key"] == "k"
+    assert all(received.headers["Idempotency-Key"] for received in deployment.received)
+
+
+def test_a_payload_of_another_kind_is_not_sent(client: Client, deployment: Deployment) -> None:
+    """The error names the field, and not its value; so does one about a time without a zone."""
+    with pytest.raises(PayloadInvalid, match="amount") as caught:
+        client.tasks.of(CHARGE).create(Charge.model_construct(id=7, amount=-512))
+    assert "-512" not in str(caught.value)
+    with pytest.raises(PayloadInvalid):
+        client.tasks.of(CHARGE).delay(1, Move("here", NOW))  # type: ignore[arg-type]  # what a type checker would say
+    with pytest.raises(TimeWithoutZone):
+        client.tasks.of(CHARGE).at(NOW.replace(tzinfo=None), Charge(id=7, amount=5))
+    assert deployment.received == []
+
+
+def test_coroutines_create_them_too(deployment: Deployment) -> None:
+    """With the same methods, which are awaited."""
+
+    async def use() -> Task:
+        async with AsyncClient(deployment.url) as client:
+            moves = assert_type(client.tasks.of(TaskType("move", Move)), AsyncTypedTasks[Move])
+            return assert_type(await moves.delay(5, Move("here", NOW)), Task)
+
+    assert asyncio.run(use()).type == "move"
+    assert deployment.received[0].document["payload"] == {"to": "here", "on": "2026-11-21T12:00:00Z"}
+
+
+def test_a_registered_handler_is_a_type(client: Client, deployment: Deployment) -> None:
+    """A program that has the handlers' package creates tasks by the function."""
+
+    @handler("charged in a test", payload=Charge)
+    def charge(_context: HandlerContext, payload: Charge) -> int:
+        return payload.amount
+
+    del REGISTRY["charged in a test"]
+    assert_type(client.tasks.of(charge), TypedTasks[Charge])
+    client.tasks.of(charge).create(Charge(id=7, amount=5))
+    assert deployment.received[0].document == {"type": "charged in a test", "payload": {"id": 7, "amount": 5}}
+
+
+def test_without_a_class_any_json_is_a_payload(client: Client, deployment: Deployment) -> None:
+    """It is sent as it is."""
+    client.tasks.of(TaskType[object]("report")).create(["a", 1])
+    assert deployment.received[0].document == {"type": "report", "payload": ["a", 1]}
+
+
+def test_a_function_of_a_pull_worker_is_given_its_payload() -> None:
+    """As a value of its class; a result of a class is JSON again; it can be called by a test."""
+    worker = Worker()
+
+    @worker.task("move", payload=Move)
+    def move(_context: Context, payload: Move) -> Move:
+        return payload
+
+    assert_type(move, TaskFunction[Move, Move])
+    document = {"to": "here", "on": "2026-11-21T12:00:00Z"}
+    assert move(Context.for_test(), Move("here", NOW)) == Move("here", NOW)
+    assert move.run(Context.for_test(), document) == document
+    with pytest.raises(PayloadInvalid, match="to: "):
+        move.run(Context.for_test(), {"on": "2026-11-21T12:00:00Z"})
+    assert worker.types == ("move",)
+
+
+def test_a_function_of_a_pull_worker_may_be_a_coroutine() -> None:
+    """It is run to its end; what it raises comes through."""
+    worker = Worker()
+
+    @worker.task("report")
+    async def report(context: Context, payload: int) -> int:
+        await asyncio.sleep(0)
+        context.stop_if_requested()
+        return payload * context.attempt
+
+    assert report.run(Context.for_test(attempt=3), 5) == 15
+    with pytest.raises(AttemptCancelled):
+        report.run(Context.for_test(requested_action="cancel"), 5)
+    with pytest.raises(LeaseLost):
+        report.run(Context.for_test(is_lost=True), 5)
+
+
+def test_both_distributions_read_payloads_in_the_same_way() -> None:
+    """They cannot import each other: their modules are the same, but for the sentence that says so."""
+    ours, theirs = (Path(module.__file__ or "").read_text() for module in (payload_models, payload_models_of_the_core))
+    assert ours.replace("The core has", "The client has") == theirs

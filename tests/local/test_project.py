@@ -1,0 +1,55 @@
+"""Which project the stack of this machine is of: the checkout, or the one of the folder it is started in."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_cdk import HandlersNotFound
+from duetime_cdk.handlers_folder import METADATA
+from duetime_client.new_project import create_project
+from infra import ROOT
+from local.project import ASSEMBLY, handlers_package, is_checkout, template_inputs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of its own, in a folder of which commands run."""
+    folder = (tmp_path / "web-shop").resolve()
+    create_project(folder)
+    monkeypatch.chdir(folder / "tests")
+    return folder
+
+
+def test_here_it_is_the_checkout() -> None:
+    """Its settings name the example handlers; the demo's tasks are for those."""
+    assert is_checkout()
+    assert handlers_package() == ROOT / "examples" / "handlers" / "example_handlers"
+
+
+def test_elsewhere_it_is_the_project_of_the_folder(project: Path) -> None:
+    """What its template is made of are its own app and settings, and duetime's packages; not what handlers are."""
+    assert not is_checkout()
+    inputs = set(template_inputs())
+    own = {path.relative_to(project).as_posix() for path in inputs if path.is_relative_to(project)}
+    assert own == {"app.py", "settings.py", "cdk.json", "pyproject.toml", "handlers/grants.json"}
+    assert ROOT / "infra/cdk/duetime_cdk/stack.py" in inputs
+    assert ROOT / "functions/worker/handler.py" in inputs
+    assert ROOT / "infra/environments.py" not in inputs
+
+
+def test_its_handlers_are_those_of_its_stack(project: Path) -> None:
+    """The synthesized assembly names them; before there is one, and without the stack, the error says so."""
+    with pytest.raises(HandlersNotFound, match="no stack 'duetime-local'"):
+        handlers_package()
+    folder = project / ASSEMBLY / "0123"
+    folder.mkdir(parents=True)
+    entry = {"type": METADATA, "data": str(project / "handlers" / "web_shop")}
+    metadata = {"/duetime-local": [{"type": "aws:x", "data": 1}, entry], "/duetime-local/ApiUrl": []}
+    (folder / "duetime-local.metadata.json").write_text(json.dumps(metadata))
+    assert handlers_package() == project / "handlers" / "web_shop"

@@ -1,0 +1,77 @@
+"""Coroutines in virtual time: handlers, and tests that use `AsyncClient`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client import WaitTimeout
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from duetime.handlers import Context
+    from duetime_client import TaskState
+    from duetime_testing import Duetime
+
+
+def test_what_a_handler_awaits_takes_virtual_time_only(duetime: Duetime) -> None:
+    """Handlers of one worker go on while others wait."""
+    ended: list[tuple[object, datetime]] = []
+
+    async def report(_context: Context, payload: int) -> str:
+        await asyncio.sleep(payload)
+        ended.append((payload, duetime.now))
+        return "done"
+
+    duetime.register("report", report)
+    begin = duetime.now
+    tasks = [duetime.client.tasks.create("report", payload=seconds, timeout_seconds=100) for seconds in (30, 10, 20)]
+    duetime.run_until_idle()
+    assert [payload for payload, _ in ended] == [10, 20, 30]
+    assert (ended[-1][1] - begin).total_seconds() < 40
+    assert {duetime.client.tasks.get(task.id).result for task in tasks} == {"done"}
+
+
+def test_a_coroutine_that_is_late_is_cancelled_and_its_process_lives_on(duetime: Duetime) -> None:
+    """It can clean up; the attempt fails with `Timeout`, and is retried; what runs beside it is not disturbed."""
+    cleaned: list[int] = []
+
+    async def slow(context: Context, payload: int) -> int:
+        try:
+            await asyncio.sleep(payload if context.attempt == 1 else 0)
+        finally:
+            cleaned.append(context.attempt)
+        return context.attempt
+
+    duetime.register("slow", slow)
+    late = duetime.client.tasks.create("slow", payload=3600, timeout_seconds=60)
+    beside = duetime.client.tasks.create("slow", payload=100, timeout_seconds=600)
+    duetime.run_until_idle()
+    assert sorted(cleaned) == [1, 1, 2]
+    assert duetime.client.tasks.get(late.id).result == 2
+    assert duetime.client.tasks.get(beside.id).result == 1
+    first, _ = duetime.client.tasks.list_attempts(late.id)
+    assert (first.outcome, first.error.type if first.error else "") == ("retried", "Timeout")
+
+
+def test_a_test_may_use_the_client_for_coroutines(duetime: Duetime) -> None:
+    """Virtual time passes while it waits, and coroutines of handlers run meanwhile."""
+
+    async def report(_context: Context, payload: int) -> int:
+        await asyncio.sleep(5)
+        return payload + 1
+
+    duetime.register("report", report)
+
+    async def use() -> list[TaskState]:
+        client = duetime.async_client
+        task = await client.tasks.create("report", payload=1, delay_seconds=60)
+        with pytest.raises(WaitTimeout):
+            await client.tasks.wait(task.id, timeout=30)
+        assert (await client.tasks.wait(task.id)).result == 2
+        return [found.state async for found in client.tasks.list()]
+
+    assert asyncio.run(use()) == ["succeeded"]
