@@ -10,17 +10,17 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (173, 254),
-    "trigger": (139, 206),
+    "trigger": (140, 206),
     "worker": (148, 208),
     "topology": (157, 206),
     "bulk": (164, 206),
-    "deadletter": (94, 206),
+    "deadletter": (96, 206),
     "broadcast": (124, 206),
     "watch": (98, 254),
     "console": (10, 0),
     "archive": (82, 245),
     "egress": (42, 208),
-    "intake": (153, 254),
+    "intake": (155, 254),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 SCRIPT = """
