@@ -10,7 +10,7 @@ SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
 CONSOLE := $(shell find console/src -type f -not -name schema.d.ts 2>/dev/null)
 BROWSER := build/.browser
-# Storms walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.
+# Simulations walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.
 PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 # Three processes for two processors: the one with the deployed stack waits for most of its time.
 SPREAD := -n 3 --no-loadscope-reorder
@@ -106,7 +106,7 @@ fuzz: setup ## send hostile requests to the API in process (REQUESTS=100000 SEED
 	@$(BIN)/python -m tests.hostile --requests $(or $(REQUESTS),100000) --seed $(or $(SEED),0)
 
 fuzz-deployed: setup ## the same over HTTP, to a local stack of its own (REQUESTS=3000 SEED=0)
-	@$(BIN)/python -m tests.deployed.besieging --requests $(or $(REQUESTS),3000) --seed $(or $(SEED),0)
+	@$(BIN)/python -m tests.deployed.fuzzing --requests $(or $(REQUESTS),3000) --seed $(or $(SEED),0)
 
 kill: setup ## kill workers of a local stack while tasks run, restart it, stop its trigger, send messages twice (TASKS=120 KILLS=20 OUTAGE=300)
 	@$(BIN)/python -m tests.deployed.killing --tasks $(or $(TASKS),120) --kills $(or $(KILLS),20) --outage $(or $(OUTAGE),300)

@@ -59,7 +59,7 @@ _TASKS = 60
 
 @dataclass
 class _Runtime:
-    """A clock that is set, a crew of one, and nobody who counts."""
+    """A clock that is set, a executor of one, and nobody who counts."""
 
     at: Millis = _NOW
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
 
-CREW = Threads(SystemClock())
+EXECUTOR = Threads(SystemClock())
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
-from tests.adapters.clouds import CREW, SILENT, Cloud
+from tests.adapters.clouds import EXECUTOR, SILENT, Cloud
 from tests.adapters.receivers import Receiver, SqsReceiver
 from tests.clocks import NOW
 from tests.fakes.session import FakeSession
@@ -87,7 +87,7 @@ def cloud_of(request: pytest.FixtureRequest) -> Cloud:
 def task_store(request: pytest.FixtureRequest) -> TaskStore:
     """An empty store of tasks."""
     cloud = cloud_of(request)
-    return DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW, SILENT)
+    return DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
@@ -129,7 +129,7 @@ def long_poll_store(request: pytest.FixtureRequest) -> LongPollStore:
 def lock_store(request: pytest.FixtureRequest) -> LockStore:
     """An empty store of locks."""
     cloud = cloud_of(request)
-    return DynamoLockStore(cloud.dynamodb, cloud.table(), CREW)
+    return DynamoLockStore(cloud.dynamodb, cloud.table(), EXECUTOR)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
@@ -143,14 +143,14 @@ def topology_store(request: pytest.FixtureRequest) -> TopologyStore:
 def schedule_store(request: pytest.FixtureRequest) -> ScheduleStore:
     """An empty store of schedules."""
     cloud = cloud_of(request)
-    return DynamoScheduleStore(cloud.dynamodb, cloud.table(), CREW)
+    return DynamoScheduleStore(cloud.dynamodb, cloud.table(), EXECUTOR)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def calendar_store(request: pytest.FixtureRequest) -> CalendarStore:
     """An empty store of calendars."""
     cloud = cloud_of(request)
-    return DynamoCalendarStore(cloud.dynamodb, cloud.table(), CREW)
+    return DynamoCalendarStore(cloud.dynamodb, cloud.table(), EXECUTOR)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
@@ -171,7 +171,7 @@ def circuit_store(request: pytest.FixtureRequest) -> CircuitStore:
 def receiver(request: pytest.FixtureRequest) -> Receiver:
     """Empty queues, and their receiving end."""
     cloud = cloud_of(request)
-    return SqsReceiver(cloud.sqs, cloud.queues(), CREW)
+    return SqsReceiver(cloud.sqs, cloud.queues(), EXECUTOR)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.content_expiry import after_record
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
-from tests.adapters.clouds import CREW, SILENT, Cloud
+from tests.adapters.clouds import EXECUTOR, SILENT, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered, task
 from tests.clocks import NOW
 from tests.minutes import items_of
@@ -79,7 +79,7 @@ def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: St
     """What AWS may not answer with next time is `Unavailable`, with AWS's words in it."""
     dynamodb.add_client_error("get_item", code, "slow down", http_status_code=status)
     with pytest.raises(Unavailable, match="slow down"):
-        DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT).read(numbered(1))
+        DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read(numbered(1))
 
 
 @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException", "ResourceNotFoundException"])
@@ -87,7 +87,7 @@ def test_our_own_mistakes_are_not_unavailable(cloud: Cloud, dynamodb: Stubber, c
     """What a repetition would meet again stays AWS's error."""
     dynamodb.add_client_error("get_item", code)
     with pytest.raises(ClientError):
-        DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT).read(numbered(1))
+        DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read(numbered(1))
 
 
 def test_an_unreachable_service_is_unavailable() -> None:
@@ -101,10 +101,10 @@ def test_an_unreachable_service_is_unavailable() -> None:
     }
     dynamodb, s3 = boto3.client("dynamodb", **settings), boto3.client("s3", **settings)
     with pytest.raises(Unavailable):
-        DynamoTaskStore(dynamodb, "t", CREW, SILENT).create(task())
+        DynamoTaskStore(dynamodb, "t", EXECUTOR, SILENT).create(task())
     with pytest.raises(Unavailable):
         SplitContentStore(dynamodb, "t", s3, "b").fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
-    queues = SqsQueues(boto3.client("sqs", **settings), {Priority.LOW: "http://127.0.0.1:9/1/low"}, CREW)
+    queues = SqsQueues(boto3.client("sqs", **settings), {Priority.LOW: "http://127.0.0.1:9/1/low"}, EXECUTOR)
     with pytest.raises(Unavailable):
         queues.backlog(Priority.LOW)
 
@@ -155,7 +155,7 @@ def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubb
         request = {"t": {"Keys": asked, "ConsistentRead": False}}
         dynamodb.add_response("batch_get_item", answer, {"RequestItems": request})
         asked = left
-    read = DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT).read_many([each.id for each in tasks])
+    read = DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read_many([each.id for each in tasks])
     assert list(read.values()) == tasks
 
 
@@ -164,7 +164,7 @@ def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stu
     answer = {"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [key_of(numbered(1))]}}}
     dynamodb.add_response("batch_get_item", answer)
     with pytest.raises(Unavailable):
-        DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT).read_many([numbered(1)])
+        DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read_many([numbered(1)])
 
 
 def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
@@ -174,7 +174,7 @@ def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
         expected = dict.fromkeys(_QUERY, ANY) | ({"ExclusiveStartKey": start} if start else {})
         last = {"LastEvaluatedKey": key_of(page.id)} if start is None else {}
         dynamodb.add_response("query", {"Items": [item_of(page)], **last}, expected)
-    entries = items_of(DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT), tasks[0].id.minute, 3)
+    entries = items_of(DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT), tasks[0].id.minute, 3)
     assert entries == [Entry.of(each) for each in tasks]
 
 
@@ -189,7 +189,7 @@ def test_entries_that_sqs_does_not_acknowledge_are_handed_back(cloud: Cloud, sqs
     failed = [{"Id": "1", "SenderFault": False, "Code": "InternalError"}]
     sqs.add_response("send_message_batch", {"Successful": taken, "Failed": failed})
     sent = [outgoing(number) for number in range(3)]
-    assert SqsQueues(cloud.sqs, URLS, CREW).send(sent) == [sent[1]]
+    assert SqsQueues(cloud.sqs, URLS, EXECUTOR).send(sent) == [sent[1]]
 
 
 def test_a_failed_request_hands_back_all_of_its_entries(cloud: Cloud, sqs: Stubber) -> None:
@@ -198,8 +198,8 @@ def test_a_failed_request_hands_back_all_of_its_entries(cloud: Cloud, sqs: Stubb
     sqs.add_response("send_message_batch", {"Successful": taken, "Failed": []}, {"QueueUrl": ANY, "Entries": ANY})
     sqs.add_client_error("send_message_batch", "AWS.SimpleQueueService.NonExistentQueue")
     sent = [outgoing(number) for number in range(20)]
-    # The stubber answers in the order of requests, and two of a crew may come in either.
-    assert SqsQueues(cloud.sqs, URLS, CREW).send(sent) in (sent[:10], sent[10:])
+    # The stubber answers in the order of requests, and two of a executor may come in either.
+    assert SqsQueues(cloud.sqs, URLS, EXECUTOR).send(sent) in (sent[:10], sent[10:])
 
 
 def delivery(number: int) -> Delivery:
@@ -212,7 +212,7 @@ def test_a_message_that_is_not_in_flight_is_no_failure(cloud: Cloud, sqs: Stubbe
     """Entries that fail by the sender's fault are messages that somebody has deleted or received since."""
     failed = [{"Id": "1", "SenderFault": True, "Code": code}]
     sqs.add_response("change_message_visibility_batch", {"Successful": [{"Id": "0"}], "Failed": failed})
-    SqsQueues(cloud.sqs, URLS, CREW).come_back([delivery(0), delivery(1)], [5, 5])
+    SqsQueues(cloud.sqs, URLS, EXECUTOR).come_back([delivery(0), delivery(1)], [5, 5])
 
 
 def test_a_wait_is_asked_for_within_what_sqs_allows(cloud: Cloud, sqs: Stubber) -> None:
@@ -223,7 +223,7 @@ def test_a_wait_is_asked_for_within_what_sqs_allows(cloud: Cloud, sqs: Stubber) 
     ]
     expected = {"QueueUrl": URLS[Priority.NORMAL], "Entries": entries}
     sqs.add_response("change_message_visibility_batch", {"Successful": [], "Failed": []}, expected)
-    SqsQueues(cloud.sqs, URLS, CREW).come_back([delivery(number) for number in range(3)], [-5, 30, 90_000])
+    SqsQueues(cloud.sqs, URLS, EXECUTOR).come_back([delivery(number) for number in range(3)], [-5, 30, 90_000])
 
 
 def test_a_visibility_that_sqs_failed_to_set_is_unavailable(cloud: Cloud, sqs: Stubber) -> None:
@@ -231,4 +231,4 @@ def test_a_visibility_that_sqs_failed_to_set_is_unavailable(cloud: Cloud, sqs: S
     failed = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]
     sqs.add_response("change_message_visibility_batch", {"Successful": [], "Failed": failed})
     with pytest.raises(Unavailable, match="InternalError"):
-        SqsQueues(cloud.sqs, URLS, CREW).come_back([delivery(0)], [5])
+        SqsQueues(cloud.sqs, URLS, EXECUTOR).come_back([delivery(0)], [5])

@@ -94,7 +94,7 @@ def test_content_that_is_to_expire_can_still_be_fetched(
     assert content_store.fetch(TASK, content) == data
 
 
-def test_the_ledger_lines_of_a_task_are_found(content_store: ContentStore) -> None:
+def test_the_attempt_records_of_a_task_are_found(content_store: ContentStore) -> None:
     """Every line that was kept comes back as it was, once, beside contents and other tasks' lines."""
     lines = [AttemptRecord(fence, fence, "worker", HOME, 1, 2, AttemptOutcome.RETRIED) for fence in range(1, 121)]
     for line in [*lines, lines[0]]:
@@ -130,7 +130,7 @@ def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> Non
     assert inflated(stored) == noise(300_000)
 
 
-def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
+def test_a_attempt_record_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
     """A line kept twice is one item, outside the trigger's partitions, without a TTL until its task has ended."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())

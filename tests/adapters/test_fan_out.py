@@ -9,7 +9,7 @@ import pytest
 from duetime.adapters.trigger_fan_out import LambdaFanOut
 from duetime.domain.dispatch.shard_history import GROUP, groups_of
 from duetime.domain.errors import Unavailable
-from tests.adapters.clouds import CREW
+from tests.adapters.clouds import EXECUTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def test_each_group_is_read_by_an_asynchronous_invocation_of_the_same_function()
         asked.append(params)
         return _Answered(202), {"StatusCode": 202, "ResponseMetadata": {"HTTPStatusCode": 202}}
 
-    LambdaFanOut(client_answering(accept), "trigger-function", CREW).read_groups(groups_of(40))
+    LambdaFanOut(client_answering(accept), "trigger-function", EXECUTOR).read_groups(groups_of(40))
     assert sorted(json.loads(params["body"])[GROUP] for params in asked) == [0, 1, 2]
     assert all("/functions/trigger-function/" in params["url"] for params in asked)
     assert {params["headers"]["X-Amz-Invocation-Type"] for params in asked} == {"Event"}
@@ -60,4 +60,4 @@ def test_a_throttled_invocation_is_told() -> None:
         }
 
     with pytest.raises(Unavailable):
-        LambdaFanOut(client_answering(refuse), "trigger-function", CREW).read_groups(range(2))
+        LambdaFanOut(client_answering(refuse), "trigger-function", EXECUTOR).read_groups(range(2))

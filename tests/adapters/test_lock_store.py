@@ -9,7 +9,7 @@ from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.domain.limits import MAX_LOCK_HOLDERS
 from duetime.domain.locks import Holder, Lock, LockName, Waiter
 from duetime.domain.times import DAY, MINUTE
-from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.clouds import EXECUTOR, Cloud
 from tests.adapters.examples import HOME, numbered
 from tests.adapters.test_races import CONTENDERS, in_rounds, winners
 
@@ -144,7 +144,7 @@ def test_locks_are_listed_for_their_owner_only(lock_store: LockStore) -> None:
 @in_rounds
 def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
     """Of those who take a free lock at once exactly one holds it."""
-    store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), CREW)
+    store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:
         lock, _ = store.read(LockName("ann", f"{number}"), 1)
@@ -157,7 +157,7 @@ def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.engine
 def test_sixteen_take_four_places(engine_cloud: Cloud) -> None:
     """Of those who want one of four places, and try again when others were faster, exactly four get one."""
-    store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), CREW)
+    store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:
         while True:

@@ -19,7 +19,7 @@ from duetime.domain.tasks.attempt_run import Claimant
 from duetime.domain.tasks.idempotency_keys import RememberedKey
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.times import DAY, MINUTE
-from tests.adapters.clouds import CREW, SILENT, Cloud
+from tests.adapters.clouds import EXECUTOR, SILENT, Cloud
 from tests.adapters.examples import HOME, numbered, task
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def winners(contend: Callable[[int, int], bool], rounds: int) -> list[int]:
 
 def store_of(cloud: Cloud, tasks: list[Task] | None = None) -> DynamoTaskStore:
     """A fresh store that holds these tasks."""
-    store = DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW, SILENT)
-    assert all(CREW.map(store.create, tasks or []))
+    store = DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
+    assert all(EXECUTOR.map(store.create, tasks or []))
     return store
 
 

@@ -88,7 +88,7 @@ def test_a_record_expires_no_earlier_than_it_may(expires_at: int) -> None:
 
 
 def test_a_wake_is_removed_after_its_life() -> None:
-    """A wake's TTL lies its life behind its minute; it lives in that minute, in its task's shard."""
+    """A timer's TTL lies its life behind its minute; it lives in that minute, in its task's shard."""
     item = timer_item_of(Timer(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
     assert item[schema.TTL] == {"N": str((HOME + MINUTE + TIMER_LIFE) // 1_000 + 1)}
     assert item[schema.PARTITION_KEY] == {"S": "2026-11-21T02:34#0003"}
@@ -155,7 +155,7 @@ def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
     assert all(size <= limit for size, limit in zip(sizes, (330, 360, 430), strict=True)), sizes
 
 
-def test_a_ledger_line_takes_about_forty_bytes() -> None:
+def test_a_attempt_record_takes_about_forty_bytes() -> None:
     """What each further attempt adds to the record for ever is small."""
     one = ended(claimed(created(SMALL)), Move.SUCCEED, AttemptOutcome.SUCCEEDED)
     assert size_of(replace(one, attempt_history=one.attempt_history * 2)) - size_of(one) <= 40
@@ -193,7 +193,7 @@ def test_a_task_with_the_longest_target_of_aws_stays_within_one_write_unit() -> 
     assert size_of(done) <= WRITE_UNIT_BYTES
 
 
-def test_a_ledger_of_the_first_release_is_read() -> None:
+def test_a_attempt_history_of_the_first_release_is_read() -> None:
     """Lines were plain texts in a list before they could have errors; a record that has them loses none."""
     lines = (
         AttemptRecord(1, 1, "a b", HOME, 12, 480, AttemptOutcome.RETRIED),

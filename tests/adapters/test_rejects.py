@@ -8,7 +8,7 @@ import pytest
 from duetime.adapters.sqs.rejected_events import REASON, SqsRejects
 from duetime.domain.limits import MAX_REASON_LENGTH
 from duetime.ports.rejected_events import Reject
-from tests.adapters.clouds import CREW
+from tests.adapters.clouds import EXECUTOR
 from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def queue(cloud: Cloud) -> tuple[SqsRejects, Kept]:
             found.update((each["Body"], each["MessageAttributes"][REASON]["StringValue"]) for each in messages)
         return found
 
-    return SqsRejects(cloud.sqs, url, CREW), kept
+    return SqsRejects(cloud.sqs, url, EXECUTOR), kept
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

@@ -32,7 +32,7 @@ from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.clouds import EXECUTOR, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered
 from tests.adapters.test_races import CONTENDERS, in_rounds, winners
 from tests.metering import item_size
@@ -236,7 +236,7 @@ def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule
 def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud) -> None:
     """Without its own attribute, it is an ended schedule whose occurrences may not begin, and it is in no list."""
     table = moto_cloud.table()
-    store = DynamoScheduleStore(moto_cloud.dynamodb, table, CREW)
+    store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
     assert store.save(FULL, "n1")
     assert store.remove(replace(FULL, incarnation=1), "n2", HOME + DAY)
     (marker,) = (item for item in moto_cloud.dynamodb.scan(TableName=table)["Items"] if schema.DELETED in item)
@@ -288,11 +288,11 @@ def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
     wanted = replace(
         PLAIN, spec=replace(PLAIN.spec, name=name), log=log, last_run=LastRun(numbered(1), HOME, 1), runs_started=99
     )
-    assert DynamoScheduleStore(moto_cloud.dynamodb, table, CREW).save(wanted, "0" * 16)
+    assert DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR).save(wanted, "0" * 16)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item_size(item) <= 1024
     full = replace(wanted, log=log * (MAX_REMARKS // len(log)), incarnation=1)
-    assert DynamoScheduleStore(moto_cloud.dynamodb, table, CREW).save(full, "1" * 16)
+    assert DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR).save(full, "1" * 16)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item_size(item) <= 1024
 
@@ -301,7 +301,7 @@ def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
 @in_rounds
 def test_one_creation_of_a_name_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of sixteen who make a schedule of the same name at once exactly one does."""
-    store = DynamoScheduleStore(engine_cloud.dynamodb, engine_cloud.table(), CREW)
+    store = DynamoScheduleStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:
         return store.save(replace(PLAIN, spec=replace(PLAIN.spec, name=f"n{number}")), f"{number} {who}")
@@ -353,7 +353,7 @@ def test_no_older_write_of_a_calendar_replaces_a_newer_one(calendar_store: Calen
 def test_a_calendar_that_was_stored_without_a_version_is_replaced_and_removed(moto_cloud: Cloud) -> None:
     """Items of older code have none: they count as version 0."""
     table = moto_cloud.table()
-    store = DynamoCalendarStore(moto_cloud.dynamodb, table, CREW)
+    store = DynamoCalendarStore(moto_cloud.dynamodb, table, EXECUTOR)
     for change in ("put", "remove"):
         name = f"{CALENDAR.name}-{change}"
         old = replace(CALENDAR, name=name)
@@ -372,7 +372,7 @@ def test_a_calendar_that_was_stored_without_a_version_is_replaced_and_removed(mo
 def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:
     """The field is named, and nothing is stored."""
     labels = {date.fromordinal(800_000 - at): f"{hash((at, 'x')) % 10**18:018}" * 7 for at in range(MAX_CALENDAR_DATES)}
-    store = DynamoCalendarStore(moto_cloud.dynamodb, moto_cloud.table(), CREW)
+    store = DynamoCalendarStore(moto_cloud.dynamodb, moto_cloud.table(), EXECUTOR)
     text = {
         day: "".join(chr(0x4E00 + (ord(c) * 331 + at) % 20_000) for at, c in enumerate(label))
         for day, label in labels.items()

@@ -72,8 +72,8 @@ def test_every_task_is_stored_whole(task_store: TaskStore, any_task: Task) -> No
     assert task_store.read(wanted.id) == wanted
 
 
-def test_a_minute_holds_its_records_and_wakes(task_store: TaskStore) -> None:
-    """Reading one shard of a minute meets the records at home in it and the wakes put into it, and no others."""
+def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
+    """Reading one shard of a minute meets the records at home in it and the timers put into it, and no others."""
     here, elsewhere, later = task(), task(id=TaskId.of(HOME, 4, 1)), task(id=TaskId.of(HOME + MINUTE, 3, 1))
     for each in (here, elsewhere, later):
         task_store.create(each)
@@ -96,7 +96,7 @@ def test_an_entry_says_what_the_whole_record_says(task_store: TaskStore, any_tas
 @pytest.mark.parametrize("sent", [True, False])
 @pytest.mark.parametrize("owner", ["ann", "a#b", "#"])
 def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sent: bool) -> None:  # noqa: FBT001 - parametrized
-    """Every field of a wake comes back, and writing it twice leaves one."""
+    """Every field of a timer comes back, and writing it twice leaves one."""
     timer = Timer(numbered(1), 12, HOME + 7 * MINUTE, Priority.NORMAL, owner, sent)
     task_store.add_timer(timer)
     task_store.add_timer(timer)
@@ -119,7 +119,7 @@ def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, ot
 
 
 def test_a_wake_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
-    """The trigger knows from the wake alone on which queue the task's workers wait."""
+    """The trigger knows from the timer alone on which queue the task's workers wait."""
     timer = Timer(numbered(1), 12, HOME, Priority.NORMAL, OWNER, pull_queue="resize")
     task_store.add_timer(timer)
     assert items_of(task_store, minute_of(HOME), 3) == [timer]
@@ -176,7 +176,7 @@ def test_failed_tasks_have_a_list_of_their_own(task_store: TaskStore) -> None:
 
 
 def test_a_wake_is_in_no_list(task_store: TaskStore) -> None:
-    """Wakes cost no place in an index: an owner's list holds records only."""
+    """Timers cost no place in an index: an owner's list holds records only."""
     task_store.add_timer(Timer(numbered(1), 1, HOME, Priority.NORMAL, OWNER))
     assert task_store.list_ids(ListQuery(OWNER)) == []
 

@@ -143,7 +143,7 @@ class Deployment:
         if task is None:
             return problem(404, "task_not_found", f"there is no task {task_id}")
         if action:
-            return self.steered(task, action, request)
+            return self.controlled(task, action, request)
         etag = f'"{task["version"]}"'
         if request.headers.get("If-Match", etag) != etag:
             return problem(412, "version_mismatch", "the task has changed")
@@ -153,7 +153,7 @@ class Deployment:
             task["state"] = self.states.popleft()
         return Answer(200, task, {"ETag": f'"{task["version"]}"'})
 
-    def steered(self, task: dict[str, Any], action: str, request: Received) -> Answer:
+    def controlled(self, task: dict[str, Any], action: str, request: Received) -> Answer:
         """What a task answers to an action: a task again, or its attempts."""
         if action == "attempts":
             return Answer(200, {"attempts": [ATTEMPT, LOST]})

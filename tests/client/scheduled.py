@@ -120,7 +120,7 @@ class ScheduledDeployment(Deployment):
             case "POST", ["preview"]:
                 return self.previewed(request.document)
             case method, [name, *action] if name in self.schedules:
-                return self.steered_schedule(method, name, "/".join(action), request)
+                return self.controlled_schedule(method, name, "/".join(action), request)
             case _:
                 return problem(404, "schedule_not_found", "there is no such schedule")
 
@@ -149,7 +149,7 @@ class ScheduledDeployment(Deployment):
         count = body.get("count", len(UPCOMING))
         return self.fault_of(body) or Answer(200, {"occurrences": UPCOMING[:count]})
 
-    def steered_schedule(self, method: str, name: str, action: str, request: Received) -> Answer:
+    def controlled_schedule(self, method: str, name: str, action: str, request: Received) -> Answer:
         """What happens at the address of one schedule, or of something below it."""
         if action.startswith("backfills"):
             return backfills(method, action)

@@ -129,7 +129,7 @@ def test_an_empty_table_says_so(duetime: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["\x1b]0;owned\x07", "\x1b[2J", "a\rb", "[red]x[/red]", "\u202e", "\ud800"])
-def test_a_name_cannot_steer_the_terminal(duetime: Run, deployment: Deployment, name: str) -> None:
+def test_a_name_cannot_control_the_terminal(duetime: Run, deployment: Deployment, name: str) -> None:
     """Control characters and markup in what others wrote are shown, not obeyed."""
     shown = sheet(duetime, deployment, name=name)["name"]
     assert shown == "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)

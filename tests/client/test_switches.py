@@ -109,7 +109,7 @@ def test_the_command_sets_shows_and_deletes(duetime: Run, deployment: Deployment
     assert [one.method for one in deployment.received[1:]] == ["GET", "DELETE"]
 
 
-def test_a_switch_cannot_steer_the_terminal(duetime: Run, deployment: Deployment) -> None:
+def test_a_switch_cannot_control_the_terminal(duetime: Run, deployment: Deployment) -> None:
     """Whoever set it, its words are only words."""
     deployment.scripted.append(
         Answer(200, {"switches": [{**SWITCH, "reason": "\x1b[2J", "updated_by": "\x07"}], "circuits": []})

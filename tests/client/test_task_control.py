@@ -51,10 +51,10 @@ REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
 def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployment, action: str) -> None:
     """Each method has its own address, says nothing more, and answers the task as it is then."""
     task = client.tasks.create("report")
-    steered = ACTIONS[action](client, task.id)
+    controlled = ACTIONS[action](client, task.id)
     request = deployment.received[-1]
     assert (request.method, request.path, request.body) == ("POST", f"/stage/v1/tasks/{task.id}/{action}", b"")
-    assert (steered.version, steered.etag) == (2, '"2"')
+    assert (controlled.version, controlled.etag) == (2, '"2"')
 
 
 def test_a_task_is_deleted(client: Client, deployment: Deployment, duetime: Run) -> None:

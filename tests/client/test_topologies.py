@@ -158,12 +158,12 @@ def test_watching_on_a_terminal_draws_one_picture_over_itself(
     assert last[:2] == [f"nightly  succeeded  2.0 s  {ID}", "█" * 40 + " 100 %"]
 
 
-def test_a_topology_is_shown_watched_and_steered(duetime: Run, deployment: GraphDeployment) -> None:
+def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: GraphDeployment) -> None:
     """Each at its own address; what is printed is the topology after it."""
     deployment.begun(BODY, "k")
     for action in ("retry", "cancel", "pause", "resume"):
-        steered = duetime("topologies", action, ID, "--json")
-        assert (steered.exit_code, json.loads(steered.stdout)["id"]) == (0, ID)
+        controlled = duetime("topologies", action, ID, "--json")
+        assert (controlled.exit_code, json.loads(controlled.stdout)["id"]) == (0, ID)
     assert [request.path.rpartition("/")[2] for request in deployment.received[::2]] == [
         "retry",
         "cancel",
@@ -249,7 +249,7 @@ def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeplo
 def test_a_bad_file_is_named_with_its_field(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], content: object, words: str, command: str
 ) -> None:
-    """Exit code 1, nothing is sent, and no character of the file steers the terminal."""
+    """Exit code 1, nothing is sent, and no character of the file controls the terminal."""
     path = file(content)
     result = duetime("topologies", command, path)
     assert (result.exit_code, result.stdout, deployment.received) == (1, "", [])
@@ -352,7 +352,7 @@ def test_the_bar_goes_on_between_two_looks() -> None:
     assert picture(nodes, percent=50)[1] == "█" * 20 + "▒" * 19 + "░" + "  50 %"
 
 
-def test_names_cannot_steer_the_terminal() -> None:
+def test_names_cannot_control_the_terminal() -> None:
     """What a server says is shown, not obeyed."""
     shown = "\n".join(picture({"a\x1b[2Jb": {"state": "odd\r"}}, name="x\x1b]0;y", requested_action="stop\x1b[2J"))
     assert all(char.isprintable() or char == "\n" for char in shown)

@@ -126,7 +126,7 @@ def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
 
 
 def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
-    """Payload in, result out, several at once, each once; the ledger names the worker."""
+    """Payload in, result out, several at once, each once; the history names the worker."""
     running = Running(client, concurrency=3)
     done: list[str] = []
 

@@ -95,7 +95,7 @@ def test_dead_letters_are_grouped_and_retried_at_a_pace(console: Console, world:
     world.run(MINUTE)
     assert {world.ask("GET", f"/v1/tasks/{one}")["state"] for one in ids} == {"succeeded"}
     page.get_by_role("button", name="As a command").click()
-    expect(page.locator(".last-call")).to_contain_text("duetime dead-letters retry --type storm-plain")
+    expect(page.locator(".last-call")).to_contain_text("duetime dead-letters retry --type simulation-plain")
     page.reload()
     expect(page.get_by_role("heading", name="No task has failed for good")).to_be_visible()
 

@@ -45,7 +45,7 @@ DOUBLED = 0.1
 """So many of the messages are sent twice."""
 KILL, RESTART = "kill", "restart"
 PATIENCE_SECONDS = 420
-"""A worker that dies between receiving and its first change of visibility is made good by a patrol only."""
+"""A worker that dies between receiving and its first change of visibility is made good by a scan only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +164,9 @@ def _strike(
     struck: list[Struck] = []
     over_at = time.monotonic() + plan.outage
 
-    def strike(blows: list[str], until_: float) -> None:
-        """Carry out blows until then, each while something runs."""
-        while blows and time.monotonic() < until_:
+    def strike(runs: list[str], until_: float) -> None:
+        """Carry out runs until then, each while something runs."""
+        while runs and time.monotonic() < until_:
             # Never at a fixed pace: a random moment of whatever runs.
             time.sleep(random_source.expovariate(1 / plan.every))
             states = _states(client, tasks)
@@ -176,7 +176,7 @@ def _strike(
             processes = processes_of(standing.over.emulator, worker)
             if not running or not processes:
                 continue
-            at, what = time.time(), blows.pop(0)
+            at, what = time.time(), runs.pop(0)
             if what == RESTART:
                 came.away.append(standing.restart())
             else:

@@ -12,7 +12,7 @@ from duetime.adapters.sqs.messages import body_of
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import WAITS_AT_ONCE
 from duetime.services.enqueue import message_for
-from tests.adapters.clouds import CREW, SILENT
+from tests.adapters.clouds import EXECUTOR, SILENT
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deplo
     execution = outputs["TopologyMachineArn"].replace(":stateMachine:", ":execution:") + f":{topology}-1"
     assert until(lambda: client.topologies.get(topology).nodes["top"].started_at)
     machines.stop_execution(executionArn=execution)
-    tasks = DynamoTaskStore(deployed.emulator.client("dynamodb"), outputs["TableName"], CREW, SILENT)
+    tasks = DynamoTaskStore(deployed.emulator.client("dynamodb"), outputs["TableName"], EXECUTOR, SILENT)
 
     def is_cancelled_at_a_look() -> bool:
         """As the trigger does when a look is due: five minutes after the start for the first time."""

@@ -45,7 +45,7 @@ def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
     assert permits(late, lost)
 
 
-def test_the_ledger_tells_of_attempts_that_were_lost() -> None:
+def test_the_history_tells_of_attempts_that_were_lost() -> None:
     """An attempt whose worker vanished left no line: the next end of a run puts it in."""
     run = Run(task(attempt=3, fence=3, attempt_history=(LINE,), lease_worker="c"), NOW + 7, NOW + 9)
     assert [(line.attempt, line.outcome.value) for line in run.attempt_history(AttemptOutcome.SUCCEEDED)] == [

@@ -49,21 +49,23 @@ def _check_covered(home: int, at: int, now: int) -> None:
     plan = enqueue_plan(TaskId.of(home, 0, 0), at, now, LOOK_AHEAD)
     if plan.timer or minute_of(at) == minute_of(home):
         return
-    first_patrol = start_of(minute_of(home) + 1) + RECOVERY_SCAN_DELAYS[0]
+    first_recovery_scan = start_of(minute_of(home) + 1) + RECOVERY_SCAN_DELAYS[0]
     assert plan.direct
-    assert max(at, now + LATEST_ARRIVAL) + MAX_CLOCK_DIFFERENCE < first_patrol, "the write may still be under way"
+    assert max(at, now + LATEST_ARRIVAL) + MAX_CLOCK_DIFFERENCE < first_recovery_scan, (
+        "the write may still be under way"
+    )
     assert minute_of(at) > minute_of(home)
 
 
 @given(instants, instants, instants)
-def test_a_look_is_always_covered(home: int, at: int, now: int) -> None:
-    """The invariant of the wake: home or wake lies in the look's minute, or a patrol of home comes after the look."""
+def test_a_check_is_always_covered(home: int, at: int, now: int) -> None:
+    """The record or its timer lies in the check's minute, or a recovery scan of the record's minute comes after it."""
     _check_covered(home, max(at, now), now)
 
 
 @pytest.mark.parametrize("into_its_minute", [0, 1, 30 * SECOND, MINUTE - 1])
-def test_a_look_around_home_is_always_covered(into_its_minute: int) -> None:
-    """The same where it is decided: each second from two minutes before home to five after it, whatever the time is."""
+def test_a_check_around_the_records_minute_is_always_covered(into_its_minute: int) -> None:
+    """Each second from two minutes before its minute to five after it, whatever the time is."""
     home = start_of(minute_of(NOW)) + into_its_minute
     for at in range(home - 2 * MINUTE, home + 5 * MINUTE, SECOND):
         for wait in range(0, 6 * MINUTE, 15 * SECOND):
@@ -79,32 +81,32 @@ def test_what_the_trigger_may_have_read_is_sent_directly(now: int, slowness: int
 
 
 def test_what_is_far_ahead_is_left_to_the_trigger() -> None:
-    """A task twenty minutes ahead needs no message yet, and no wake if that is its home."""
+    """A task twenty minutes ahead needs no message yet, and no timer if that is its own minute."""
     at = NOW + 20 * MINUTE
     plan = enqueue_plan(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, False)
 
 
-def test_a_retry_in_seconds_costs_no_wake() -> None:
-    """The first patrol of the home minute stands in for the wake of a quick retry, which is sent directly."""
+def test_a_retry_in_seconds_costs_no_timer() -> None:
+    """The first scan of the record's minute stands in for the timer of a quick retry, which is sent directly."""
     plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, True)
 
 
-def test_a_far_retry_gets_a_wake() -> None:
+def test_a_far_retry_gets_a_timer() -> None:
     """A retry ten minutes from now is found by the trigger in its own minute."""
     plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 10 * MINUTE, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (True, False)
 
 
-def test_a_change_to_an_earlier_minute_gets_a_wake() -> None:
-    """A task taken forward from tomorrow to now has no home there."""
+def test_a_change_to_an_earlier_minute_gets_a_timer() -> None:
+    """A task taken forward from tomorrow to now has no record there."""
     plan = enqueue_plan(TaskId.of(NOW + DAY, 0, 0), NOW, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (True, True)
 
 
 def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
-    """A waiting record at home is sent for its own due time."""
+    """A waiting record in its own minute is sent for its own due time."""
     message = at_first_reading(ENTRY, minute_of(NOW))
     assert message is not None
     assert (message.task_id, message.generation, message.due) == (ENTRY.task_id, 0, NOW)
@@ -128,8 +130,8 @@ def test_the_first_reading_sends_a_rollback_that_nobody_has_taken_up() -> None:
     assert at_first_reading(replace(ENTRY, state=State.ROLLING_BACK), minute_of(NOW)) is not None
 
 
-def test_the_first_reading_sends_a_wakes_message_for_its_turn() -> None:
-    """A wake is sent for the turn it was made for, unless whoever made it has sent it."""
+def test_the_first_reading_sends_a_timers_message_for_its_generation() -> None:
+    """A timer is sent for the generation it was made for, unless whoever made it has sent it."""
     timer = Timer(ENTRY.task_id, 4, NOW, Priority.HIGH, "me")
     message = at_first_reading(timer, minute_of(NOW))
     assert message is not None
@@ -138,28 +140,28 @@ def test_the_first_reading_sends_a_wakes_message_for_its_turn() -> None:
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_a_patrol_sends_what_nobody_is_working_on(state: State) -> None:
+def test_a_recovery_scan_sends_what_nobody_is_working_on(state: State) -> None:
     """Overdue, its lease over, or its outcome unfinished: left behind. A pause or a block is not."""
     entry = replace(ENTRY, state=state, leased_until=NOW - MAX_CLOCK_DIFFERENCE, next_at=NOW)
     assert is_left_behind(entry, NOW) == (state in STARTABLE | LEASED | TERMINAL)
 
 
-def test_a_patrol_leaves_the_living_alone() -> None:
-    """A look still ahead, a lease that may still be held and a finished task need nobody's help."""
+def test_a_recovery_scan_leaves_the_living_alone() -> None:
+    """A check still ahead, a lease that may still be held and a finished task need nobody's help."""
     assert not is_left_behind(replace(ENTRY, next_at=NOW + 1), NOW)
     leased = replace(ENTRY, state=State.RUNNING, leased_until=NOW - MAX_CLOCK_DIFFERENCE + 1)
     assert not is_left_behind(leased, NOW)
     assert not is_left_behind(replace(ENTRY, state=State.SUCCEEDED, finished=True), NOW)
 
 
-def test_the_last_patrol_keeps_the_running_in_sight() -> None:
-    """A task that runs for days is given a wake for another day, a waiting one with a look ahead is not."""
+def test_the_last_recovery_scan_keeps_the_running_in_sight() -> None:
+    """A task that runs for days is given a timer for another day, a waiting one with a check ahead is not."""
     assert is_open_past_due(replace(ENTRY, state=State.RUNNING, leased_until=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, next_at=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, state=State.PAUSED), NOW)
 
 
-def test_a_task_waits_on_its_lane_until_its_work_is_over() -> None:
+def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
     """What is pulled waits for pull workers; what follows its outcome, and all else, is the worker functions'."""
     pulled = task(target=PullTarget(), type="resize")
     for state in State:

@@ -163,8 +163,8 @@ def test_delays_count_from_the_event(intake: Stack) -> None:
     assert (task.due_at, task.id.home, task.created_at) == (sent + 90 * SECOND, sent + 90 * SECOND, sent + 30 * SECOND)
 
 
-def test_an_event_that_comes_after_the_patrols_of_its_minute_is_found_all_the_same(intake: Stack) -> None:
-    """Its home is long past: it has a wake in the present minute, so that a lost message loses no task."""
+def test_an_event_that_comes_after_the_recovery_scans_of_its_minute_is_found_all_the_same(intake: Stack) -> None:
+    """Its home is long past: it has a timer in the present minute, so that a lost message loses no task."""
     record = message(intake, {"type": "report"})
     intake.clock.at += 2 * DAY
     take(intake, record)

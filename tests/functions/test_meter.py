@@ -193,7 +193,7 @@ def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Sta
 def test_a_retry_costs_two_units_and_a_message(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch, tracebacks: str, units: int
 ) -> None:
-    """The failed attempt's end and the next one's claim, and its traceback if it is kept; no wake."""
+    """The failed attempt's end and the next one's claim, and its traceback if it is kept; no timer."""
     stack, meter = metered
     stack.environ[Variable.TRACEBACKS] = tracebacks
 
@@ -252,7 +252,7 @@ def test_a_prepared_task_costs_two_units_more(metered: tuple[Stack, Meter], monk
 def test_a_deferred_task_costs_its_deadline_and_its_notification(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wake at the deadline and the long lease; then the end, and a worker's follow-up of a handler's task."""
+    """The timer at the deadline and the long lease; then the end, and a worker's follow-up of a handler's task."""
     stack, meter = metered
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda context, _payload: context.defer()}))
     task = create(stack)
@@ -318,7 +318,7 @@ def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
 
 
 def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack, Meter]) -> None:
-    """To another minute: the wake and the record, and one consistent read."""
+    """To another minute: the timer and the record, and one consistent read."""
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
@@ -444,7 +444,7 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
 
 
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
-    """A claim, and back: about once a minute; beyond the home minute's patrol a wake is one more."""
+    """A claim, and back: about once a minute; beyond the home minute's scan a timer is one more."""
     stack, meter = metered
     switching = replace(composed(SwitchServices).admin, operators=Admins(frozenset({OWNER})))
     switching.put(OWNER, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))

@@ -147,7 +147,7 @@ def test_damaged_records_do_not_stop_the_trigger(stack: Stack) -> None:
 
 
 def test_junk_in_a_minute_does_not_stop_the_trigger(stack: Stack) -> None:
-    """Items that nobody knows, among them ones that look like wakes, are passed over."""
+    """Items that nobody knows, among them ones that look like timers, are passed over."""
     task = stack.create(TaskSpec("report", delay=8 * MINUTE))
     for sort_key in ("junk", f"{task.id}{schema.TIMER_MARK}0", f"{task.id}{schema.SCHEDULE_MARK}0", "\u00e9#w#x"):
         item = {schema.PARTITION_KEY: {"S": task.id.partition}, schema.SORT_KEY: {"S": sort_key}}

@@ -37,15 +37,15 @@ def ticked(stack: Stack, minutes: int) -> None:
         stack.call("trigger", {})
 
 
-def test_a_schedule_costs_its_item_its_place_and_its_wake(metered: tuple[Stack, Meter]) -> None:
-    """Far ahead: the item, its place in the list, a wake; then its first expansion, which finds nothing: two more."""
+def test_a_schedule_costs_its_item_its_place_and_its_timer(metered: tuple[Stack, Meter]) -> None:
+    """Far ahead: the item, its place in the list, a timer; then its first expansion, which finds nothing: two more."""
     _stack, meter = metered
     schedule(Written(cron="0 0 1 1 *"))
     assert (meter.table_units, meter.index_units) == (2 + 2, 1)
 
 
 def test_a_deadline_of_an_expectation_costs_two_units(metered: tuple[Stack, Meter]) -> None:
-    """One in twenty minutes: a wake and the schedule; the creation costs no more than any other's."""
+    """One in twenty minutes: a timer and the schedule; the creation costs no more than any other's."""
     stack, meter = metered
     stack.call("trigger", {})
     meter.reset()
@@ -59,13 +59,13 @@ def test_a_deadline_of_an_expectation_costs_two_units(metered: tuple[Stack, Mete
 
 @pytest.mark.slow
 def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered: tuple[Stack, Meter]) -> None:
-    """A wake and the schedule; sixty occurrences a minute are sixty tasks, each with its place in the list."""
+    """A timer and the schedule; sixty occurrences a minute are sixty tasks, each with its place in the list."""
     stack, meter = metered
     stack.call("trigger", {})
     schedule(Written(rate="1 second"), overlap=Overlap.ALLOW_ALL)
     ticked(stack, 1)
     meter.reset()
-    # Before any patrol, which would send what no worker takes here once more.
+    # Before any scan, which would send what no worker takes here once more.
     ticked(stack, 1)
     cursors = 2
     assert (meter.table_units, meter.index_units) == (cursors + 2 + 60, 60)

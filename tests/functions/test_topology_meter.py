@@ -116,7 +116,7 @@ def test_a_node_costs_four_units_more_than_a_task_and_one_for_each_edge(graphs: 
 
 
 def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:
-    """The next wake, and the refused claim; its nodes are read in batches, and nothing is written about them."""
+    """The next timer, and the refused claim; its nodes are read in batches, and nothing is written about them."""
     topology = graphs.submit({f"n{i}": {"type": "node", "delay_seconds": 9_000} for i in range(8)})
     graphs.work()
     graphs.state("plan", topology)

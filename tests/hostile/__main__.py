@@ -1,4 +1,4 @@
-"""Lay a siege from the command line: `python -m tests.hostile --requests 100000 --seed 1`."""
+"""Lay a fuzzer from the command line: `python -m tests.hostile --requests 100000 --seed 1`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import time
 
 from duetime import composition
 from tests.hostile.drawn import Drawn
+from tests.hostile.fuzz import Fuzzer
 from tests.hostile.grounds import InProcess
-from tests.hostile.siege import Siege
 from tests.hostile.telling import told
 
 _A_DRAWN = 2_000
@@ -19,7 +19,7 @@ _A_DRAWN = 2_000
 
 
 def main() -> int:
-    """Lay the siege; 1 if anything was not as promised."""
+    """Lay the fuzzer; 1 if anything was not as promised."""
     parser = argparse.ArgumentParser(prog="fuzz", description="Send hostile requests to the api function in process.")
     parser.add_argument("--requests", type=int, default=100_000, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="of all chance")
@@ -28,12 +28,12 @@ def main() -> int:
     # A line for each attempt that a lease ends is nothing to read here.
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     started = time.perf_counter()
-    siege = Siege(InProcess())
-    siege.lay(asked.requests, asked.seed)
-    Drawn(siege).lay(max(1, asked.requests // _A_DRAWN), asked.seed)
+    fuzzer = Fuzzer(InProcess())
+    fuzzer.lay(asked.requests, asked.seed)
+    Drawn(fuzzer).lay(max(1, asked.requests // _A_DRAWN), asked.seed)
     composition.use(None)
     print(f"{time.perf_counter() - started:.0f} s")  # noqa: T201 - its report
-    return told(siege)
+    return told(fuzzer)
 
 
 if __name__ == "__main__":

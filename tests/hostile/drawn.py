@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from schemathesis.schemas import APIOperation
 
     from tests.functions.api.gateway import Answer
-    from tests.hostile.siege import Siege
+    from tests.hostile.fuzz import Fuzzer
 
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 _A_WORLD = 15
@@ -39,8 +39,8 @@ _OF_THE_GATEWAY = frozenset({400, 404, 405, 413, 415})
 class Drawn:
     """Draws requests of every operation, and holds the answers against the document."""
 
-    def __init__(self, siege: Siege) -> None:
-        self._siege = siege
+    def __init__(self, fuzzer: Fuzzer) -> None:
+        self._fuzz = fuzzer
         self._document = document()
         self._validators: dict[str, Draft202012Validator] = {}
 
@@ -49,7 +49,7 @@ class Drawn:
         known: Mapping[str, Sequence[str]] = {}
         for index, operation in enumerate(self._operations()):
             if index % _A_WORLD == 0:
-                known = self._siege.grounds.fresh_world()
+                known = self._fuzz.grounds.fresh_world()
             for mode in MODES:
                 self._draw(operation, mode, examples, number, known)
 
@@ -83,8 +83,8 @@ class Drawn:
             sent += 1
             # Every other request is for something that exists.
             request = _hostile(case, known if sent % 2 else {})
-            if (answer := self._siege.send(request)) and (wrong := self._wrong(operation, answer)):
-                self._siege.broken.append((wrong, request))
+            if (answer := self._fuzz.send(request)) and (wrong := self._wrong(operation, answer)):
+                self._fuzz.broken.append((wrong, request))
 
         # An operation without parameters has no bad requests.
         with suppress(Unsatisfiable):

@@ -179,7 +179,7 @@ def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
     return synthesis.functions()[function]
 
 
-def test_the_functions_are_the_doors(every: Synthesis) -> None:
+def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
     """There is one for each name; an intake, an archive and a console only where the settings want one."""
     assert {name.value for name in FunctionName} == set(USED)
     environment = every.environment

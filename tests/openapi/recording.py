@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SEED = 7
 _JSON = "application/json"
 _REFUSED = 400
-_NAMES = {works.PLAIN: "report", works.UNDONE: "transfer", works.PHASED: "migrate", "storm-pulled": "render"}
+_NAMES = {works.PLAIN: "report", works.UNDONE: "transfer", works.PHASED: "migrate", "simulation-pulled": "render"}
 """What the handlers of the simulation are called in examples."""
 
 

@@ -444,7 +444,7 @@ def _topology(world: World, **nodes: object) -> None:
     world.about["task"] = reply.body["id"]
     world.about["labels"] = {reply.body["id"]: "task"}
     world.watching.accepted_topologies.append(reply.body["id"])
-    world.topologies.steered.add(reply.body["id"])
+    world.topologies.controlled.add(reply.body["id"])
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.WORKER.act, world))
     world.time.run_until(world.time.now() + 5 * SECOND)

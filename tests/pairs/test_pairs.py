@@ -157,7 +157,7 @@ def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("mistake", "name", "faults", "told_of"),
     [
-        (_without_identity, "recurring trigger make-again", (), "task=storm-plain not task=storm-undone"),
+        (_without_identity, "recurring trigger make-again", (), "task=simulation-plain not task=simulation-undone"),
         (_leases_however_late, "pulled lease-short get", (CallFault.SLOW,), "after its end"),
         (
             _a_later_request_replaces_a_stronger_one,
@@ -177,7 +177,7 @@ def test_what_was_found_before_is_found(
     told_of: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each of these was once so, and no storm of random faults had found it."""
+    """Each of these was once so, and no simulation of random faults had found it."""
     mistake(monkeypatch)
     violations = [each for found in Exploration(every_pair()[name], faults).found() for each in found.violations]
     assert any(told_of in each for each in violations), violations

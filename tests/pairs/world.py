@@ -23,7 +23,7 @@ from tests.pairs.footprints import finished, footprint_of, received
 from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
-from tests.simulation.storms import Boom, Storm
+from tests.simulation.fault_simulation import Boom, FaultSimulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -142,11 +142,11 @@ class Saved:
 
 
 _WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
-_OF_TOPOLOGIES = ("steered", "successes", "retries")
+_OF_TOPOLOGIES = ("controlled", "successes", "retries")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
 
-class World(Storm):
+class World(FaultSimulation):
     """An account without random faults in which nothing happens by itself until it is let settle.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 from tests.simulation import works
-from tests.simulation.storms import Storm
+from tests.simulation.fault_simulation import FaultSimulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED
 """Types of handlers: only `run`; `run` and `rollback`; all four phases."""
 
 
-class Scenario(Storm):
+class Scenario(FaultSimulation):
     """An account in virtual time; the unmodified functions run in it. Nothing fails unless the test has it fail.
 
     Use it as a context manager. All invariants of the simulation are checked at every write; `violations` has what

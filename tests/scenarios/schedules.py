@@ -47,7 +47,7 @@ class Schedules(Tasks):
         body: dict[str, Any] = self.ask("GET", PATH).body
         return body
 
-    def steer(self, verb: str, body: object = None) -> Reply:
+    def control(self, verb: str, body: object = None) -> Reply:
         """Pause, resume, run or backfill it."""
         return self.ask("POST", f"{PATH}/{verb}", body)
 

@@ -43,7 +43,7 @@ def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER) -> list
     """Ask for so many minutes, ten of them a minute; their times."""
     end = start + number * MINUTE
     body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 4}
-    assert schedules.steer("backfills", body).status == 201
+    assert schedules.control("backfills", body).status == 201
     return list(range(start, end, MINUTE))
 
 

@@ -69,7 +69,7 @@ def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict
     return answer
 
 
-def steered_slowly(scenario: Scenario, topology: str, verb: str) -> Reply:
+def controlled_slowly(scenario: Scenario, topology: str, verb: str) -> Reply:
     """Ask something of a topology whose first node is written so slowly that the rest is left for later."""
 
     def writes_a_node(call: Call) -> bool:
@@ -100,7 +100,7 @@ def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], N
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("cancel", "cancelled")])
-def test_a_large_topology_is_steered_in_the_background(scenario: Scenario, verb: str, state: str) -> None:
+def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, verb: str, state: str) -> None:
     """The answer comes soon; the topology shows the operation, which tells its progress and comes to its end."""
     topology = graph_of(scenario, MANY)
     answer = asked_soon(scenario, f"/v1/topologies/{topology}/{verb}")
@@ -258,7 +258,7 @@ def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> N
     topology = graph_of(scenario, SOME)
     # Whoever pauses the rest stands still at a node, and writes it when the other request is long under way.
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 12 * SECOND)
-    assert steered_slowly(scenario, topology, "pause").status == 202
+    assert controlled_slowly(scenario, topology, "pause").status == 202
     scenario.run(3 * SECOND)
     answer = asked_soon(scenario, f"/v1/topologies/{topology}/{later}")
     assert answer.status in {200, 202}
@@ -277,7 +277,7 @@ def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scena
     topology = scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
     assert scenario.run_until(lambda: "running" in states_of(scenario), 5 * MINUTE, SECOND)
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 25 * SECOND)
-    assert steered_slowly(scenario, topology, "pause").status == 202
+    assert controlled_slowly(scenario, topology, "pause").status == 202
     scenario.run(2 * MINUTE)
     assert states_of(scenario) == {"paused": SOME, "succeeded": 1, "blocked": 1}
 
@@ -315,7 +315,7 @@ def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> N
     """For as long as the topology may run, and the operation can be read then."""
     topology = graph_of(scenario, SOME)
     began = scenario.now
-    assert steered_slowly(scenario, topology, "pause").status == 202
+    assert controlled_slowly(scenario, topology, "pause").status == 202
     (item,) = [item for item in scenario.items(schema.TOPOLOGY_PREFIX) if item[schema.SORT_KEY]["S"] == "bulk"]
     assert int(item[schema.TTL]["N"]) * SECOND >= began + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
 

@@ -107,10 +107,10 @@ def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=1200)
         schedules.run(10 * MINUTE)
-        assert schedules.steer("pause").status == 200
+        assert schedules.control("pause").status == 200
         schedules.run(2 * HOUR)
         assert schedules.counts()["expectations_missed"] == 0
-        assert schedules.steer("resume").status == 200
+        assert schedules.control("resume").status == 200
         schedules.run(15 * MINUTE)
         assert schedules.counts()["expectations_missed"] == 0
         schedules.run(15 * MINUTE)

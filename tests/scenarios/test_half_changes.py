@@ -62,7 +62,7 @@ def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:
             schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
             schedules.make(overlap="allow_all", **{"task": {"type": PLAIN, "payload": "old"}, **fields})
             if change == "resume":
-                assert schedules.steer("pause").status == 200
+                assert schedules.control("pause").status == 200
             dies = half_done(schedules, number, method, PATH + path, body)
             answer = schedules.ask(method, PATH + path, body)
             assert answer.status in ({200, 404} if change == "delete" else {200}), (number, answer.body)

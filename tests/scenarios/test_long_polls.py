@@ -40,15 +40,15 @@ def answered(replies: list[list[Any]]) -> int:
 
 
 def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
-    """Of a storm of waits all but two are answered soon, as one is that has waited in vain; nothing is lost."""
-    storm = waiting(scenario, 12)
+    """Of a simulation of waits all but two are answered soon, as one is that has waited in vain; nothing is lost."""
+    simulation = waiting(scenario, 12)
     scenario.run(3 * SECOND)
-    assert answered(storm) >= 12 - MOST
-    early = [replies[0] for replies in storm if replies]
+    assert answered(simulation) >= 12 - MOST
+    early = [replies[0] for replies in simulation if replies]
     assert {(reply.status, reply.body["state"]) for reply in early} == {(202, "scheduled")}
     scenario.run(WAIT * SECOND)
-    assert answered(storm) == 12
-    assert len({replies[0].body["id"] for replies in storm}) == 12
+    assert answered(simulation) == 12
+    assert len({replies[0].body["id"] for replies in simulation}) == 12
 
 
 def test_a_place_is_given_back_as_soon_as_a_wait_is_over(scenario: Scenario) -> None:
@@ -92,12 +92,12 @@ def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scena
 def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
     """One for whom there is no place gets what is there, which is nothing, and may ask again."""
     body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
-    storm = [scenario.send("POST", "/v1/leases", body) for _ in range(8)]
+    simulation = [scenario.send("POST", "/v1/leases", body) for _ in range(8)]
     scenario.run(3 * SECOND)
-    assert answered(storm) >= 8 - MOST
-    assert all(replies[0].body == {"leases": []} for replies in storm if replies)
+    assert answered(simulation) >= 8 - MOST
+    assert all(replies[0].body == {"leases": []} for replies in simulation if replies)
     scenario.run(WAIT * SECOND)
-    assert answered(storm) == 8
+    assert answered(simulation) == 8
 
 
 def test_a_store_that_does_not_answer_lets_nobody_wait(scenario: Scenario) -> None:

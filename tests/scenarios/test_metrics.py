@@ -253,7 +253,7 @@ def test_a_skipped_occurrence_says_why() -> None:
         counts = schedules.counts()
         assert counts["tasks_skipped{reason=overlap}"] == counts["tasks_skipped"] >= 2
         assert counts["occurrences"] >= 4
-        schedules.steer("pause")
+        schedules.control("pause")
         schedules.run(10 * MINUTE)
         assert schedules.counts()["tasks_skipped{reason=paused}"] >= 1
 

@@ -83,7 +83,7 @@ def test_pull_workers_are_held_to_the_schedule_too() -> None:
         gaps = [later - earlier for earlier, later in pairwise(leased)]
         assert gaps == pytest.approx([2 * MINUTE] * len(gaps), abs=7 * SECOND)
         assert len(leased) >= 4
-        schedules.steer("pause")
+        schedules.control("pause")
         before = len(leased)
         schedules.run(10 * MINUTE)
         assert len(leased) == before
@@ -95,7 +95,7 @@ def test_a_run_that_waits_for_its_retry_is_still_going() -> None:
     with Schedules() as schedules:
         schedules.fail(1)
         schedules.make(
-            task={"type": "storm-plain", "retry": {"initial_seconds": 600, "max_attempts": 2}}, remaining_runs=None
+            task={"type": "simulation-plain", "retry": {"initial_seconds": 600, "max_attempts": 2}}, remaining_runs=None
         )
         schedules.run(MINUTE)
         first = schedules.placed()[0]
@@ -113,7 +113,8 @@ def test_an_end_that_nobody_was_told_of_holds_nothing_up() -> None:
     with Schedules() as schedules:
         schedules.fail()
         schedules.make(
-            overlap="buffer_one", task={"type": "storm-plain", "retry": {"initial_seconds": 3600, "max_seconds": 3600}}
+            overlap="buffer_one",
+            task={"type": "simulation-plain", "retry": {"initial_seconds": 3600, "max_seconds": 3600}},
         )
         schedules.run(2 * MINUTE)
         first, second = schedules.placed()[:2]
@@ -178,11 +179,11 @@ def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 10})
         schedules.run(MINUTE)
-        schedules.steer("pause")
+        schedules.control("pause")
         count = len(schedules.effects)
         schedules.run(10 * MINUTE)
         assert len(schedules.effects) == count
-        schedules.steer("resume")
+        schedules.control("resume")
         schedules.run(MINUTE)
         assert count + 5 <= len(schedules.effects) <= count + 7
         assert schedules.amend(end_at=to_iso(schedules.now + 25 * SECOND)).status == 200
@@ -210,7 +211,7 @@ def test_a_failure_pauses_where_that_is_wished() -> None:
         assert known["state"] == "paused"
         assert failed.id.text in known["paused_reason"]
         assert len(schedules.effects) == 2
-        schedules.steer("resume")
+        schedules.control("resume")
         schedules.run(5 * MINUTE)
         assert len(schedules.effects) == 7
 
@@ -241,7 +242,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
         start = (schedules.now // HOUR - 5) * HOUR
         asked_at = schedules.now
         body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + HOUR // 2), "per_minute": 10}
-        assert schedules.steer("backfills", body).body["occurrences"] == 30
+        assert schedules.control("backfills", body).body["occurrences"] == 30
         schedules.run(5 * MINUTE)
         tasks = _backfilled(schedules)
         assert sorted(task.schedule_ref.nominal for task in tasks if task.schedule_ref) == list(
@@ -261,7 +262,7 @@ def test_a_backfill_is_cancelled() -> None:
         schedules.make()
         start = (schedules.now // DAY - 2) * DAY
         body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + DAY), "per_minute": 6}
-        backfill = schedules.steer("backfills", body).body["id"]
+        backfill = schedules.control("backfills", body).body["id"]
         schedules.run(2 * MINUTE)
         assert schedules.ask("DELETE", f"{PATH}/backfills/{backfill}").status == 200
         schedules.run(30 * MINUTE)
@@ -273,7 +274,7 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
     """Where a save takes four seconds the caller is answered after the first thousand; the others come, once each."""
     with Schedules() as schedules:
         schedules.make(cron="* * * * * *", overlap="allow_all")
-        schedules.steer("pause")
+        schedules.control("pause")
         start = schedules.now // SECOND * SECOND - 1_200 * SECOND
         schedules.before_call = lambda call: (
             schedules.take(4 * SECOND)
@@ -285,7 +286,7 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
             "scheduled_before": to_iso(start + 1_200 * SECOND),
             "per_minute": 6_000,
         }
-        assert schedules.steer("backfills", body).status == 201
+        assert schedules.control("backfills", body).status == 201
         schedules.before_call = None
         assert len(_backfilled(schedules)) == 1_000
         schedules.run(5 * MINUTE)
@@ -303,12 +304,12 @@ def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
             "scheduled_before": to_iso(schedules.now),
             "per_minute": 1,
         }
-        schedules.steer("backfills", body)
-        schedules.steer("pause")
+        schedules.control("backfills", body)
+        schedules.control("pause")
         schedules.amend(catch_up_seconds=1)
         schedules.run(20 * MINUTE)
         assert len(schedules.effects) == 12
-        statuses = [schedules.steer("backfills", body).status for _ in range(6)]
+        statuses = [schedules.control("backfills", body).status for _ in range(6)]
         assert statuses == [201] * 5 + [409]
 
 
@@ -363,7 +364,7 @@ def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any])
         schedules.run(5 * MINUTE)
         assert len(schedules.effects) == count
         assert schedules.ask("PUT", path, {"dates": ["2030-12-25"]}).status in {200, 201}
-        assert schedules.steer("resume").status == 200
+        assert schedules.control("resume").status == 200
         schedules.run(5 * MINUTE)
         assert len(schedules.effects) >= count + 4
         assert schedules.ask("DELETE", path).body["code"] == "calendar_in_use"

@@ -20,7 +20,7 @@ def test_a_schedule_is_as_requested_already(verb: str, payload: str) -> None:
     with Schedules() as schedules:
         schedules.make(task={"type": PLAIN, "payload": payload})
         if verb == "resume":
-            schedules.steer("pause")
+            schedules.control("pause")
         version = {"If-Match": f'"{schedules.schedule()["version"]}"'}
         answers = [schedules.ask("POST", f"{PATH}/{verb}", None, headers=version) for _ in range(3)]
         assert [each.status for each in answers] == [200, 200, 200]
@@ -48,7 +48,7 @@ def test_what_is_not_as_requested_is_not_touched_at_another_version(verb: str, b
         schedules.make()
         task = schedules.create(HOUR)
         if before:
-            schedules.steer(before)
+            schedules.control(before)
             schedules.do(task, before)
         for path in (PATH, f"/v1/tasks/{task}"):
             assert schedules.ask("POST", f"{path}/{verb}", None, headers={"If-Match": '"77"'}).status == 412

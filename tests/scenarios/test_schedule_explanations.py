@@ -133,14 +133,14 @@ def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> Non
     with Explained() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
-        schedules.steer("pause", {"reason": "a release"})
+        schedules.control("pause", {"reason": "a release"})
         at = schedules.next_minute() + 5 * MINUTE
         coming = schedules.why(at)
         assert (coming["outcome"], "a release" in coming["text"]) == ("paused", True)
         schedules.run(10 * MINUTE)
         past = schedules.why(at)
         assert (past["outcome"], "a release" in past["text"]) == ("paused", True)
-        schedules.steer("resume")
+        schedules.control("resume")
         schedules.run(2 * MINUTE)
         after = schedules.why(at)
         assert (after["outcome"], "a release" in after["text"]) == ("paused", True)

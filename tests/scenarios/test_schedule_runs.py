@@ -70,18 +70,18 @@ def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
     with Schedules() as schedules:
         schedules.make()
         schedules.run(3 * MINUTE)
-        schedules.amend(task={"type": "storm-plain", "payload": 2})
+        schedules.amend(task={"type": "simulation-plain", "payload": 2})
         schedules.run(3 * MINUTE)
         schedules.amend(cron="*/2 * * * *")
         schedules.run(4 * MINUTE)
-        schedules.steer("run")
+        schedules.control("run")
         schedules.run(30 * SECOND)
-        schedules.steer("pause", {"reason": "paper is out"})
+        schedules.control("pause", {"reason": "paper is out"})
         schedules.run(5 * MINUTE)
         paused = [each for each in happened(schedules) if "paused" in (each["reason"] or "")]
         assert len(paused) >= 2
         assert {each["status"] for each in paused} == {"skipped"}
-        schedules.steer("resume")
+        schedules.control("resume")
         schedules.run(3 * MINUTE)
         ran = [each for each in happened(schedules) if each["status"] == "succeeded"]
         assert len({each["revision"] for each in ran}) >= 3
@@ -95,7 +95,9 @@ def test_pages_together_are_the_whole_list(limit: int) -> None:
     """Whatever the size of a page: nothing is listed twice, nothing is left out, and no other schedule's or task's."""
     with Schedules() as schedules:
         schedules.make()
-        schedules.ask("POST", "/v1/schedules", {"name": "other", "rate": "1 minute", "task": {"type": "storm-plain"}})
+        schedules.ask(
+            "POST", "/v1/schedules", {"name": "other", "rate": "1 minute", "task": {"type": "simulation-plain"}}
+        )
         for _ in range(12):
             schedules.create()
             schedules.run(MINUTE)
@@ -141,7 +143,7 @@ def test_failures_overlaps_and_calendars_say_why() -> None:
             return "done"
 
         schedules.target = work
-        schedules.make(task={"type": "storm-plain", "timeout_seconds": 600, "retry": ONCE})
+        schedules.make(task={"type": "simulation-plain", "timeout_seconds": 600, "retry": ONCE})
         schedules.run(10 * MINUTE)
         found = happened(schedules)
         failed = [each for each in found if each["status"] == "failed"]

@@ -120,10 +120,10 @@ def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Mil
         schedules.run(5 * MINUTE)
         schedules.time.run_until((schedules.now // MINUTE) * MINUTE + MINUTE + 10 * SECOND)
         paused_at = schedules.now
-        paused = schedules.steer("pause", {"reason": "the printer is broken"})
+        paused = schedules.control("pause", {"reason": "the printer is broken"})
         assert (paused.body["state"], paused.body["paused_reason"]) == ("paused", "the printer is broken")
         schedules.run(pause)
-        schedules.steer("resume")
+        schedules.control("resume")
         resumed_at = schedules.now
         schedules.run(5 * MINUTE)
         times = schedules.ran()
@@ -200,8 +200,8 @@ def test_run_by_hand_it_runs_at_once() -> None:
     """Even of a paused schedule, once, and without touching its timing."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
-        schedules.steer("pause")
-        task_id = schedules.steer("run").body["id"]
+        schedules.control("pause")
+        task_id = schedules.control("run").body["id"]
         schedules.run(SECOND)
         assert [effect.task_id for effect in schedules.effects] == [task_id]
         assert "run by hand" in str(schedules.schedule())

@@ -8,7 +8,7 @@ import pytest
 from duetime.domain.summary.counts import Group
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
-from tests.simulation.storms import Storm, Theme
+from tests.simulation.fault_simulation import FaultSimulation, Theme
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
@@ -101,7 +101,7 @@ def test_an_expired_task_is_counted_no_more() -> None:
         assert (found["total"], found["states"], found["types"]) == (0, {}, [])
 
 
-class CountedStorm(Storm):
+class CountedSimulation(FaultSimulation):
     """A fault simulation whose table's stream is read, and at whose end somebody reads the summary.
 
     Attributes:
@@ -135,9 +135,9 @@ class CountedStorm(Storm):
 @pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 24))])
 def test_after_a_fault_simulation_the_summary_is_a_count_of_the_table(seed: int) -> None:
     """Processes die, calls are lost, late or throttled, batches come again: no step is lost, and none counted twice."""
-    storm = CountedStorm(seed)
-    storm.blow(2 * MINUTE)
-    assert storm.stream.is_read
-    assert storm.read
-    for found, wanted in storm.read.values():
+    simulation = CountedSimulation(seed)
+    simulation.simulate(2 * MINUTE)
+    assert simulation.stream.is_read
+    assert simulation.read
+    for found, wanted in simulation.read.values():
         assert found == wanted

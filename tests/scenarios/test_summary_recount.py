@@ -9,7 +9,7 @@ import pytest
 from duetime.environment_variables import Variable
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
-from tests.scenarios.test_summary import CountedStorm, counted_by_hand, create, told
+from tests.scenarios.test_summary import CountedSimulation, counted_by_hand, create, told
 
 if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
@@ -239,7 +239,7 @@ def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
         assert account.ask("GET", "/v1/summary/owners").status == 403
 
 
-class RecountedStorm(CountedStorm):
+class RecountedStorm(CountedSimulation):
     """A fault simulation in whose midst the stream is first read, and in which the table is recounted all the time."""
 
     reading = 10 * MINUTE
@@ -269,10 +269,10 @@ class RecountedStorm(CountedStorm):
 @pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))])
 def test_after_a_fault_simulation_with_lost_changes_the_summary_is_a_count_of_the_table(seed: int) -> None:
     """Processes die in recounts, too, and two recount at once."""
-    storm = RecountedStorm(seed)
-    storm.blow(2 * MINUTE)
-    assert storm.read
-    for found, wanted in storm.read.values():
+    simulation = RecountedStorm(seed)
+    simulation.simulate(2 * MINUTE)
+    assert simulation.read
+    for found, wanted in simulation.read.values():
         assert found == wanted
 
 

@@ -400,7 +400,7 @@ def test_a_run_of_a_paused_schedule_will_be_skipped() -> None:
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * SECOND)
-        schedules.steer("pause", {"reason": "a release"})
+        schedules.control("pause", {"reason": "a release"})
         placed = next(task for task in schedules.placed() if task.state == "scheduled")
         body = why(schedules, placed.id.text)
         assert (waiting(body)["name"], ahead(body)) == ("due", ["schedule"])

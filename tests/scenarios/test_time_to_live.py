@@ -40,7 +40,7 @@ from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom, VirtualTime
 from tests import time_to_live
-from tests.adapters.clouds import CREW
+from tests.adapters.clouds import EXECUTOR
 from tests.adapters.targets.works import work
 from tests.clocks import NOW
 from tests.scenarios.scenario import PLAIN, UNDONE, Scenario
@@ -94,7 +94,7 @@ STEPS = st.lists(
 def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Millis, Millis]]) -> None:
     """However it is taken, renewed and given back by several holders, over days: TTL strikes as soon as it may."""
     fake, now = FakeDynamoDB(), NOW
-    store = DynamoLockStore(fake, new_table(fake), CREW)  # type: ignore[arg-type]  # stands in for a client
+    store = DynamoLockStore(fake, new_table(fake), EXECUTOR)  # type: ignore[arg-type]  # stands in for a client
     (table,) = fake.tables.values()
     expected: dict[TaskId, Millis] = {}
     for number, (what, which, lasts, later) in enumerate(steps):

@@ -309,7 +309,7 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
         graphs.run(MINUTE)
         graphs.ran.clear()
         # What runs now begins long after its parents have ended.
-        graphs.topologies.steered.add(graphs.topology)
+        graphs.topologies.controlled.add(graphs.topology)
         retry(graphs)
         assert graphs.run_until_ended().state == "succeeded"
         assert sorted(graphs.ran) == ["next", "unless"]

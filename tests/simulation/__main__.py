@@ -16,8 +16,8 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from tests.simulation.outcomes import Outcome, blown, outcome_of, rate_of, run_functions, spread
-from tests.simulation.storms import Theme  # noqa: TC001 - typer reads the annotations
+from tests.simulation.fault_simulation import Theme  # noqa: TC001 - typer reads the annotations
+from tests.simulation.outcomes import Outcome, outcome_of, rate_of, run_functions, simulated, spread
 from tests.simulation.telling import told, told_before
 
 _LAST_LINES = 200
@@ -39,7 +39,7 @@ def main(
     trace: Annotated[Path | None, typer.Option(help="Where the whole trace of a single seed goes.")] = None,
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Run seeds, each some minutes of storm and as much calm as it takes, in virtual time."""
+    """Run seeds, each some minutes of simulation and as much calm as it takes, in virtual time."""
     console = Console()
     if seeds == 1:
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
@@ -50,7 +50,7 @@ def main(
     latest = 0
     outcomes = spread(run, range(first, first + seeds), jobs or os.cpu_count() or 1)
     ran = 0
-    for outcome in track(outcomes, "Storms", seeds, console=console, transient=True):
+    for outcome in track(outcomes, "Simulations", seeds, console=console, transient=True):
         ran += 1
         totals.update(outcome.counts)
         faults.update(outcome.faults)
@@ -79,15 +79,15 @@ def _tell(outcome: Outcome, console: Console) -> None:
 
 def _run_one(seed: int, rate: float | None, theme: Theme | None, trace: Path | None, console: Console) -> int:
     """Run one seed, and show its trace: the whole of it, or its end; and what led to the first violation."""
-    storm = blown(seed, rate, theme=theme)
-    lines = told(storm.lines)
+    simulation = simulated(seed, rate, theme=theme)
+    lines = told(simulation.lines)
     if trace is not None:
         trace.write_text("\n".join(lines) + "\n", encoding="utf-8")
     else:
         sys.stdout.write("\n".join(lines[-_LAST_LINES:]) + "\n")
-    outcome = outcome_of(storm)
+    outcome = outcome_of(simulation)
     if outcome.violations:
-        sys.stdout.write("\nwhat led to the first violation:\n" + "\n".join(told_before(storm.lines)) + "\n\n")
+        sys.stdout.write("\nwhat led to the first violation:\n" + "\n".join(told_before(simulation.lines)) + "\n\n")
     _tell(outcome, console)
     summary = ", ".join(f"{number} {name}" for name, number in outcome.counts.items())
     console.print(f"seed {seed}: {summary}, {len(outcome.violations)} promises broken", soft_wrap=True)

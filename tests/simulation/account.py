@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EGRESS", "LEASE_SECONDS", "PULLED", "TIMEOUTS", "Account", "Invocation"]
 
-PULLED = "storm-pulled"
+PULLED = "simulation-pulled"
 
 
 class Account(account.Account):

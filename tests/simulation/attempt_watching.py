@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime_testing.simulation.virtual_time import Strand
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.watching import Effect
 
 MOVES: Mapping[str, str] = {
@@ -67,7 +67,7 @@ class AttemptWatching:
         may_cancel: ids, names and types of tasks of which users have asked that they be cancelled.
     """
 
-    def __init__(self, account: Storm) -> None:
+    def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._claimed_by: dict[str, tuple[int, Strand]] = {}
         self._used: Counter[str] = Counter()

@@ -12,7 +12,7 @@ from tests.simulation import works
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Users
 
 _ANSWERED = range(200, 500)
@@ -22,9 +22,9 @@ _LOCKS = ("a", "b")
 class BulkUsers:
     """What users and operators do to more than one task, at random moments."""
 
-    def __init__(self, storm: Storm, users: Users) -> None:
-        self.storm = storm
-        self.random = storm.random
+    def __init__(self, simulation: FaultSimulation, users: Users) -> None:
+        self.simulation = simulation
+        self.random = simulation.random
         self.users = users
         self._numbers = count(1)
         self._changed: dict[str, str] = {}
@@ -37,25 +37,25 @@ class BulkUsers:
             *(partial(self._read, path) for path in ("/v1/tasks", "/v1/locks", "/v1/switches")),
             *(self._read_by_ids, self._keep_calendar),
         ]
-        while self.storm.time.now() < until:
-            self.storm.take(self.random.randrange(1, 40 * SECOND))
+        while self.simulation.time.now() < until:
+            self.simulation.take(self.random.randrange(1, 40 * SECOND))
             self.random.choice(calls)()
 
     def restore(self) -> None:
         """Take back whatever holds tasks up."""
-        self.storm.attempts.unswitched()
+        self.simulation.attempts.unswitched()
         answer = self.users.ask("GET", "/v1/switches")
         for switch in answer.body["switches"] if answer is not None and answer.status == 200 else []:
             self.users.ask("DELETE", f"/v1/switches/{switch['scope']}/{switch['name']}")
 
     def _filter(self) -> dict[str, Any]:
-        stored = [task.name for task in self.storm.watching.unfinished() if task.name and task.node_ref is None]
+        stored = [task.name for task in self.simulation.watching.unfinished() if task.name and task.node_ref is None]
         return {"name": self.random.choice(stored)} if stored else {"type": works.PHASED}
 
     def _cancel_by_filter(self) -> None:
         """Cancel what a filter means; the same request is sent again now and then, and what it began is stopped."""
         meant = self._filter()
-        self.storm.attempts.may_cancel.update(meant.values())
+        self.simulation.attempts.may_cancel.update(meant.values())
         body = {"filter": meant, "force": self.random.random() < 0.5}
         if self.random.random() < 0.4:
             body["per_second"] = self.random.choice([0.2, 1, 5])
@@ -81,15 +81,17 @@ class BulkUsers:
 
     def check_changed(self) -> None:
         """What was changed, as its user was told, is as it was asked for."""
-        for task in self.storm.watching.tasks():
+        for task in self.simulation.watching.tasks():
             wanted = self._changed.get(task.name) if task.node_ref is None and task.schedule_ref is None else None
             is_so = wanted in {None, task.priority.value}
-            self.storm.watching.check(is_so, f"{task.id} was changed to priority {wanted}, and has {task.priority}")
+            self.simulation.watching.check(
+                is_so, f"{task.id} was changed to priority {wanted}, and has {task.priority}"
+            )
 
     def free_locks(self, until: Millis) -> None:
         """Take locks away from their holders now and then, while nothing else goes wrong."""
-        while self.storm.time.now() < until:
-            self.storm.take(self.random.randrange(1, 120 * SECOND))
+        while self.simulation.time.now() < until:
+            self.simulation.take(self.random.randrange(1, 120 * SECOND))
             self._free_lock()
 
     def _redrive(self) -> None:
@@ -102,9 +104,9 @@ class BulkUsers:
         path, body = f"/v1/switches/type/{name}", {**how, "reason": "by chance"}
         answer = self.users.ask("PUT", path, body)
         if answer is not None and answer.status == 200:
-            self.storm.attempts.switched(name, how.get("max_concurrent", 0))
-        self.storm.take(self.random.choice([5, 40, 120]) * SECOND)
-        self.storm.attempts.switched(name, None)
+            self.simulation.attempts.switched(name, how.get("max_concurrent", 0))
+        self.simulation.take(self.random.choice([5, 40, 120]) * SECOND)
+        self.simulation.attempts.switched(name, None)
         for _ in range(4):
             answer = self.users.ask("DELETE", path)
             if answer is not None and answer.status in _ANSWERED:
@@ -113,15 +115,15 @@ class BulkUsers:
     def _free_lock(self) -> None:
         """Take a lock away from its holders, who may go on beside the next until their next heartbeat."""
         key = self.random.choice(_LOCKS)
-        self.storm.watching.freed(key)
+        self.simulation.watching.freed(key)
         self.users.ask("DELETE", f"/v1/locks/{key}")
-        self.storm.watching.freed(key)
+        self.simulation.watching.freed(key)
 
     def _read(self, path: str) -> None:
         self.users.ask("GET", path)
 
     def _read_by_ids(self) -> None:
-        if ids := self.storm.watching.accepted[-5:]:
+        if ids := self.simulation.watching.accepted[-5:]:
             self.users.ask("GET", "/v1/tasks", query="ids=" + ",".join(ids))
 
     def _keep_calendar(self) -> None:

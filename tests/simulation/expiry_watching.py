@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 _STATE = ATTRIBUTES["state"].name
 _OPEN = frozenset({"blocked", "scheduled", "preparing", "running", "postponed", "paused", "rolling_back"})
@@ -38,7 +38,7 @@ def expiry_of(item: Mapping[str, Any]) -> Millis | None:
 class ExpiryWatching:
     """Watches when items expire."""
 
-    def __init__(self, account: Storm) -> None:
+    def __init__(self, account: FaultSimulation) -> None:
         self._account = account
 
     def written(self, new: Mapping[str, Any] | None) -> None:

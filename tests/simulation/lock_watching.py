@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.tasks.task import Task
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 _HOLDERS = "m"
 _CLOCKS = 2 * SKEW
@@ -25,7 +25,7 @@ _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 class LockWatching:
     """Watches the holders of locks."""
 
-    def __init__(self, account: Storm) -> None:
+    def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._freed_at: dict[str, Millis] = {}
 

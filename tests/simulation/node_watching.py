@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 _NODE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("node_ref", "finished_at", "state"))
 _BEGINNING = frozenset({"prepare", "run"})
@@ -28,7 +28,7 @@ _OVERDUE = 2 * MINUTE
 class NodeWatching:
     """Watches the order in which nodes begin, stop and are undone."""
 
-    def __init__(self, account: Storm) -> None:
+    def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._stopped_at: dict[str, Millis] = {}
         self._held_at: dict[str, Millis] = {}
@@ -114,8 +114,12 @@ class NodeWatching:
             )
 
     def check_end(self, whole: Task, graph: Graph, begun_at: Millis) -> None:
-        """A topology that was not steered, and met no fault, ends soon after its deadline."""
-        if graph.timeout_seconds is None or self._account.faulty or whole.id.text in self._account.topologies.steered:
+        """A topology that was not controlled, and met no fault, ends soon after its deadline."""
+        if (
+            graph.timeout_seconds is None
+            or self._account.faulty
+            or whole.id.text in self._account.topologies.controlled
+        ):
             return
         late = (whole.finished_at or 0) - begun_at - graph.timeout_seconds * SECOND
         self._check(late <= _OVERDUE, f"{whole.id} ended {late} ms after its deadline")

@@ -12,7 +12,7 @@ from tests.simulation.schedule_users import PATH
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 NAME = "edited"
 _AHEAD = 10 * SECOND
@@ -23,9 +23,9 @@ _MOST_EDITS = 30
 class OccurrenceUsers:
     """What users do with one schedule and its occurrences, one request after the other."""
 
-    def __init__(self, storm: Storm) -> None:
-        self.storm = storm
-        self.random = storm.random
+    def __init__(self, simulation: FaultSimulation) -> None:
+        self.simulation = simulation
+        self.random = simulation.random
         self.stopped: list[Task] = []
         self.is_certain = True
         self._value = 60
@@ -36,14 +36,14 @@ class OccurrenceUsers:
             "name": NAME,
             "cron": "* * * * *",
             "overlap": "allow_all",
-            "task": {"type": "storm-plain", "timeout_seconds": 60},
+            "task": {"type": "simulation-plain", "timeout_seconds": 60},
         }
         while not self._ask("POST", PATH, body):
-            self.storm.take(SECOND)
+            self.simulation.take(SECOND)
         self.is_certain = True
-        self.storm.schedules.disturbed.add(NAME)
-        while self.storm.time.now() < until:
-            self.storm.take(self.random.randrange(1, 40 * SECOND))
+        self.simulation.schedules.disturbed.add(NAME)
+        while self.simulation.time.now() < until:
+            self.simulation.take(self.random.randrange(1, 40 * SECOND))
             if self.random.random() < 0.5:
                 self._stop()
             for _ in range(self.random.choice([1, 1, 2, _MOST_EDITS])):
@@ -53,11 +53,11 @@ class OccurrenceUsers:
 
     def _stop(self) -> None:
         """Stop one of the occurrences that the present revision has placed ahead."""
-        stored, _ = self.storm.schedules.store.read("local", NAME)
-        now = self.storm.time.now()
+        stored, _ = self.simulation.schedules.store.read("local", NAME)
+        now = self.simulation.time.now()
         ahead = [
             task
-            for task in self.storm.watching.tasks()
+            for task in self.simulation.watching.tasks()
             if task.schedule_ref is not None and stored is not None and task.schedule_ref.schedule == NAME
             if task.schedule_ref.cause is Cause.SCHEDULE and stored.is_current(task.schedule_ref)
             if task.state is State.SCHEDULED and task.due_at > now + _AHEAD
@@ -67,11 +67,11 @@ class OccurrenceUsers:
         task = self.random.choice(ahead)
         verb = self.random.choice(["cancel", "pause"])
         if self._ask("POST", f"/v1/tasks/{task.id}/{verb}", {}):
-            self.storm.occurrences.stop(task)
+            self.simulation.occurrences.stop(task)
 
     def _ask(self, method: str, path: str, body: dict[str, Any]) -> bool:
         """Send a request; says whether it was answered to have been done."""
-        answer = self.storm.users.ask(method, path, body)
+        answer = self.simulation.users.ask(method, path, body)
         # What was not answered may be written at any later time, upon whatever was stopped since.
         self.is_certain = self.is_certain and answer is not None and answer.status < 500
         return answer is not None and answer.status < 300

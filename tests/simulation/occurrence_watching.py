@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.parent_references import ScheduleRef
     from duetime.domain.tasks.task import Task
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 _SCHEDULE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("schedule_ref", "finished_at", "state"))
 _OF_RHYTHM = frozenset({Cause.SCHEDULE, Cause.MANUAL})
@@ -43,7 +43,7 @@ class OccurrenceWatching:
         excluded: the schedules all of whose times a calendar excludes.
     """
 
-    def __init__(self, account: Storm) -> None:
+    def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self.limits: dict[str, int] = {}
         self.overlapping: set[str] = set()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tests.simulation.storms import Storm, Theme
+from tests.simulation.fault_simulation import FaultSimulation, Theme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -57,28 +57,30 @@ def rate_of(seed: int, rates: Sequence[float] | float | None) -> float | None:
 def run_functions(
     seed: int, rate: Sequence[float] | float | None = None, *, briefly: bool = False, theme: Theme | None = None
 ) -> Outcome:
-    """Run a storm over the functions; one that is run briefly ends with the first promise that it breaks."""
-    return outcome_of(blown(seed, rate_of(seed, rate), briefly=briefly, theme=theme))
+    """Run a simulation over the functions; one that is run briefly ends with the first promise that it breaks."""
+    return outcome_of(simulated(seed, rate_of(seed, rate), briefly=briefly, theme=theme))
 
 
-def blown(seed: int, rate: float | None = None, *, briefly: bool = False, theme: Theme | None = None) -> Storm:
-    """A storm over the functions that is over."""
-    storm = Storm(seed, rate, theme)
-    storm.is_brief = briefly
-    storm.blow()
-    return storm
+def simulated(
+    seed: int, rate: float | None = None, *, briefly: bool = False, theme: Theme | None = None
+) -> FaultSimulation:
+    """A simulation over the functions that is over."""
+    simulation = FaultSimulation(seed, rate, theme)
+    simulation.is_brief = briefly
+    simulation.simulate()
+    return simulation
 
 
-def outcome_of(storm: Storm) -> Outcome:
-    """What came of a storm over the functions."""
-    watching = storm.watching
+def outcome_of(simulation: FaultSimulation) -> Outcome:
+    """What came of a simulation over the functions."""
+    watching = simulation.watching
     counts = {
         "tasks": watching.tasks_made,
-        "AWS calls": storm.calls,
-        "faults": sum(number for name, number in storm.faults.items() if name not in CONDITIONS),
+        "AWS calls": simulation.calls,
+        "faults": sum(number for name, number in simulation.faults.items() if name not in CONDITIONS),
         "target calls": watching.effects,
     }
-    return Outcome(storm.seed, watching.violations, counts, storm.faults, storm.calm_after)
+    return Outcome(simulation.seed, watching.violations, counts, simulation.faults, simulation.calm_after)
 
 
 def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
@@ -96,7 +98,7 @@ def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> It
 
 def _make_ready() -> None:
     logging.disable(logging.CRITICAL)
-    # A storm makes much that lives until its end, and nothing that must go before: looking for garbage takes a fifth.
+    # Most of what a simulation makes lives until its end: looking for garbage takes a fifth.
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -12,12 +12,12 @@ from tests.simulation import works
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Reply, Users
 
 PATH = "/v1/schedules"
 _LASTS = 3 * MINUTE
-"""How long after the storm the schedules end that have an end."""
+"""How long after the simulation the schedules end that have an end."""
 _AGAIN = 0.7
 """How often a name that is vacant is used again, rather than a new one."""
 _EXCLUDED = 0.1
@@ -31,9 +31,9 @@ _ANSWERED = range(200, 500)
 class ScheduleUsers:
     """What users do with schedules, at random moments."""
 
-    def __init__(self, storm: Storm, users: Users) -> None:
-        self.storm = storm
-        self.random = storm.random
+    def __init__(self, simulation: FaultSimulation, users: Users) -> None:
+        self.simulation = simulation
+        self.random = simulation.random
         self.users = users
         self.named: list[str] = []
         self.vacant: list[str] = []
@@ -46,35 +46,35 @@ class ScheduleUsers:
         answer = self.users.ask("PUT", "/v1/calendars/always", {"windows": [{"start": "00:00", "end": "24:00"}]})
         self._has_calendar = answer is not None and answer.status in {200, 201}
         self._has_hours = self._replace_hours() is not None
-        while self.storm.time.now() < until:
-            self.storm.take(self.random.randrange(1, 40 * SECOND))
+        while self.simulation.time.now() < until:
+            self.simulation.take(self.random.randrange(1, 40 * SECOND))
             if not self.named or (self.random.random() < 0.4 and len(self.named) < 4):
                 self._create(until + _LASTS)
             elif self.random.random() < 0.4:
-                self._steer(self.random.choice(self.named))
+                self._control(self.random.choice(self.named))
 
     def _create(self, ends_at: Millis) -> None:
         # What is deleted is often made again at once, under its name.
         is_again = self.vacant and self.random.random() < _AGAIN
         name = self.vacant.pop() if is_again else f"schedule-{next(self._numbers)}"
         body = self._body(name, ends_at)
-        asked_at = self.storm.time.now()
-        self.storm.schedules.let_go(name)
+        asked_at = self.simulation.time.now()
+        self.simulation.schedules.let_go(name)
         for _ in range(4):
             answer = self.users.ask("POST", PATH, body)
             if answer is not None and answer.status in _ANSWERED:
                 # Answered 409 if an earlier try had made it, whose answer was lost.
-                self.storm.watching.check(answer.status in {201, 409}, f"{name} was answered {answer.body}")
+                self.simulation.watching.check(answer.status in {201, 409}, f"{name} was answered {answer.body}")
                 if answer.status == 201:
-                    self.storm.schedules.accepted[name] = answer.body["created_at"]
+                    self.simulation.schedules.accepted[name] = answer.body["created_at"]
                 break
-            self.storm.take(2 * SECOND)
+            self.simulation.take(2 * SECOND)
         # It may be there even if no answer ever came.
         self.named.append(name)
-        self.storm.schedules.made(name, asked_at)
+        self.simulation.schedules.made(name, asked_at)
         if name in self._moved:
             # Whether a time of it runs, and when, depends on the calendar as it is at some moment.
-            self.storm.schedules.disturbed.add(name)
+            self.simulation.schedules.disturbed.add(name)
 
     def _body(self, name: str, ends_at: Millis) -> dict[str, Any]:
         pick = self.random.choice
@@ -91,14 +91,14 @@ class ScheduleUsers:
             body["end_at"] = to_iso(ends_at)
         if self.random.random() < 0.15:
             body["remaining_runs"] = 5
-            self.storm.occurrences.limits[name] = 5
+            self.simulation.occurrences.limits[name] = 5
         else:
-            self.storm.occurrences.limits.pop(name, None)
-        self.storm.occurrences.excluded.discard(name)
+            self.simulation.occurrences.limits.pop(name, None)
+        self.simulation.occurrences.excluded.discard(name)
         if self._has_calendar and "permanent" not in body and self.random.random() < _EXCLUDED:
             body["calendars"] = ["always"]
             body.setdefault("end_at", to_iso(ends_at))
-            self.storm.occurrences.excluded.add(name)
+            self.simulation.occurrences.excluded.add(name)
         elif self._has_hours and "permanent" not in body and self.random.random() < _MOVED:
             body["calendars"] = ["hours"]
             body["on_excluded"] = pick(["move", "move", "skip"])
@@ -109,7 +109,7 @@ class ScheduleUsers:
 
     def _replace_hours(self) -> Reply | None:
         """Have a calendar exclude some other minutes."""
-        start = self.storm.time.now() + self.random.randrange(-2, 5) * MINUTE
+        start = self.simulation.time.now() + self.random.randrange(-2, 5) * MINUTE
         end = start + self.random.randrange(1, 4) * MINUTE
         window = {"start": to_iso(start)[11:16], "end": to_iso(end)[11:16]}
         answer = self.users.ask("PUT", _HOURS, {"windows": [window]})
@@ -135,15 +135,15 @@ class ScheduleUsers:
         return self.users.ask("PATCH", path, {"jitter_seconds": self.random.choice([0, 10, 20])})
 
     def _change_overlap(self, name: str) -> Reply | None:
-        self.storm.occurrences.overlapping.add(name)
+        self.simulation.occurrences.overlapping.add(name)
         return self.users.ask("PATCH", f"{PATH}/{name}", {"overlap": self._overlap()})
 
     def _overlap(self) -> str:
         return str(self.random.choice(["allow_all", "allow_all", "skip", "buffer_one"]))
 
-    def _steer(self, name: str) -> None:
-        path, schedules, ask = f"{PATH}/{name}", self.storm.schedules, self.users.ask
-        start = self.storm.time.now() - 100 * MINUTE
+    def _control(self, name: str) -> None:
+        path, schedules, ask = f"{PATH}/{name}", self.simulation.schedules, self.users.ask
+        start = self.simulation.time.now() - 100 * MINUTE
         bounds = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 3 * MINUTE)}
         period = {**bounds, "per_minute": 20}
         calls: list[Callable[[], Reply | None]] = [
@@ -178,4 +178,4 @@ class ScheduleUsers:
             self.vacant.append(name)
             if self.random.random() < _AGAIN:
                 # At once: what is still under way for the old one meets the new one.
-                self._create(self.storm.time.now() + 2 * _LASTS)
+                self._create(self.simulation.time.now() + 2 * _LASTS)

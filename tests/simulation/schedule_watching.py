@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.parent_references import ScheduleRef
     from duetime.domain.tasks.task import Task
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 _SCHEDULE_REF = ATTRIBUTES["schedule_ref"].name
 OWNER = "local"
@@ -47,7 +47,7 @@ class ScheduleWatching:
         begun: the task that began for each instant of a rhythm, by name, mark and instant, whatever its revision.
     """
 
-    account: Storm
+    account: FaultSimulation
     disturbed: set[str] = field(default_factory=set)
     names: dict[str, Millis] = field(default_factory=dict)
     seen: dict[tuple[str, str, int, Millis], str] = field(default_factory=dict)
@@ -237,5 +237,5 @@ class ScheduleWatching:
                 if began < task.schedule_ref.nominal <= began + _ALIVE and (task.started_at or task.state in TERMINAL)
             ]
             self.account.watching.check(
-                len(run) == wanted, f"{now.name} ran {len(run)} of {wanted} occurrences after the storm"
+                len(run) == wanted, f"{now.name} ran {len(run)} of {wanted} occurrences after the simulation"
             )

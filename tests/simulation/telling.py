@@ -1,4 +1,4 @@
-"""The trace of a storm in words: a line a call, with its time, machine, operation, key and outcome."""
+"""The trace of a simulation in words: a line a call, with its time, machine, operation, key and outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storms in which users stop occurrences, and change their schedule again and again while workers lag behind."""
+"""Simulations in which users stop occurrences, and change their schedule again and again while workers lag behind."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from duetime.domain.schedules import revisions, schedule_changes
 from duetime.domain.times import MINUTE, SECOND, Millis
 from duetime.services.schedules import stopped_occurrences
 from tests.simulation import works
+from tests.simulation.fault_simulation import FaultSimulation, Theme
 from tests.simulation.occurrence_users import NAME, OccurrenceUsers
-from tests.simulation.storms import Storm, Theme
 
 STORM = 8 * MINUTE
 SEEDS = range(4)
 
 
-class EditedStorm(Storm):
-    """A storm with one more user; its queues are left unread for minutes, so that occurrences wait while edits come."""
+class EditedSimulation(FaultSimulation):
+    """One more user, and queues that are left unread for minutes, so that occurrences wait while edits come."""
 
     def __init__(self, seed: int, rate: float) -> None:
         super().__init__(seed, rate, Theme.TASKS)
@@ -45,13 +45,13 @@ class EditedStorm(Storm):
 
 
 def violations_of(seed: int, rate: float) -> list[object]:
-    """What one storm breaks."""
-    storm = EditedStorm(seed, rate)
+    """What one simulation breaks."""
+    simulation = EditedSimulation(seed, rate)
     try:
-        return storm.run()
+        return simulation.run()
     finally:
-        works.STAGE.remove(storm)
-        storm.close()
+        works.STAGE.remove(simulation)
+        simulation.close()
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[2:])])

@@ -14,7 +14,7 @@ from tests.simulation import works
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Users
 
 PATH = "/v1/topologies"
@@ -28,32 +28,32 @@ _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 class TopologyUsers:
     """What users do with topologies, at random moments."""
 
-    def __init__(self, storm: Storm, users: Users) -> None:
-        self.storm = storm
-        self.random = storm.random
+    def __init__(self, simulation: FaultSimulation, users: Users) -> None:
+        self.simulation = simulation
+        self.random = simulation.random
         self.users = users
         self.made: list[str] = []
         self._keys = count(1)
 
     def use(self, until: Millis) -> None:
         """Do what users do."""
-        while self.storm.time.now() < until:
-            self.storm.take(self.random.randrange(1, 60 * SECOND))
+        while self.simulation.time.now() < until:
+            self.simulation.take(self.random.randrange(1, 60 * SECOND))
             if not self.made or (self.random.random() < 0.5 and len(self.made) < 4):
                 self._create()
             else:
-                self._steer(self.random.choice(self.made))
+                self._control(self.random.choice(self.made))
 
     def _create(self) -> None:
         body, headers = self._body(), {"Idempotency-Key": f"topology-{next(self._keys)}"}
         for _ in range(4):
             answer = self.users.ask("POST", PATH, body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
-                self.storm.watching.check(answer.status == 201, f"a topology was answered {answer.body}")
+                self.simulation.watching.check(answer.status == 201, f"a topology was answered {answer.body}")
                 self.made.append(answer.body["id"])
-                self.storm.watching.accepted_topologies.append(answer.body["id"])
+                self.simulation.watching.accepted_topologies.append(answer.body["id"])
                 return
-            self.storm.take(2 * SECOND)
+            self.simulation.take(2 * SECOND)
 
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
@@ -81,30 +81,30 @@ class TopologyUsers:
             "delay_seconds": pick([0, 0, 30]),
         }
 
-    def _steer(self, topology: str) -> None:
+    def _control(self, topology: str) -> None:
         path = f"{PATH}/{topology}"
         asked = [partial(self._ask, topology, verb) for verb in ("cancel", "pause", "resume")]
         calls: list[Callable[[], object]] = [*asked, partial(self._retry, topology)]
-        self.storm.topologies.steered.add(topology)
+        self.simulation.topologies.controlled.add(topology)
         calls += [calls[-1], partial(self.users.ask, "GET", path), partial(self._delete, topology)]
         self.random.choice(calls)()
 
     def _delete(self, topology: str) -> None:
         """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""
-        nodes = self.storm.topologies.nodes_of(topology)
+        nodes = self.simulation.topologies.nodes_of(topology)
         answer = self.users.ask("DELETE", f"/v1/tasks/{topology}")
         if answer is None or answer.status not in {204, 404}:
             return
         self.made.remove(topology)
         if not answer.goes_on:
-            self.storm.topologies.deleted[topology] = nodes
+            self.simulation.topologies.deleted[topology] = nodes
         again = self.users.ask("GET", f"{PATH}/{topology}")
         if again is not None:
-            self.storm.watching.check(again.status >= 400, f"{topology} was deleted, and is answered {again.body}")
+            self.simulation.watching.check(again.status >= 400, f"{topology} was deleted, and is answered {again.body}")
 
     def _ask(self, topology: str, verb: str) -> None:
         """Have it stop, hold or go on; what was answered without a word of more to come, all its nodes have heeded."""
-        nodes = self.storm.nodes
+        nodes = self.simulation.nodes
         if verb == "resume":
             nodes.let_go(topology)
         answer = self.users.ask("POST", f"{PATH}/{topology}/{verb}")
@@ -122,18 +122,18 @@ class TopologyUsers:
 
     def _retry(self, topology: str) -> None:
         """Run it again; what was answered 200 must run."""
-        runs = self.storm.topologies.runs_of(topology)
-        self.storm.nodes.let_go(topology)
-        before = self.storm.watching.record(topology)
+        runs = self.simulation.topologies.runs_of(topology)
+        self.simulation.nodes.let_go(topology)
+        before = self.simulation.watching.record(topology)
         # One that was retried already, and has not failed since, is left as it is.
         is_needed = before is not None and before.state in {State.FAILED, State.CANCELLED}
         answer = self.users.ask("POST", f"{PATH}/{topology}/retry")
         if answer is not None and answer.status == 200 and is_needed:
-            self.storm.topologies.retries[topology] = runs + 1
+            self.simulation.topologies.retries[topology] = runs + 1
 
     def resume_all(self) -> None:
         """Let go on whatever is paused."""
-        for task in self.storm.watching.unfinished():
+        for task in self.simulation.watching.unfinished():
             if task.id.text in self.made and (task.state == "paused" or task.requested_action == "pause"):
-                self.storm.nodes.let_go(task.id.text)
+                self.simulation.nodes.let_go(task.id.text)
                 self.users.ask("POST", f"{PATH}/{task.id}/resume")

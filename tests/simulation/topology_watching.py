@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph, Node
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, State.CANCELLED})
 _SKIPPED = "skipped"
@@ -37,17 +37,17 @@ class TopologyWatching:
 
     Attributes:
         successes: how often each node's task has succeeded.
-        steered: the topologies that a user has held, cancelled or run again.
+        controlled: the topologies that a user has held, cancelled or run again.
         retries: how many runs a topology must have had, by the retries that were answered 200.
         retried: the tasks that their users have had tried again: what followed from their first end stands.
         deleted: the nodes of the topologies that a user has deleted.
         graphs: the graphs that were looked at, by their topologies' ids.
     """
 
-    account: Storm
+    account: FaultSimulation
     successes: Counter[str] = field(default_factory=Counter)
     graphs: dict[str, Graph] = field(default_factory=dict)
-    steered: set[str] = field(default_factory=set)
+    controlled: set[str] = field(default_factory=set)
     retries: dict[str, int] = field(default_factory=dict)
     retried: set[str] = field(default_factory=set)
     deleted: dict[str, set[str]] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class TopologyWatching:
 
     def _is_undisturbed(self, whole: Task) -> bool:
         """Whether nothing should hold it up: no fault, and no user."""
-        return not self.account.faulty and whole.id.text not in self.steered
+        return not self.account.faulty and whole.id.text not in self.controlled
 
     def _graph(self, whole: Task) -> Graph:
         name = whole.id.text

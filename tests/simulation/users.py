@@ -18,7 +18,7 @@ from tests.simulation.endpoints import CALLBACK_URL, SINK, URL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 LEASE = LEASE_SECONDS * SECOND
 _ANSWERED = range(200, 500)
@@ -44,9 +44,9 @@ class Reply:
 class Users:
     """What users and pull workers do, at random moments."""
 
-    def __init__(self, storm: Storm) -> None:
-        self.storm = storm
-        self.random = storm.random
+    def __init__(self, simulation: FaultSimulation) -> None:
+        self.simulation = simulation
+        self.random = simulation.random
         self._keys = count(1)
 
     def ask(
@@ -57,27 +57,29 @@ class Users:
         event = event_of(method, path, text, headers or {}, query, None, is_base64=False)
         # What names a request is not decided by the seed.
         event["requestContext"]["requestId"] = "request"
-        end = self.storm.wait_for(self.storm.invoke("api", event))
+        end = self.simulation.wait_for(self.simulation.invoke("api", event))
         if end.failed:
             return None
         goes_on = "/v1/bulk-operations/" in json.dumps(end.answer.get("multiValueHeaders") or end.answer.get("headers"))
         answer = Reply(end.answer["statusCode"], json.loads(end.answer["body"] or "null"), goes_on)
-        self.storm.trace("user", method, path, query, answer.status)
-        self.storm.watching.check(answer.status in {*_ANSWERED, 503}, f"{method} {path} was answered {answer.status}")
+        self.simulation.trace("user", method, path, query, answer.status)
+        self.simulation.watching.check(
+            answer.status in {*_ANSWERED, 503}, f"{method} {path} was answered {answer.status}"
+        )
         return answer
 
     def use(self, until: Millis) -> None:
         """Do what users do."""
-        while self.storm.time.now() < until:
-            self.storm.take(self.random.randrange(1, 20 * SECOND))
+        while self.simulation.time.now() < until:
+            self.simulation.take(self.random.randrange(1, 20 * SECOND))
             if self.random.random() < 0.05:
                 self._send_event()
-            if not self.storm.watching.accepted or self.random.random() < 0.45:
+            if not self.simulation.watching.accepted or self.random.random() < 0.45:
                 self._create()
             else:
-                accepted = self.storm.watching.accepted
+                accepted = self.simulation.watching.accepted
                 # The latest have not begun yet, or are at work.
-                self._steer(self.random.choice(accepted[-_LATEST:] if self.random.random() < 0.6 else accepted))
+                self._control(self.random.choice(accepted[-_LATEST:] if self.random.random() < 0.6 else accepted))
 
     def _create(self) -> None:
         """Create a task, and send the same request again until it is answered."""
@@ -86,13 +88,13 @@ class Users:
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks", body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
-                self.storm.watching.check(
+                self.simulation.watching.check(
                     answer.status == 201, f"a creation was answered {answer.status}: {answer.body}"
                 )
-                self.storm.watching.accepted.append(answer.body["id"])
+                self.simulation.watching.accepted.append(answer.body["id"])
                 return
             # Some clients give up, and come back when the task's minute is long past.
-            self.storm.take(self.random.choice([2, 2, 40, 240]) * SECOND)
+            self.simulation.take(self.random.choice([2, 2, 40, 240]) * SECOND)
 
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
@@ -128,7 +130,7 @@ class Users:
         event = {
             "id": name,
             "source": "users",
-            "time": to_iso(self.storm.time.now()),
+            "time": to_iso(self.simulation.time.now()),
             "detail": {
                 "type": works.PLAIN,
                 "name": name,
@@ -137,10 +139,10 @@ class Users:
                 "delay_seconds": self.random.choice([0, 5, 90]),
             },
         }
-        self.storm.sqs.send_message(QueueUrl=self.storm.intake, MessageBody=json.dumps(event))
-        self.storm.watching.events.append(name)
+        self.simulation.sqs.send_message(QueueUrl=self.simulation.intake, MessageBody=json.dumps(event))
+        self.simulation.watching.events.append(name)
 
-    def _steer(self, task_id: str) -> None:
+    def _control(self, task_id: str) -> None:
         path = f"/v1/tasks/{task_id}"
         calls: list[Callable[[], object]] = [
             partial(self._cancel, task_id),
@@ -166,62 +168,68 @@ class Users:
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": names[0]})
             if answer is not None and answer.status in _ANSWERED:
-                self.storm.watching.check(answer.status == 200, f"a batch was answered {answer.status}: {answer.body}")
+                self.simulation.watching.check(
+                    answer.status == 200, f"a batch was answered {answer.status}: {answer.body}"
+                )
                 made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
-                self.storm.watching.accepted.extend(made)
+                self.simulation.watching.accepted.extend(made)
                 return
-            self.storm.take(2 * SECOND)
+            self.simulation.take(2 * SECOND)
 
     def _read_one(self, task_id: str) -> None:
         """Read one task, with what lies outside its record."""
         answer = self.ask("GET", f"/v1/tasks/{task_id}")
-        stored = self.storm.watching.record(task_id)
+        stored = self.simulation.watching.record(task_id)
         gone = {404} if stored is not None and stored.erased else set()
         is_there = answer is None or answer.status in {200, 503, *gone}
-        self.storm.watching.check(is_there, f"{task_id} was accepted, and reading it is answered {answer}")
+        self.simulation.watching.check(is_there, f"{task_id} was accepted, and reading it is answered {answer}")
 
     def read_any(self) -> None:
         """Read some of the tasks that were accepted, which may be gone by now."""
-        for task_id in self.random.sample(self.storm.watching.accepted, min(5, len(self.storm.watching.accepted))):
+        for task_id in self.random.sample(
+            self.simulation.watching.accepted, min(5, len(self.simulation.watching.accepted))
+        ):
             self.ask("GET", f"/v1/tasks/{task_id}")
             self.ask("GET", f"/v1/tasks/{task_id}/attempts")
         self.ask("GET", "/v1/tasks")
 
     def _notify_again(self, task_id: str) -> None:
         """Tell the end of an attempt that is another's by now, as a target may that was very slow: nobody must hear."""
-        stored = self.storm.watching.record(task_id)
+        stored = self.simulation.watching.record(task_id)
         if stored is None or stored.fence < 2 or stored.is_terminal:
             return
         old = stored.fence - 1
         is_told = any(line.fence == old for line in stored.attempt_history)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": old, "outcome": "succeeded", "result": 7})
         is_refused = answer is None or answer.status != 200
-        self.storm.watching.check(is_refused or is_told, f"{task_id} was ended by an end of the older attempt {old}")
+        self.simulation.watching.check(
+            is_refused or is_told, f"{task_id} was ended by an end of the older attempt {old}"
+        )
 
     def _cancel(self, task_id: str) -> None:
-        self.storm.attempts.may_cancel.add(task_id)
+        self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel")
         if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":
-            self.storm.watching.cancelled.add(task_id)
+            self.simulation.watching.cancelled.add(task_id)
 
     def _stop(self, task_id: str) -> None:
         """Cancel by force: what runs is asked to stop."""
-        self.storm.attempts.may_cancel.add(task_id)
+        self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
         if answer is not None and answer.status == 202:
-            self.storm.attempts.asked_to_stop(task_id, answer.body["fence"])
+            self.simulation.attempts.asked_to_stop(task_id, answer.body["fence"])
 
     def _delete(self, task_id: str) -> None:
         """Delete a task; one that was deleted is not there for its user any more."""
-        self.storm.attempts.may_cancel.add(task_id)
+        self.simulation.attempts.may_cancel.add(task_id)
         deleted = self.ask("DELETE", f"/v1/tasks/{task_id}")
         if deleted is not None and deleted.status == 204:
             again = self.ask("GET", f"/v1/tasks/{task_id}")
             is_gone = again is None or again.status in {404, 503}
-            self.storm.watching.check(is_gone, f"{task_id} was deleted, and reading it is answered {again}")
+            self.simulation.watching.check(is_gone, f"{task_id} was deleted, and reading it is answered {again}")
 
     def _notify(self, task_id: str) -> None:
-        stored = self.storm.watching.record(task_id)
+        stored = self.simulation.watching.record(task_id)
         # Only a target that has returned tells an end, and it knows that it has.
         if stored is None or not stored.awaiting_notification:
             return
@@ -232,9 +240,9 @@ class Users:
 
     def resume_all(self) -> None:
         """Let go on whatever is paused."""
-        for task in self.storm.watching.unfinished():
+        for task in self.simulation.watching.unfinished():
             if task.state == "paused":
-                self.storm.nodes.let_go(task.id.text)
+                self.simulation.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
 
     # Pull workers.
@@ -242,40 +250,40 @@ class Users:
     def pull(self) -> None:
         """Lease a task, do it, tell its end, for ever."""
         while True:
-            asked_at = self.storm.time.now()
+            asked_at = self.simulation.time.now()
             wanted = {"types": [PULLED], "wait_seconds": 10, "lease_seconds": LEASE_SECONDS, "worker": "w"}
             answer = self.ask("POST", "/v1/leases", wanted)
             leases = answer.body["leases"] if answer is not None and answer.status == 200 else []
             for lease in leases:
                 self._work(lease, asked_at)
-                if not self.storm.is_calm and self.random.random() < 0.3:
+                if not self.simulation.is_calm and self.random.random() < 0.3:
                     self._beat_late(lease)
-            self.storm.take(MINUTE if self.storm.is_calm and not leases else 5 * SECOND)
+            self.simulation.take(MINUTE if self.simulation.is_calm and not leases else 5 * SECOND)
 
     def _work(self, lease: dict[str, Any], asked_at: Millis) -> None:
-        watching, task = self.storm.watching, lease["task"]
+        watching, task = self.simulation.watching, lease["task"]
         # However often it is renewed, a lease lasts no longer than its attempt may.
         overdue_at = asked_at + task["timeout_seconds"] * SECOND
         ends_at = min(asked_at + LEASE, overdue_at)
         stored = watching.record(task["id"])
         if stored is not None and stored.fence == task["fence"] and stored.state == "running":
             # Of a claim's skewed clock and of the answer's way some may be missing, not half of it.
-            left = (stored.lease_expires_at or 0) - self.storm.time.now()
+            left = (stored.lease_expires_at or 0) - self.simulation.time.now()
             watching.check(left >= LEASE // 2 - 3 * SECOND, f"{task['id']} was leased with {left} ms left")
-        if self.storm.time.now() >= ends_at:
+        if self.simulation.time.now() >= ends_at:
             return
         effect = watching.began("run", task["id"], task["fence"])
         path = f"/v1/leases/{lease['id']}"
-        until = self.storm.time.now() + self.random.choice([0, 2, 25, 70]) * SECOND
+        until = self.simulation.time.now() + self.random.choice([0, 2, 25, 70]) * SECOND
         is_silent = self.random.random() < _SILENT
-        while (now := self.storm.time.now()) < until:
+        while (now := self.simulation.time.now()) < until:
             if now >= ends_at:
                 watching.ended(effect)
                 return
-            self.storm.take(min(5 * SECOND, until - now, ends_at - now))
+            self.simulation.take(min(5 * SECOND, until - now, ends_at - now))
             if is_silent:
                 continue
-            asked_at = self.storm.time.now()
+            asked_at = self.simulation.time.now()
             renewed = self._beat(path, ends_at)
             if renewed is None:
                 watching.ended(effect)
@@ -292,28 +300,28 @@ class Users:
     def _beat_late(self, lease: dict[str, Any]) -> None:
         """Renew a lease that was given up or lost a while ago: once the task is another's, nobody must hear of it."""
         task = lease["task"]
-        self.storm.take(self.random.randrange(1, 60) * SECOND)
-        stored = self.storm.watching.record(task["id"])
+        self.simulation.take(self.random.randrange(1, 60) * SECOND)
+        stored = self.simulation.watching.record(task["id"])
         is_over = stored is not None and stored.fence > task["fence"]
         answer = self.ask("POST", f"/v1/leases/{lease['id']}/heartbeat")
         heard = answer is not None and answer.status == 200
-        self.storm.watching.check(not (is_over and heard), f"{task['id']} was renewed under fence {task['fence']}")
-        stored = self.storm.watching.record(task["id"])
+        self.simulation.watching.check(not (is_over and heard), f"{task['id']} was renewed under fence {task['fence']}")
+        stored = self.simulation.watching.record(task["id"])
         if stored is None or stored.fence <= task["fence"] or stored.is_terminal:
             return
         is_told = any(line.fence == task["fence"] for line in stored.attempt_history)
         answer = self.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 9})
         heard = answer is not None and answer.status == 200
-        self.storm.watching.check(
+        self.simulation.watching.check(
             is_told or not heard, f"{task['id']} was ended under fence {task['fence']}, which is another's by now"
         )
 
     def _beat(self, path: str, ends_at: Millis) -> bool | None:
         """Renew a lease: whether it was, or `None` if it is lost, or its end comes before an answer."""
         replies: list[Reply | None] = []
-        strand = self.storm.time.start(lambda: replies.append(self.ask("POST", f"{path}/heartbeat")))
-        while not strand.done and self.storm.time.now() < ends_at:
-            self.storm.time.wait([strand], ends_at)
+        strand = self.simulation.time.start(lambda: replies.append(self.ask("POST", f"{path}/heartbeat")))
+        while not strand.done and self.simulation.time.now() < ends_at:
+            self.simulation.time.wait([strand], ends_at)
         if not strand.done:
             return None
         reply = replies[0] if replies else None

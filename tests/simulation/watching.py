@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import LockSpec
     from duetime_testing.simulation.virtual_time import Strand
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
 _STATE, _FENCE, _VERSION, _FINISHED = (ATTRIBUTES[name].name for name in ("state", "fence", "version", "finished_at"))
 _ATTEMPT_HISTORY = ATTRIBUTES["attempt_history"].name
@@ -43,7 +43,7 @@ _FEW = 5
 """Starts that are too few to speak of a tenth."""
 MENDED = 15 * MINUTE
 """How late a start may be once nothing fails any more, and how long after its lease a lost attempt is taken over. The
-first patrol finds most after 3 minutes; a message whose visibility was never set is away for as long as this."""
+first scan finds most after 3 minutes; a message whose visibility was never set is away for as long as this."""
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Watching:
         overdue: tasks of which a call of a target did not end in time, and was ended with its process.
     """
 
-    account: Storm
+    account: FaultSimulation
     violations: list[str] = field(default_factory=list)
     cancelled: set[str] = field(default_factory=set)
     accepted: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The handlers of a storm, as a user registers them; what they do is up to the account they run in."""
+"""The handlers of a simulation, as a user registers them; what they do is up to the account they run in."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from duetime.handlers import handler
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.storms import Storm
+    from tests.simulation.fault_simulation import FaultSimulation
 
-STAGE: list[Storm] = []
+STAGE: list[FaultSimulation] = []
 """The account that is simulated just now, the last one in the list."""
 LARGE = "".join(f"{number * 2654435761 % 2**32:08x}" for number in range(1_500))
 """A payload or result that lies outside its record, compressed as it is."""
-PLAIN, UNDONE, PHASED = "storm-plain", "storm-undone", "storm-phased"
+PLAIN, UNDONE, PHASED = "simulation-plain", "simulation-undone", "simulation-phased"
 
 
 @handler(PLAIN)

@@ -146,7 +146,7 @@ class Clients:
         return FaultyClient(self.machine, self.machine.account.states, "states")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Clients of other services: nothing in a storm calls them."""
+        """Clients of other services: nothing in a simulation calls them."""
         return lambda *_arguments: None
 
 

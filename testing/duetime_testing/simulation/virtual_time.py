@@ -1,4 +1,4 @@
-"""A clock and a crew whose threads are greenlets: time passes only when everybody waits."""
+"""A clock and a executor whose threads are greenlets: time passes only when everybody waits."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _always() -> bool:
 
 
 class VirtualTime:
-    """The clock and the crew of a virtual world. Everything that waits must wait through it."""
+    """The clock and the executor of a virtual world. Everything that waits must wait through it."""
 
     def __init__(self, start: Millis) -> None:
         self._now = start

@@ -31,7 +31,7 @@ from duetime.adapters.targets.http_messages import (
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.domain.tasks.attempt_results import NotSent
 from duetime.domain.tasks.targets import HttpTarget
-from tests.adapters.clouds import CREW
+from tests.adapters.clouds import EXECUTOR
 from tests.adapters.targets.works import work
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Function:
     """The egress function, called in this process; it counts its invocations."""
 
     def __init__(self, caller: Echo) -> None:
-        self.egress = Egress(caller, CREW)
+        self.egress = Egress(caller, EXECUTOR)
         self.sizes: list[int] = []
 
     def __call__(self, payload: bytes) -> bytes:
@@ -295,5 +295,5 @@ def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str |
 
 def test_an_event_of_nothing_is_answered_with_nothing() -> None:
     """What warms the function up calls nobody."""
-    assert Egress(Echo(), CREW).answer({"calls": []}) == {"replies": []}
+    assert Egress(Echo(), EXECUTOR).answer({"calls": []}) == {"replies": []}
     assert calls_in({"calls": []}) == []

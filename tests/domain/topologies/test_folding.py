@@ -125,8 +125,10 @@ def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_a_patrol_finds_nothing_once_all_is_counted(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """What the patrol reads from the states is what the counting came to."""
+def test_a_recovery_scan_finds_nothing_once_all_is_counted(
+    data: st.DataObject, graph: Graph, random_source: Random
+) -> None:
+    """What the scan reads from the states is what the counting came to."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(Graph(graph.nodes, OnFailure.CONTINUE), disposition, random_source)
     assert decided(world.graph, world.statuses).keys() >= {n.key for n in graph.nodes if not n.depends_on}

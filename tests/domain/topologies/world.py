@@ -78,10 +78,10 @@ class World:
             elif not self._to_follow:
                 break
             if prompt or self.random_source.random() < 0.5:
-                self.steer()
+                self.control()
         return self._finish()
 
-    def steer(self) -> NextAction:
+    def control(self) -> NextAction:
         """Do what the course of the whole asks for."""
         found = next_action(self.graph, self.statuses)
         for key in found.cancel:
@@ -92,8 +92,8 @@ class World:
         return found
 
     def _finish(self) -> NextAction:
-        """Steer until there is nothing left to do; rollbacks end in any order."""
-        while (found := self.steer()).state not in {State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}:
+        """Control until there is nothing left to do; rollbacks end in any order."""
+        while (found := self.control()).state not in {State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}:
             undoing = [key for key, status in self.statuses.items() if status.state is State.ROLLING_BACK]
             assert undoing or found.cancel or self._to_follow, f"nothing happens, and it is {found}"
             if undoing:

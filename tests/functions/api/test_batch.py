@@ -71,7 +71,7 @@ def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
 def test_an_accepted_task_does_not_need_its_message(
     api: Gateway, environ: dict[str, str], session: FakeSession
 ) -> None:
-    """While no queue can be reached, tasks are accepted all the same: the record counts, and patrols send it later."""
+    """While no queue can be reached, tasks are accepted all the same: the record counts, and a scan sends it later."""
     for url in Settings(environ).queue_urls.values():
         session.client("sqs").delete_queue(QueueUrl=url)
     results = api.send("POST", PATH, {"tasks": [{"type": "a"}]}).body["results"]

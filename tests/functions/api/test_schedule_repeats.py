@@ -8,7 +8,7 @@ import pytest
 
 from duetime.domain.times import DAY, HOUR, to_iso
 from tests.clocks import NOW
-from tests.functions.api.test_schedules import NIGHTLY, PATH, created, steered
+from tests.functions.api.test_schedules import NIGHTLY, PATH, controlled, created
 
 if TYPE_CHECKING:
     from tests.clocks import StandingClock
@@ -123,7 +123,7 @@ def test_a_schedule_is_not_read_twice(api: Gateway) -> None:
     read = api.send("GET", PATH)
     unchanged = api.send("GET", PATH, headers={"if-none-match": f'"0", {read.headers["ETag"]}'})
     assert (unchanged.status, unchanged.text, unchanged.headers["ETag"]) == (304, "", read.headers["ETag"])
-    steered(api, "run")
+    controlled(api, "run")
     later = api.send("GET", PATH, headers={"if-none-match": read.headers["ETag"]})
     assert (later.status, later.body["version"], later.headers["ETag"] != read.headers["ETag"]) == (200, 1, True)
     assert api.send("PATCH", PATH, {"overlap": "allow_all"}, {"if-match": read.headers["ETag"]}).status == 200
@@ -133,8 +133,8 @@ def test_a_schedule_is_not_read_twice(api: Gateway) -> None:
 def test_a_repeated_pause_and_resume_are_answered_as_they_are(api: Gateway) -> None:
     """An answer that was lost does no harm: the second one is 200 too, and changes nothing."""
     created(api)
-    paused = [steered(api, "pause", {"reason": "x"}).body for _ in range(2)]
-    resumed = [steered(api, "resume") for _ in range(2)]
+    paused = [controlled(api, "pause", {"reason": "x"}).body for _ in range(2)]
+    resumed = [controlled(api, "resume") for _ in range(2)]
     assert (paused[0]["state"], [each.status for each in resumed]) == ("paused", [200, 200])
     assert paused[0] == paused[1]
     assert resumed[0].body == resumed[1].body

@@ -42,7 +42,7 @@ def created(api: Gateway, **fields: object) -> dict[str, Any]:
     return schedule
 
 
-def steered(api: Gateway, action: str, body: object = None) -> Answer:
+def controlled(api: Gateway, action: str, body: object = None) -> Answer:
     """What an action on the schedule answers."""
     return api.send("POST", f"{PATH}/{action}", body)
 
@@ -234,7 +234,7 @@ def test_the_task_of_a_schedule_is_merged(api: Gateway) -> None:
     assert (task["lock"], task["tags"]) == (None, {"x": "y"})
     task = api.send("PATCH", PATH, {"task": {"payload": {"b": None}, "retry": None, "type": "other"}}).body["task"]
     assert (task["type"], task["payload"], task["retry"]["max_attempts"]) == ("other", {"b": None}, 5)
-    assert steered(api, "run").body["payload"] == {"b": None}
+    assert controlled(api, "run").body["payload"] == {"b": None}
 
 
 def test_a_target_is_merged_with_one_of_its_kind_and_replaced_by_another(api: Gateway) -> None:
@@ -310,23 +310,23 @@ def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:
 def test_a_paused_schedule_has_a_reason_and_nothing_to_come(api: Gateway) -> None:
     """Resumed, it goes on; the reason is gone."""
     created(api)
-    paused = steered(api, "pause", {"reason": "no paper"}).body
+    paused = controlled(api, "pause", {"reason": "no paper"}).body
     shown = paused["state"], paused["paused_reason"], paused["upcoming"], paused["next_at"]
     assert shown == ("paused", "no paper", [], None)
-    resumed = steered(api, "resume").body
+    resumed = controlled(api, "resume").body
     assert (resumed["state"], resumed["paused_reason"], resumed["next_at"]) == (
         "active",
         None,
         "2026-11-22T01:30:00.000Z",
     )
-    assert steered(api, "pause").body["paused_reason"] is None
-    assert steered(api, "pause", {"reason": "x" * 257}).status == 422
+    assert controlled(api, "pause").body["paused_reason"] is None
+    assert controlled(api, "pause", {"reason": "x" * 257}).status == 422
 
 
 def test_a_schedule_is_run_once_now(api: Gateway) -> None:
     """201 with the task, which says what it belongs to; the timing does not change."""
     before = created(api)
-    answer = steered(api, "run")
+    answer = controlled(api, "run")
     assert (answer.status, answer.headers["Location"]) == (201, f"/v1/tasks/{answer.body['id']}")
     task = api.send("GET", answer.headers["Location"]).body
     assert task["schedule"] == {
@@ -349,7 +349,7 @@ def test_a_backfill_is_created_read_listed_and_cancelled(api: Gateway) -> None:
     """201 with the period and its occurrences; cancelled by its id, and another id is 404."""
     created(api)
     period = {"scheduled_after": to_iso(NOW - 10 * DAY), "scheduled_before": to_iso(NOW - DAY), "per_minute": 1}
-    answer = steered(api, "backfills", period)
+    answer = controlled(api, "backfills", period)
     assert answer.status == 201, answer.text
     run, path = answer.body, f"{PATH}/backfills/{answer.body['id']}"
     assert {**run, **period} == run
@@ -369,7 +369,7 @@ def test_the_end_of_a_period_is_not_part_of_it(api: Gateway) -> None:
     created(api, cron="0 * * * *", timezone="UTC")
     hour = NOW // HOUR * HOUR
     period = {"scheduled_after": to_iso(hour - 3 * HOUR), "scheduled_before": to_iso(hour - HOUR)}
-    assert steered(api, "backfills", period).body["occurrences"] == 2
+    assert controlled(api, "backfills", period).body["occurrences"] == 2
     query = f"scheduled_after={to_iso(hour + HOUR)}&scheduled_before={to_iso(hour + 3 * HOUR)}"
     seen = api.send("GET", f"{PATH}/occurrences", query=query).body["occurrences"]
     assert [each["scheduled_at"] for each in seen] == [to_iso(hour + HOUR), to_iso(hour + 2 * HOUR)]
@@ -380,7 +380,7 @@ def test_a_backfill_that_cannot_be_is_refused(api: Gateway, period: tuple[int, i
     """Backwards, empty, or ahead."""
     created(api)
     body = {"scheduled_after": to_iso(period[0]), "scheduled_before": to_iso(period[1])}
-    answer = steered(api, "backfills", body)
+    answer = controlled(api, "backfills", body)
     assert (answer.status, "scheduled_before" in answer.faults) == (422, True)
 
 

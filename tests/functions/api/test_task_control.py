@@ -186,7 +186,7 @@ def test_an_action_is_for_the_version_that_it_names(api: Gateway, clock: Standin
 
 
 @pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
-def test_another_owners_task_cannot_be_steered(api: Gateway, action: str) -> None:
+def test_another_owners_task_cannot_be_controlled(api: Gateway, action: str) -> None:
     """Another owner's task, an unknown one and what is no id are all a 404, and nothing changes."""
     bodies: dict[str, Any] = {
         "notify": {"fence": 1, "outcome": "succeeded"},

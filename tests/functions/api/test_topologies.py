@@ -195,7 +195,7 @@ def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: Stan
     assert states() == {"stopped"}
 
 
-def test_a_topology_is_steered_only_at_the_version_that_is_meant(api: Gateway, clock: StandingClock) -> None:
+def test_a_topology_is_controlled_only_at_the_version_that_is_meant(api: Gateway, clock: StandingClock) -> None:
     """With `If-Match`: of another version nothing is asked, and the answer says so."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)

@@ -14,7 +14,7 @@ from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom
-from tests.adapters.clouds import CREW
+from tests.adapters.clouds import EXECUTOR
 from tests.clocks import StandingClock
 from tests.domain.factories import task
 
@@ -40,7 +40,7 @@ class FaultyStore(DynamoSwitchStore):
 def new_gate() -> tuple[FaultyStore, StandingClock, SwitchGate]:
     """A gate of a process that has just started, with its store and its clock."""
     store, clock = FaultyStore(), StandingClock()
-    return store, clock, SwitchGate(store, Runtime(clock, SeededRandom(), CREW, FakeTelemetry()))
+    return store, clock, SwitchGate(store, Runtime(clock, SeededRandom(), EXECUTOR, FakeTelemetry()))
 
 
 def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:

@@ -20,7 +20,7 @@ from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom
-from tests.adapters.clouds import CREW
+from tests.adapters.clouds import EXECUTOR
 from tests.adapters.targets.works import work
 from tests.clocks import StandingClock
 
@@ -87,7 +87,7 @@ class Process:
         self.facts = FakeTelemetry()
         self.endpoint = endpoint
         self.clock = clock
-        self.circuit_breakers = CircuitBreakers(endpoint, circuits, Runtime(clock, CHANCE, CREW, self.facts))
+        self.circuit_breakers = CircuitBreakers(endpoint, circuits, Runtime(clock, CHANCE, EXECUTOR, self.facts))
 
     def call(
         self,
@@ -225,7 +225,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Counti
             outcomes.extend([other.call(), process.circuit_breakers.run(work_)] if not outcomes else [])
             return super().run(work_)
 
-    slow = CircuitBreakers(Slow(), circuits, Runtime(process.clock, CHANCE, CREW, FakeTelemetry()))
+    slow = CircuitBreakers(Slow(), circuits, Runtime(process.clock, CHANCE, EXECUTOR, FakeTelemetry()))
     assert slow.run(work(url=URL)) == Succeeded(b"1")
     assert [type(outcome) for outcome in outcomes] == [Postponed, Postponed]
     assert process.endpoint.calls == CIRCUIT_THRESHOLD

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.simulation.fault_simulation import Theme
 from tests.simulation.mutations import attempts, dispatch, locks, requests, schedules, topologies
-from tests.simulation.storms import Theme
 
 _BY_THEME = {
     Theme.TASKS: (*attempts.MUTANTS, *locks.MUTANTS, *dispatch.MUTANTS, *requests.MUTANTS),

@@ -12,7 +12,7 @@ MUTANTS = (
         "return Served(sent, frozenset())",
     ),
     Mutant(
-        "nothing is patrolled",
+        "nothing is scanned",
         "domain/dispatch/minute_entries.py",
         "    if entry.state in STARTABLE:\n        return entry.next_at <= now\n",
         "    if entry.state in STARTABLE:\n        return False\n",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.simulation.storms import Theme
+    from tests.simulation.fault_simulation import Theme
 
 
 @dataclass(frozen=True)

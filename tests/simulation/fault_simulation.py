@@ -1,4 +1,4 @@
-"""A storm over a whole account: everything that can fail does, for a while; then everything comes to its end."""
+"""A simulation over a whole account: everything that can fail does, for a while; then everything comes to its end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
 _MILD = 0.4
-"""How many of the storms without a rate have faults that must not make anything late."""
+"""How many of the simulations without a rate have faults that must not make anything late."""
 _LARGE_RESULTS = 0.1
 """How many of the results lie outside their records."""
 _GROWS, _MOST_SHARDS = 0.6, 16
@@ -56,7 +56,7 @@ that waits with a token nobody knows any more begins anew after twelve hours."""
 
 
 class Theme(Enum):
-    """What the users of a storm are busy with."""
+    """What the users of a simulation are busy with."""
 
     TASKS = "tasks"
     """Some of them locked, deferred or pulled."""
@@ -87,14 +87,14 @@ def _is_step(call: Call) -> bool:
     return is_from in values and ":from_scheduled" not in values
 
 
-class Storm(Account):
+class FaultSimulation(Account):
     """An account with users and faults.
 
     Attributes:
         theme: what the users are busy with, besides whatever else; `None` if that is left to chance.
         is_brief: whether it ends with the first promise that it breaks.
         faulty: whether anything may fail that makes something late.
-        is_calm: whether the storm is over.
+        is_calm: whether the simulation is over.
         calm_at: since when.
         received_from: nobody received messages before, so what was due then begins late.
         watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
@@ -138,13 +138,13 @@ class Storm(Account):
         self.received_from: Millis = 0
         works.STAGE.append(self)
 
-    def blow(self, duration: Millis = STORM) -> None:
+    def simulate(self, duration: Millis = STORM) -> None:
         """Let users and faults have their way for a while, then let everything come to its end."""
         try:
             end = self.time.now() + duration
             self._begin_users(end)
             if self.faulty:
-                self.time.start_process(partial(self._vandalise, end))
+                self.time.start_process(partial(self._cause_faults, end))
             looks = self.time.start_process(self._look)
             self._let_pass(end)
             if self._goes_on() and self.faulty and self.seed % _SILENCES == 1:
@@ -162,7 +162,7 @@ class Storm(Account):
             self.close()
 
     def _begin_users(self, end: Millis) -> None:
-        # An occurrence is sent by the trigger itself, once: if that fails, it is the first patrol's.
+        # An occurrence is sent by the trigger itself, once: if that fails, it is the first scan's.
         themes = [each for each in THEMES if Theme.SCHEDULES not in each] if self.is_mild else THEMES
         themes = [each for each in themes if self.theme in each] or themes
         uses = self.random.choice(themes)
@@ -280,7 +280,7 @@ class Storm(Account):
         self.users.resume_all()
         self.topology_users.resume_all()
 
-    def _vandalise(self, until: Millis) -> None:
+    def _cause_faults(self, until: Millis) -> None:
         """Have something happen now and then that no single call of AWS is to blame for."""
         incidents: list[Callable[[], None]] = [
             *(self._kill, self._stop_ticks, self._deploy_anew, self._stop_execution, self._cut_off),

@@ -15,8 +15,8 @@ from duetime.contract.http.operations import OPERATIONS
 from duetime.domain.limits import MAX_BODY_BYTES
 from tests.hostile.corpus import BODIES, HOLE, MORE_BODIES, TASK, Corpus, Hostile
 from tests.hostile.drawn import Drawn
+from tests.hostile.fuzz import Fuzzer
 from tests.hostile.grounds import InProcess
-from tests.hostile.siege import Siege
 from tests.hostile.texts import DEEP, VALUES
 
 if TYPE_CHECKING:
@@ -39,17 +39,17 @@ def grounds() -> InProcess:
 
 
 @pytest.fixture
-def siege(grounds: InProcess) -> Iterator[Siege]:
-    """A siege that no other test has begun."""
+def fuzzer(grounds: InProcess) -> Iterator[Fuzzer]:
+    """A fuzzer that no other test has begun."""
     with grounds.used():
-        yield Siege(grounds)
+        yield Fuzzer(grounds)
 
 
 @pytest.fixture
-def fresh(siege: Siege) -> Siege:
+def fresh(fuzzer: Fuzzer) -> Fuzzer:
     """The same, over stores that no other test has written to."""
-    siege.grounds.fresh_world()
-    return siege
+    fuzzer.grounds.fresh_world()
+    return fuzzer
 
 
 def encoded(data: bytes) -> Hostile:
@@ -105,14 +105,14 @@ BYTES: list[tuple[str, Hostile, set[int]]] = [
 
 
 @pytest.mark.parametrize(("request_", "statuses"), [case[1:] for case in BYTES], ids=[case[0] for case in BYTES])
-def test_hostile_bytes_are_refused(siege: Siege, request_: Hostile, statuses: set[int]) -> None:
+def test_hostile_bytes_are_refused(fuzzer: Fuzzer, request_: Hostile, statuses: set[int]) -> None:
     """With a problem that says why, and with nothing written."""
-    answer = siege.send(request_)
+    answer = fuzzer.send(request_)
     assert answer is not None
-    assert (siege.broken, answer.status in statuses) == ([], True), answer.text[:300]
+    assert (fuzzer.broken, answer.status in statuses) == ([], True), answer.text[:300]
 
 
-def test_any_value_in_any_field_is_answered(fresh: Siege) -> None:
+def test_any_value_in_any_field_is_answered(fresh: Fuzzer) -> None:
     """Every hostile value in the place of every field of a task: accepted, or refused by the name of the field."""
     for name in TASK:
         for text in VALUES:
@@ -121,15 +121,15 @@ def test_any_value_in_any_field_is_answered(fresh: Siege) -> None:
     assert fresh.broken == []
 
 
-def test_a_siege_is_answered(siege: Siege) -> None:
+def test_every_request_of_fuzzing_is_answered(fuzzer: Fuzzer) -> None:
     """Good requests of every operation there is, each hurt somewhere; none raises, none that is refused writes."""
-    siege.lay(REQUESTS)
-    assert siege.broken == []
-    assert set(siege.hit) == {one.id for one in OPERATIONS}
-    assert set(siege.answers) - {502, 504} <= set(range(500))
+    fuzzer.lay(REQUESTS)
+    assert fuzzer.broken == []
+    assert set(fuzzer.hit) == {one.id for one in OPERATIONS}
+    assert set(fuzzer.answers) - {502, 504} <= set(range(500))
 
 
-def test_the_corpus_begins_with_good_requests(fresh: Siege) -> None:
+def test_the_corpus_begins_with_good_requests(fresh: Fuzzer) -> None:
     """Of every operation; else its hostile requests would all be refused at the door, and show nothing."""
     corpus = Corpus(0, fresh.grounds.fresh_world())
     answers = {one.id: fresh.send(corpus.good(one, existing=1)) for one in OPERATIONS}
@@ -149,7 +149,7 @@ def test_the_corpus_has_every_field_of_every_request() -> None:
         assert fields - exempt - {name for body in bodies for name in body} == set(), operation.id
 
 
-def test_every_other_body_is_good_too(fresh: Siege) -> None:
+def test_every_other_body_is_good_too(fresh: Fuzzer) -> None:
     """Also the fields that cannot stand beside those of the first body of an operation are read."""
     known = fresh.grounds.fresh_world()
     for operation in OPERATIONS:
@@ -160,19 +160,19 @@ def test_every_other_body_is_good_too(fresh: Siege) -> None:
             assert answer.status < 400 or answer.problem["code"] not in AT_THE_DOOR, (operation.id, answer.text)
 
 
-def test_the_same_seed_lays_the_same_siege() -> None:
+def test_the_same_seed_sends_the_same_requests() -> None:
     """A finding can be sent again."""
     assert list(islice(Corpus(3, {}), 50)) == list(islice(Corpus(3, {}), 50)) != list(islice(Corpus(4, {}), 50))
 
 
 @pytest.mark.slow
-def test_answers_are_as_the_document_says(siege: Siege) -> None:
+def test_answers_are_as_the_document_says(fuzzer: Fuzzer) -> None:
     """Requests drawn from the document, good and bad, get documented statuses, and bodies that fit their schemas."""
-    Drawn(siege).lay(EXAMPLES)
-    assert siege.broken == []
+    Drawn(fuzzer).lay(EXAMPLES)
+    assert fuzzer.broken == []
 
 
-def test_a_siege_tells_what_is_broken(fresh: Siege, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fuzzing_tells_what_is_broken(fresh: Fuzzer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect in a route, and a refusal that has written, are found."""
     monkeypatch.setattr("duetime.services.tasks.read.TaskReader.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))

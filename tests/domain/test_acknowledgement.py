@@ -19,20 +19,20 @@ from duetime.domain.times import DAY, SECOND
 from tests.domain.factories import NOW, message, task
 
 
-def test_a_message_of_an_unknown_task_is_let_go() -> None:
+def test_a_message_of_an_unknown_task_is_deleted() -> None:
     """There is nothing that could need it."""
     assert isinstance(after_refusal(None, message(), NOW), DeleteMessage)
 
 
 @pytest.mark.parametrize("state", sorted(LEASED))
 def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> None:
-    """It is the lifeline of that attempt: if its worker vanishes, this message takes the task over."""
+    """If the worker of that attempt vanishes, this message takes the task over."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 30 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
 
 
-def test_a_topology_that_runs_is_looked_after() -> None:
-    """Its wakes on the way to its deadline lead to a look at it; another turn's lead to nothing."""
+def test_a_topology_that_runs_is_checked() -> None:
+    """Its timers on the way to its deadline lead to a check at it; another generation's lead to nothing."""
     running = task(
         state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_expires_at=NOW + 9 * SECOND
     )
@@ -43,7 +43,7 @@ def test_a_topology_that_runs_is_looked_after() -> None:
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
-def test_a_message_of_a_finished_task_is_let_go(state: State) -> None:
+def test_a_message_of_a_finished_task_is_deleted(state: State) -> None:
     """The record needs nothing more."""
     assert isinstance(after_refusal(task(state=state, finished_at=NOW), message(), NOW), DeleteMessage)
 
@@ -72,15 +72,15 @@ def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
 
 
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.WAITING, State.RUNNING])
-def test_a_message_of_another_turn_is_let_go(state: State) -> None:
-    """The newer turn has a message or a wake of its own."""
+def test_a_message_of_another_generation_is_deleted(state: State) -> None:
+    """The newer generation has a message or a timer of its own."""
     assert isinstance(
         after_refusal(task(state=state, generation=1, lease_expires_at=NOW), message(), NOW), DeleteMessage
     )
 
 
 @pytest.mark.parametrize("state", [State.PAUSED, State.BLOCKED])
-def test_a_message_of_a_held_task_is_let_go(state: State) -> None:
+def test_a_message_of_a_held_task_is_deleted(state: State) -> None:
     """Resuming it places it anew."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), DeleteMessage)
 
@@ -91,6 +91,6 @@ def test_a_message_that_is_early_comes_back_at_the_due_time() -> None:
     assert disposition == RedeliverMessage(NOW + 90 * SECOND, "not due")
 
 
-def test_a_message_beyond_the_queues_reach_is_left_to_the_wake() -> None:
-    """A look a day ahead has a wake; the queue could not hold the message so long."""
+def test_a_message_beyond_the_queues_reach_is_left_to_the_timer() -> None:
+    """A check a day ahead has a timer; the queue could not hold the message so long."""
     assert isinstance(after_refusal(task(next_at=NOW + DAY), message(), NOW), DeleteMessage)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.limits import MAX_BODY_BYTES
-from tests.deployed.besieging import besieged
+from tests.deployed.fuzzing import fuzzed
 from tests.hostile.corpus import Hostile
 from tests.hostile.texts import DEEP
 
@@ -33,23 +33,23 @@ pytestmark = pytest.mark.deployed
 @pytest.mark.slow
 def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
     """Else nothing would ever be found."""
-    with besieged(deployed) as siege:
-        siege.grounds.fresh_world()
-        siege.grounds.begin()
-        assert siege.grounds.written() == []
-        siege.grounds.api.send("POST", TASKS, {"type": "echo", "delay_seconds": 3600})
-        assert len(siege.grounds.written()) == 1
+    with fuzzed(deployed) as fuzzer:
+        fuzzer.grounds.fresh_world()
+        fuzzer.grounds.begin()
+        assert fuzzer.grounds.written() == []
+        fuzzer.grounds.api.send("POST", TASKS, {"type": "echo", "delay_seconds": 3600})
+        assert len(fuzzer.grounds.written()) == 1
 
 
 @pytest.mark.slow
-def test_a_deployed_stack_withstands_a_siege(deployed: Stack) -> None:
+def test_a_deployed_stack_withstands_fuzzing(deployed: Stack) -> None:
     """Nothing fails for a reason of our own, and of what is refused nothing is written to the table."""
-    with besieged(deployed) as siege:
-        siege.grounds.fresh_world()
+    with fuzzed(deployed) as fuzzer:
+        fuzzer.grounds.fresh_world()
         for text, status in BYTES:
-            answer = siege.send(Hostile("POST", TASKS, raw=text))
+            answer = fuzzer.send(Hostile("POST", TASKS, raw=text))
             assert answer is not None
             assert answer.status == status
-        siege.lay(REQUESTS)
-    assert siege.broken == []
-    assert sum(siege.answers.values()) == REQUESTS + len(BYTES)
+        fuzzer.lay(REQUESTS)
+    assert fuzzer.broken == []
+    assert sum(fuzzer.answers.values()) == REQUESTS + len(BYTES)

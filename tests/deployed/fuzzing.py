@@ -25,7 +25,7 @@ from local.terminal import Display
 from tests.deployed.stopping import no_ticks, no_workers
 from tests.functions.api.gateway import Answer
 from tests.hostile.drawn import Drawn
-from tests.hostile.siege import Siege
+from tests.hostile.fuzz import Fuzzer
 from tests.hostile.telling import told
 from tests.hostile.world import furnished
 from tests.waiting import until
@@ -51,7 +51,7 @@ class OverHttp:
     """Sends requests to a deployed API, as close to their bytes as HTTP can carry them."""
 
     url: str
-    owner: str = "besieger"
+    owner: str = "fuzzer"
 
     def send(
         self,
@@ -107,7 +107,7 @@ class Deployed:
 
     def fresh_world(self) -> Mapping[str, Sequence[str]]:
         """A few things of every kind, of an owner of their own."""
-        self.apis.append(OverHttp(self.over.ready.api_url, f"besieger-{uuid4()}"))
+        self.apis.append(OverHttp(self.over.ready.api_url, f"fuzzer-{uuid4()}"))
         self._now = None
         return furnished(self.api)
 
@@ -134,7 +134,7 @@ class Deployed:
         return self._snapshot() == before
 
     def _snapshot(self) -> dict[str, Any]:
-        """Everything but wakes, which go before what they are for and alone do nothing."""
+        """Everything but timers, which go before what they are for and alone do nothing."""
         pages = self._dynamodb.get_paginator("scan")
         name = self.over.deployment.outputs["TableName"]
         items = (item for page in pages.paginate(TableName=name) for item in page["Items"])
@@ -147,14 +147,14 @@ class Deployed:
 
 
 @contextmanager
-def besieged(over: Stack) -> Iterator[Siege]:
-    """A siege of a stack whose ticks and workers stand still; what it leaves behind is taken away."""
+def fuzzed(over: Stack) -> Iterator[Fuzzer]:
+    """A fuzzer of a stack whose ticks and workers stand still; what it leaves behind is taken away."""
     grounds = Deployed(over)
     with no_ticks(over), no_workers(over):
         # By then even what is kept away for longer has ended, or does nothing.
         until(grounds.is_at_rest, _LONGEST_REST_SECONDS)
         try:
-            yield Siege(grounds)
+            yield Fuzzer(grounds)
         finally:
             for api in grounds.apis:
                 _cleared(api)
@@ -189,15 +189,15 @@ def _line(value: str) -> bytes:
 
 
 def main() -> int:
-    """Besiege a stack of its own; 1 if anything was not as promised."""
+    """Fuzz a stack of its own; 1 if anything was not as promised."""
     parser = argparse.ArgumentParser(prog="fuzz-deployed", description="Send hostile requests to a local stack.")
     parser.add_argument("--requests", type=int, default=3_000, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="of all chance")
     asked = parser.parse_args()
-    with stack.running(Display(Console()), port=0) as over, besieged(over) as siege:
-        siege.lay(asked.requests, asked.seed)
-        Drawn(siege).lay(max(1, asked.requests // _A_DRAWN), asked.seed)
-    return told(siege)
+    with stack.running(Display(Console()), port=0) as over, fuzzed(over) as fuzzer:
+        fuzzer.lay(asked.requests, asked.seed)
+        Drawn(fuzzer).lay(max(1, asked.requests // _A_DRAWN), asked.seed)
+    return told(fuzzer)
 
 
 if __name__ == "__main__":

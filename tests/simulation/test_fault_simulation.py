@@ -12,10 +12,10 @@ from duetime.domain.times import MINUTE
 from duetime_cdk.topology_state_machine import definition
 from duetime_testing.simulation.faults import Fault
 from duetime_testing.simulation.state_machine import DEFINITION
+from tests.simulation.fault_simulation import FaultSimulation
 from tests.simulation.mutants import CORE
 from tests.simulation.mutations import MUTANTS
-from tests.simulation.outcomes import blown, outcome_of, run_functions, spread
-from tests.simulation.storms import Storm
+from tests.simulation.outcomes import outcome_of, run_functions, simulated, spread
 from tests.simulation.telling import VIOLATION, told, told_before
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ FAULTS = {
         "execution stopped",
     ),
 }
-"""Every fault that the design names, and under which names the storms count it."""
+"""Every fault that the design names, and under which names the simulations count it."""
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """The functions log what is worth a person's look; in a storm that is everything."""
+    """The functions log what is worth a person's look; in a simulation that is everything."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -69,13 +69,13 @@ def _quiet() -> Iterator[None]:
 @pytest.mark.parametrize(
     "seed", [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, SEEDS))]
 )
-def test_the_functions_keep_every_promise_in_a_storm(seed: int) -> None:
+def test_the_functions_keep_every_promise_in_a_fault_simulation(seed: int) -> None:
     """Legal moves, one live effect, none early, none after a cancel, locks kept, and every task comes to its end."""
-    storm = blown(seed)
-    watching = storm.watching
+    simulation = simulated(seed)
+    watching = simulation.watching
     assert not watching.violations, f"make simulate FIRST={seed} SEEDS=1\n" + "\n".join(watching.violations)
     assert watching.effects
-    defects = [machine for machine in storm.machines if machine.facts.counts["worker_errors"]]
+    defects = [machine for machine in simulation.machines if machine.facts.counts["worker_errors"]]
     assert not defects, [machine.facts.notes for machine in defects]
 
 
@@ -95,10 +95,10 @@ def test_every_kind_of_fault_is_injected() -> None:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_without_a_fault_everything_is_on_time(seed: int) -> None:
     """Lateness is a promise of its own: without faults, but such as must delay nothing, no start is seconds late."""
-    storm = blown(seed, 0.0)
-    assert not storm.watching.violations
-    assert storm.watching.lateness
-    assert storm.watching.latest <= 3_000
+    simulation = simulated(seed, 0.0)
+    assert not simulation.watching.violations
+    assert simulation.watching.lateness
+    assert simulation.watching.latest <= 3_000
 
 
 @pytest.mark.slow
@@ -107,10 +107,10 @@ def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
     traces = []
     for before in (None, 6):
         if before is not None:
-            Storm(before).blow(MINUTE)
-        storm = Storm(5, HEAVY)
-        storm.blow(3 * MINUTE)
-        traces.append(told(storm.lines))
+            FaultSimulation(before).simulate(MINUTE)
+        simulation = FaultSimulation(5, HEAVY)
+        simulation.simulate(3 * MINUTE)
+        traces.append(told(simulation.lines))
     assert len(traces[0]) > 500
     assert traces[0] == traces[1]
 
@@ -124,19 +124,19 @@ def test_seeds_that_run_side_by_side_come_to_the_same() -> None:
 
 def test_a_violation_is_told_with_what_led_to_it() -> None:
     """The lines before the first violation that name the same task, and only those."""
-    storm = blown(1)
-    name = storm.watching.accepted[0]
-    line = next(number for number, line in enumerate(storm.lines) if name in str(line))
-    broken = [*storm.lines[: line + 30], (storm.time.now(), "watch", VIOLATION, f"{name} is not what it was")]
-    lines = told_before([*broken, *storm.lines[line + 30 :]])
+    simulation = simulated(1)
+    name = simulation.watching.accepted[0]
+    line = next(number for number, line in enumerate(simulation.lines) if name in str(line))
+    broken = [*simulation.lines[: line + 30], (simulation.time.now(), "watch", VIOLATION, f"{name} is not what it was")]
+    lines = told_before([*broken, *simulation.lines[line + 30 :]])
     assert len(lines) > 1
     assert all(name in each for each in lines)
     assert VIOLATION in lines[-1]
-    assert not outcome_of(storm).violations
+    assert not outcome_of(simulation).violations
 
 
 def test_the_simulated_state_machine_is_the_one_that_is_deployed() -> None:
-    """A copy is kept so that storms need no CDK; `python -m tests.simulation.topology_definition` writes it again."""
+    """A copy, so that simulations need no CDK; `python -m tests.simulation.topology_definition` writes it."""
     assert json.loads(DEFINITION.read_text(encoding="utf-8")) == definition("function")
 
 

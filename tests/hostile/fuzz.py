@@ -1,4 +1,4 @@
-"""A siege: so many hostile requests to the api function, and whatever of them ought not to have happened."""
+"""A fuzzer: so many hostile requests to the api function, and whatever of them ought not to have happened."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PATHS = [(one, re.compile(re.sub(r"\{\w+\}", "[^/]+", one.path))) for one in OP
 
 
 class Grounds(Protocol):
-    """Where a siege is laid."""
+    """Where a fuzzer is laid."""
 
     says_why: bool
     """Whether every refusal is the function's own: a real gateway refuses some requests itself."""
@@ -50,7 +50,7 @@ class Grounds(Protocol):
 
 
 @dataclass
-class Siege:
+class Fuzzer:
     """What came of it so far.
 
     Attributes:
