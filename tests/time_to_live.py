@@ -137,7 +137,7 @@ DECIDERS: dict[str, Rule] = {
     "services/locks/admin.py:LockAdmin.release": LOCK,
     "services/schedules/calendars.py:CalendarManager.delete": MARKER,
     "services/content_retention.py:let_expire": CONTENT,
-    "services/worker/traceback_recorder.py:TracebackRecorder.record": TRACEBACK,
+    "services/outcomes/traceback_recorder.py:TracebackRecorder.record": TRACEBACK,
     "services/locks/locking.py:LockManager._handed_on": LOCK,
     "services/locks/locking.py:LockManager._in_line": WAITER,
     "services/locks/locking.py:LockManager.renew": LOCK,

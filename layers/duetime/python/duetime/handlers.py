@@ -32,21 +32,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
-from duetime.process_locks import process_lock
-from duetime.task_handlers import (
-    PHASES,
-    Accepted,
+from duetime.handler_errors import (
     AttemptCancelled,
     AttemptPaused,
-    Context,
     HandlerIncomplete,
     HandlerTimeout,
     PayloadInvalid,
-    Registered,
-    TaskHandler,
     Unretriable,
-    registered_as,
 )
+from duetime.process_locks import process_lock
+from duetime.task_handlers import PHASES, Accepted, Context, Registered, TaskHandler, registered_as
 
 __all__ = [
     "PHASES",

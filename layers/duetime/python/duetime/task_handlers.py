@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from duetime.handler_errors import AttemptCancelled, AttemptPaused, HandlerIncomplete, HandlerTimeout, PayloadInvalid
+
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Mapping
@@ -20,37 +22,6 @@ R_co = TypeVar("R_co", covariant=True)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 PHASES = ("prepare", "run", "clean", "rollback")
 """Names of the methods that a handler class may have; `run` is a must."""
-
-
-class Unretriable(Exception):
-    """Raise it to fail the task at once: no further attempt would help."""
-
-
-class PayloadInvalid(Unretriable, ValueError):
-    """The payload is not what the handler's `payload` says. No attempt would change that."""
-
-
-class HandlerTimeout(Exception):
-    """A coroutine was cancelled, because it did not end in time."""
-
-
-class HandlerIncomplete(TypeError):
-    """A handler class does not do the one phase that it must."""
-
-    def __init__(self, task_type: str) -> None:
-        super().__init__(f"the handler of the task type {task_type!r} has no method `run`")
-
-
-class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_requested` when the user asked for a pause."""
-
-    def __init__(self, checkpoint: object = None) -> None:
-        super().__init__("the user asked for a pause")
-        self.checkpoint = checkpoint
-
-
-class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_requested` when the user asked for a cancel."""
 
 
 class Accepted:

@@ -12,12 +12,12 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.tasks import TaskServices
+from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.pull.claims import LeaseClaims
 from duetime.services.pull.lease import LeaseService
 from duetime.services.pull.locks import PullLocks
 from duetime.services.pull.messages import PullMessages
 from duetime.services.pull.report import LeaseReports
-from duetime.services.worker.traceback_recorder import TracebackRecorder
 
 
 class PullServices(Part):

@@ -19,13 +19,13 @@ from duetime.services.outcomes.callbacks import CallbackSender, Repeater
 from duetime.services.outcomes.completion_steps import InlineCompletion
 from duetime.services.outcomes.notices import LateNotices, NoticeSender
 from duetime.services.outcomes.rollback_outcome import RollbackWriter
+from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.worker.attempt import AttemptRunner
 from duetime.services.worker.attempt_lease import AttemptLease
 from duetime.services.worker.attempt_locks import AttemptLocks
 from duetime.services.worker.attempt_phases import AttemptPhases
 from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.target_caller import TargetCaller
-from duetime.services.worker.traceback_recorder import TracebackRecorder
 
 
 class WorkerServices(Part):

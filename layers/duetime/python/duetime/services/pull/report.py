@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.outcomes.traceback_recorder import TracebackRecorder
     from duetime.services.pull.locks import PullLocks
-    from duetime.services.worker.traceback_recorder import TracebackRecorder
 
 RELEASED = "a worker: the last one gave it back"
 """What a task waits for whose worker has released it."""

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.outcomes.rollback_outcome import RollbackWriter
+    from duetime.services.outcomes.traceback_recorder import TracebackRecorder
     from duetime.services.worker.attempt_lease import AttemptLease
     from duetime.services.worker.attempt_locks import AttemptLocks
     from duetime.services.worker.delivery_state import DeliveryState, Watch
     from duetime.services.worker.target_caller import TargetCaller
-    from duetime.services.worker.traceback_recorder import TracebackRecorder
 
 
 _STORE_PAUSE: Millis = 200
