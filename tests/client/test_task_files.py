@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -115,7 +116,9 @@ def test_when_the_api_does_not_answer_the_rest_is_not_tried(
     result = duetime("tasks", "create", "--file", file)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "0 tasks created" in result.stderr
-    assert "500 not tried" in result.stderr
+    refused, left = (int(re.search(rf"(\d+) {what}", result.stderr)[1]) for what in ("refused", "not tried"))  # type: ignore[index]
+    # Several requests are on their way when the first of them fails.
+    assert (refused + left, left >= 500) == (900, True)
     assert "--idempotency-key file-" in result.stderr
     assert len(result.stderr.splitlines()) < 30
 

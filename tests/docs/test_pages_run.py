@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ELSEWHERE = {
     "docs/how-to/test-your-tasks.md": "test_testing_guide runs it, in a project of its own",
+    "docs/how-to/use-the-python-sdk.md": "test_sdk_guide runs it, against a deployment of its own",
     "docs/how-to/verify-a-signed-call.md": "test_verify_example runs it, with signed calls",
 }
 """Pages that another test runs."""

@@ -81,6 +81,7 @@ BODIES: Mapping[str, Any] = {
     },
     **{key: {"reason": "why"} for key in ("pauseTask", "resumeTask", "runTask", "retryTask", "rollbackTask")},
     **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "retryTopology", "cancelTopology")},
+    **{key: {"reason": "why"} for key in ("resumeSchedule", "runSchedule")},
     "cancelTask": {"force": False, "reason": "why"},
     "cancelTasksByFilter": {**SWEEP, "force": False},
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
@@ -110,7 +111,7 @@ BODIES: Mapping[str, Any] = {
     },
     "renewLease": {"percent": 5, "message": "on"},
     "completeLease": {"result": {"x": 1}},
-    "failLease": {"error": {"type": "Boom", "message": "no such row"}, "retriable": True},
+    "failLease": {"error": {"type": "Boom", "message": "no such row"}, "retriable": True, "traceback": "line 1"},
     "acknowledgeLeasePause": {"checkpoint": {"at": 17}},
     "createTopology": {
         "nodes": {

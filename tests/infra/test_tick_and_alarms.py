@@ -26,8 +26,8 @@ def alarm_named(synthesis: Synthesis, name: str) -> Properties:
 
 def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
     """The schedule invokes the trigger each minute, without a window to be late in."""
-    (schedule,) = every.properties("AWS::Scheduler::Schedule").values()
-    assert every.function_named(schedule["Target"]["Arn"]) == "trigger"
+    schedules = every.properties("AWS::Scheduler::Schedule").values()
+    (schedule,) = (each for each in schedules if every.function_named(each["Target"]["Arn"]) == "trigger")
     assert schedule["ScheduleExpression"] == "rate(1 minute)"
     assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
     assert schedule["State"] == "ENABLED"

@@ -141,7 +141,7 @@ def test_a_type_can_have_one_handler_only() -> None:
 
     with pytest.raises(DuplicateHandler, match=r"tests\.twice"):
         handler("tests.twice")(lambda _context, _payload: None)
-    assert REGISTRY["tests.twice"] == Registered({"run": first})
+    assert REGISTRY["tests.twice"] == Registered({"run": first.function})
 
 
 @pytest.fixture
