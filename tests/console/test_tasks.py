@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.scenarios.scenario import PLAIN, SECOND
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
     from tests.console.conftest import Console
     from tests.console.world import World
@@ -189,6 +189,20 @@ def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Cons
     world.down = False
     expect(page.locator(".live")).to_have_text("Live")
     expect(page.locator(f"{ROWS} .chip")).to_have_text(["succeeded"])
+
+
+def test_what_changes_between_reading_a_task_and_watching_it_is_shown(console: Console, world: World) -> None:
+    """The page has read the task before it is told of changes; the answer to its subscription has what it missed."""
+    task_id = world.create(type=PLAIN, delay_seconds=20)
+    page = console.open(f"/tasks/{task_id}")
+    held: list[Route] = []
+    page.route("**/v1/watch-tickets", lambda route: held.append(route))  # noqa: PLW0108 - it must be a function
+    page.reload()
+    expect(page.locator("h1 .chip")).to_have_text("scheduled")
+    world.run(30 * SECOND)
+    for each in held:
+        each.continue_()
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
 
 
 def test_two_browsers_see_the_same(console: Console, world: World) -> None:

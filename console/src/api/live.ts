@@ -31,6 +31,8 @@ export interface Change {
   refs: string[];
   left: string[];
   item: WatchedTask | null;
+  /** How it is when the subscription begins: a page that has read it later knows this already. */
+  isSnapshot?: boolean;
 }
 
 interface Subscription {
@@ -120,17 +122,24 @@ function open(address: string): void {
 interface Frame {
   kind: string;
   ref?: string;
+  version?: number;
+  item?: WatchedTask | null;
   changes?: Change[];
 }
 
 function take(frame: Frame): void {
   if (frame.kind === "stale") reread();
-  // Only from then on is every change pushed.
-  if (frame.kind === "snapshot" && pending.delete(frame.ref ?? "") && !pending.size) liveState.value = "live";
+  if (frame.kind === "snapshot") begin(frame);
   if (frame.kind !== "change" || !frame.changes) return;
   // All that comes before the next picture is applied at once.
   if (waiting.length === 0) setTimeout(apply, 100);
   waiting.push(...frame.changes);
+}
+
+function begin({ ref = "", version = 0, item }: Frame): void {
+  // Only from then on is every change pushed; what changed between the page's own reading and now is in the snapshot.
+  if (pending.delete(ref) && !pending.size) liveState.value = "live";
+  if (item) subscriptions.get(ref)?.changed({ id: item.id, version, refs: [ref], left: [], item, isSnapshot: true });
 }
 
 function apply(): void {

@@ -19,7 +19,9 @@ export function SchedulePage({ subject: name }: { subject: string }) {
   const schedule = useResource<Schedule>(path);
   const runs = useResource<ScheduleRunPage>(`${path}/runs?limit=50`);
   const reload = () => [schedule, runs].forEach((each) => void each.reload());
-  useLive(`schedule:${name}`, reload);
+  useLive(`schedule:${name}`, ({ version, isSnapshot }) => {
+    if (!isSnapshot || version > (schedule.data.peek()?.version ?? 0)) reload();
+  });
   const read = schedule.data.value;
   if (!read) return schedule.problem.value ? <ProblemBox problem={schedule.problem.value} retry={reload} /> : <p class="muted">Reading the schedule…</p>;
   return (
