@@ -21,18 +21,18 @@ def no_ticks(over: Stack, seconds: float = 0) -> Iterator[None]:
     scheduler: Any = cast("Any", over.emulator).client("scheduler")
     started = time.monotonic()
     schedules = [
-        scheduler.schedules.get(Name=one["Name"], GroupName=one["GroupName"])
-        for one in scheduler.schedules.list()["Schedules"]
+        scheduler.get_schedule(Name=one["Name"], GroupName=one["GroupName"])
+        for one in scheduler.list_schedules()["Schedules"]
     ]
     fields = [{name: one[name] for name in _KEPT} for one in schedules]
     for one in fields:
-        scheduler.schedules.update(**one, State="DISABLED")
+        scheduler.update_schedule(**one, State="DISABLED")
     try:
         yield
         time.sleep(max(0.0, started + seconds - time.monotonic()))
     finally:
         for one in fields:
-            scheduler.schedules.update(**one, State="ENABLED")
+            scheduler.update_schedule(**one, State="ENABLED")
 
 
 @contextmanager

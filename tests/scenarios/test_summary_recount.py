@@ -239,10 +239,10 @@ def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
         assert account.ask("GET", "/v1/summary/owners").status == 403
 
 
-class RecountedStorm(CountedSimulation):
+class RecountedSimulation(CountedSimulation):
     """A fault simulation in whose midst the stream is first read, and in which the table is recounted all the time."""
 
-    reading = 10 * MINUTE
+    reading = 25 * MINUTE
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -269,7 +269,7 @@ class RecountedStorm(CountedSimulation):
 @pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))])
 def test_after_a_fault_simulation_with_lost_changes_the_summary_is_a_count_of_the_table(seed: int) -> None:
     """Processes die in recounts, too, and two recount at once."""
-    simulation = RecountedStorm(seed)
+    simulation = RecountedSimulation(seed)
     simulation.simulate(2 * MINUTE)
     assert simulation.read
     for found, wanted in simulation.read.values():
