@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,6 +105,8 @@ def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: P
     """Before it fails for that: how much, where to look, and what to do."""
     environment = environment_named(name)
     stack = add_stack(new_app(tmp_path), environment, layers)
+    # jsii knows a type once its module is imported, and the CDK imports this one only for some of what it is asked.
+    import_module("aws_cdk.cloud_assembly_schema")
     said = Annotations.from_stack(stack).find_info("*", Match.string_like_regexp("concurrent Lambda executions"))
     (text,) = [str(each.entry.data) for each in said]
     assert f" {environment.concurrency_needed} concurrent" in text
