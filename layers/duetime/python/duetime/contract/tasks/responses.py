@@ -93,7 +93,13 @@ class ScheduleReferenceResponse(TypedDict):
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     revision: Annotated[int, Field(description="Revision of the schedule that created the task.")]
-    scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
+    scheduled_at: Annotated[
+        Instant, Field(description="The time that it was scheduled for, before jitter and calendars.")
+    ]
+    previous_at: Annotated[
+        Instant | None, Field(description="The schedule's time before that one; null if there is none.")
+    ]
+    next_at: Annotated[Instant | None, Field(description="The schedule's time after that one; null if there is none.")]
     cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
 
 
@@ -147,7 +153,7 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     ]
     schedule: Annotated[
         ScheduleReferenceResponse | None,
-        Field(description="The schedule that it is a run of; null for a task that is none."),
+        Field(description="The schedule that it, or the topology that it is a node of, is a run of; null for none."),
     ]
     topology: Annotated[
         TopologyReferenceResponse | None,

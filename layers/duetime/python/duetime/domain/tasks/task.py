@@ -70,6 +70,7 @@ class Task(TaskOptions):
         due_at: when its user wants it to run.
         schedule_ref: the schedule's occurrence that it is; `None` for a task that no schedule placed.
         node_ref: the node of a topology that it is; `None` for a task that is none.
+        topology_schedule_ref: of a node: the schedule's occurrence that its topology is; `None` if it is none.
         next_at: when it is checked next: the planned start of its next attempt.
         generation: grows only when a new check is set; timers, messages and claims carry it.
         version: grows with every write; the ETag and the order of events.
@@ -108,6 +109,7 @@ class Task(TaskOptions):
     target: Target = field(default_factory=HandlerTarget)
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
+    topology_schedule_ref: ScheduleRef | None = None
     generation: int = 0
     version: int = 1
     fence: int = 0
@@ -148,6 +150,16 @@ class Task(TaskOptions):
         if self.notify_on is None or self.notify_on.late_seconds is None:
             return None
         return max(self.due_at, self.created_at) + self.notify_on.late_seconds * SECOND
+
+    @property
+    def schedule_run(self) -> ScheduleRef | None:
+        """The schedule's occurrence that it, or the topology that it is a node of, is; `None` for neither."""
+        return self.schedule_ref or self.topology_schedule_ref
+
+    @property
+    def scheduled_at(self) -> Millis:
+        """The time that its run stands for: of a schedule's occurrence; of any other task, when it is due."""
+        return self.due_at if self.schedule_run is None else self.schedule_run.nominal
 
     @property
     def is_topology(self) -> bool:

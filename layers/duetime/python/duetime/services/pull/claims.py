@@ -17,6 +17,7 @@ from duetime.domain.dispatch.acknowledgement import (
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.attempt_results import Postponed, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.attempt_run import Claimant, Run
+from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction
@@ -107,7 +108,7 @@ class LeaseClaims:
             return self._ended(self._postpone(task, held))
         try:
             inputs = self.input_reader.inputs_of(task)
-            payload = replace(task.payload, data=self._bytes(task, task.payload))
+            payload = replace(task.payload, data=filled_payload(self._bytes(task, task.payload), task))
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             failed = failure(type(error).__name__, str(error), retriable=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired
 from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, failure
+from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.targets import Work
@@ -48,7 +49,7 @@ class TargetCaller:
 
         try:
             inputs = self.input_reader.inputs_of(task) if task.node_ref is not None else None
-            payload = self._read(task, task.payload)
+            payload = filled_payload(self._read(task, task.payload), task)
             checkpoint = None if task.checkpoint is None else self._read(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             return failure(type(error).__name__, str(error), retriable=False)
