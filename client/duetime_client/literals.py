@@ -30,6 +30,7 @@ EventType: TypeAlias = Literal[
     "cancel_requested",
     "attempt_started",
     "attempt_ended",
+    "expired",
     "finished",
 ]
 """What happened to a task."""

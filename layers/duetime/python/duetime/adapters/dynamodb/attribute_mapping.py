@@ -58,6 +58,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("lock", "K", field_codecs.lock, field_codecs.read_lock),
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
+        Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", reference_codecs.schedule_ref, reference_codecs.read_schedule_ref),

@@ -11,6 +11,7 @@ from duetime.contract.tasks.fields import (
     AllowUnknownType,
     At,
     DelaySeconds,
+    ExpiresSeconds,
     LockKey,
     MaxHolders,
     NotifyWithinSeconds,
@@ -143,6 +144,7 @@ class TaskLabels(_NullAsDefault):
         AfterValidator(_or_empty),
         Field(description="A name for people, not necessarily unique; null for none."),
     ] = ""
+    expires_seconds: ExpiresSeconds | None = None
     tags: Tags = {}  # noqa: RUF012 - pydantic copies defaults
 
 

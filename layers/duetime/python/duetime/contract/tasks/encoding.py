@@ -56,6 +56,7 @@ def entry(task: Task) -> TaskSummary:
         **options_response(task),
         target=target_response(task.target),
         due_at=to_iso(task.due_at),
+        expires_at=instant(task.start_by),
         next_at=None if task.is_terminal else to_iso(task.next_at),
         created_at=to_iso(task.created_at),
         started_at=instant(task.started_at),
@@ -89,6 +90,7 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
         lock=_lock(options.lock),
         callback_url=options.callback_url,
         notify_on=_notify_on(options.notify_on),
+        expires_seconds=options.expires_seconds,
     )
 
 

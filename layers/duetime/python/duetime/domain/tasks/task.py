@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.action_history import NO_ACTIONS
+from duetime.domain.tasks.attempt_results import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions
@@ -150,6 +151,23 @@ class Task(TaskOptions):
         if self.notify_on is None or self.notify_on.late_seconds is None:
             return None
         return max(self.due_at, self.created_at) + self.notify_on.late_seconds * SECOND
+
+    @property
+    def start_by(self) -> Millis | None:
+        """The last instant at which its first attempt may start; `None` if there is none, or none yet.
+
+        A task that was due before it was created has its whole time, and a node's begins with its due time, which its
+        parents decide.
+        """
+        if self.expires_seconds is None or self.state is State.BLOCKED:
+            return None
+        return max(self.due_at, self.created_at) + self.expires_seconds * SECOND
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether it has failed because its first attempt had not started in time."""
+        is_so = self.state is State.FAILED and self.started_at is None
+        return is_so and self.error is not None and self.error.type == EXPIRED
 
     @property
     def schedule_run(self) -> ScheduleRef | None:

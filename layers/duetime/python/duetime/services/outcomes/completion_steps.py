@@ -179,8 +179,8 @@ def _is_of_a_topology(task: Task) -> bool:
 
 
 def _never_began(task: Task) -> bool:
-    """Whether a node of a topology was cancelled before its target was ever called: it has nothing to tidy up."""
-    return task.node_ref is not None and task.started_at is None
+    """Whether its target was never called, such as that of a node that was cancelled: there is nothing to tidy up."""
+    return task.started_at is None
 
 
 def _reports(task: Task) -> bool:
