@@ -50,7 +50,7 @@ MUTANTS = (
     Mutant(
         "the end of a permanent schedule's run begins no other",
         "services/schedules/overlap.py",
-        "        if stored.is_permanent and schedule_ref.cause is Cause.SCHEDULE:\n            self._go_on(task)",
+        "        if stored.is_permanent and schedule_ref.is_by_timing:\n            self._go_on(task)",
         "",
     ),
     Mutant(
