@@ -138,6 +138,12 @@ class StoredSchedule:
         )
 
     @property
+    def outside_payloads(self) -> tuple[Content, ...]:
+        """The payloads that it has, or had before its last change, outside of it."""
+        known = (self.payload, self.former_payload)
+        return tuple(each for each in known if each is not None and each.is_outside)
+
+    @property
     def stopped_instants(self) -> frozenset[Millis]:
         """The instants of the occurrences that their user stopped, or ran early."""
         return frozenset(each.nominal for each in self.stopped)

@@ -123,10 +123,13 @@ class ScheduleManager:
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
         """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
         stored = self.writer.read(owner, name, version)
+        if stored.outside_payloads:
+            # The trigger comes later, and lets expire what a process that vanishes has left.
+            self.writer.write_timer(stored)
         for _ in range(TRIES):
             expires_at = self.runtime.now() + DELETION_MARKER_LIFE
             if self.stores.schedules.remove(stored, self.runtime.nonce(), expires_at):
-                self._expire_payloads(stored)
+                self.writer.expire_payloads(stored)
                 return
             try:
                 stored = self.writer.read_again(stored, version)
@@ -142,13 +145,8 @@ class ScheduleManager:
         except ScheduleNotFound:
             removed = self.stores.schedules.read_removed(owner, name)
             if removed is not None:
-                self._expire_payloads(removed)
+                self.writer.expire_payloads(removed)
             raise
-
-    def _expire_payloads(self, stored: StoredSchedule) -> None:
-        for payload in (stored.payload, stored.former_payload):
-            if payload is not None:
-                self.writer.expire_payload(stored.uid, payload)
 
     def pause(self, owner: str, name: str, by: Attribution = BY_OWNER, version: int | None = None) -> StoredSchedule:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.
