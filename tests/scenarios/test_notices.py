@@ -188,11 +188,11 @@ def test_what_could_tell_nobody_is_refused(wrong: object, field: str) -> None:
 
 
 ROLLBACKS: dict[str, tuple[bool, str, str, int]] = {
-    "of a failure": (False, "FO", "rolled_back", 1),
-    "of a failure that could not be rolled back by itself": (True, "FFO", "rolled_back", 1),
-    "of a success, at the second try": (True, "FOFO", "rolled_back", 0),
-    "of a success, that fails": (False, "OFF", "failed", 1),
-    "of a failure, that fails": (False, "FFF", "failed", 2),
+    "of a failure": (False, "x-", "rolled_back", 1),
+    "of a failure that could not be rolled back by itself": (True, "xx-", "rolled_back", 1),
+    "of a success, at the second try": (True, "x-x-", "rolled_back", 0),
+    "of a success, that fails": (False, "-xx", "failed", 1),
+    "of a failure, that fails": (False, "xxx", "failed", 2),
 }
 
 
@@ -202,10 +202,10 @@ def test_a_rollback_that_is_asked_for_tells_no_failure_again(which: str) -> None
     by_itself, script, state, told = ROLLBACKS[which]
     with Tasks() as tasks:
         tasks.faulty = True  # it is rolled back by request
-        calls = iter(script)
+        outcomes = iter(script)
 
         def act(phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
-            if next(calls) == "F":
+            if next(outcomes) == "x":
                 raise ValueError(phase)
             return "done"
 
