@@ -142,6 +142,7 @@ DECIDERS: dict[str, Rule] = {
     "services/locks/locking.py:LockManager._in_line": WAITER,
     "services/locks/locking.py:LockManager.renew": LOCK,
     "services/locks/locking.py:LockManager.take": LOCK,
+    "services/schedules/occurrence_tasks.py:OccurrenceTasks.expire_payloads": CONTENT,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks.payload_for": CONTENT,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks.produce_once": CONTENT,
     "services/schedules/schedule_writer.py:ScheduleWriter.expire_payload": CONTENT,

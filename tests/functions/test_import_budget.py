@@ -10,7 +10,7 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (174, 254),
-    "trigger": (141, 206),
+    "trigger": (142, 206),
     "worker": (149, 208),
     "topology": (158, 206),
     "bulk": (165, 206),

@@ -16,7 +16,9 @@ from duetime.services.tasks.control import TaskControl
 from tests.pairs import exploring
 from tests.pairs.exploring import Exploration
 from tests.pairs.interleaving import CallFault, Interleaving, Result, run
+from tests.pairs.operations import REFUSED
 from tests.pairs.parts import chosen, every_pair, interleaving_named
+from tests.pairs.subjects import SUBJECTS
 from tests.pairs.telling import told
 from tests.parts import Part
 
@@ -40,6 +42,9 @@ HOLD = [
     "topology-retry topology-pause trigger",
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
+NEVER_ACCEPTED = {"delete-calendar", "uncap", "get", "get-bulk"}
+"""What is accepted after another operation only, for no schedule names the calendar any more, or there is a cap; and
+what only reads."""
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +76,23 @@ def test_a_stop_that_is_accepted_and_forgotten_is_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(TaskControl, "_ask", lambda _self, task, *_rest: task)
     found = list(Exploration(every_pair()["leased get cancel-by-force"], ()).found())
     assert any("a stop was accepted, and the task is succeeded" in each for each in found[0].violations)
+
+
+@pytest.mark.slow
+def test_each_operation_does_something_to_some_subject() -> None:
+    """An operation that is refused wherever it is run meets no other one: all its pairs would say nothing."""
+    accepted: dict[str, bool] = {}
+    for subject in SUBJECTS:
+        for operation in subject.operations:
+            world = subject.world()
+            try:
+                actor = world.begin(operation)
+                assert world.run_until(lambda actor=actor: actor.is_done)
+                assert world.watching.violations == [], f"{subject.name} {operation.name}"
+                accepted[operation.name] = accepted.get(operation.name, False) or REFUSED not in actor.outcome
+            finally:
+                world.end()
+    assert {name for name, is_accepted in accepted.items() if not is_accepted} == NEVER_ACCEPTED
 
 
 def test_an_interleaving_is_the_same_each_time() -> None:

@@ -96,6 +96,9 @@ class ScheduleCreator:
         """Store a new schedule with the payload of its tasks, and place what is due soon."""
         made = replace(made, payload=self.writer.store_payload(made.uid, spec.task.payload))
         self.writer.write_timer(made)
+        if made.incarnation and (removed := self.stores.schedules.read_removed(made.owner, made.name)) is not None:
+            # Its place is taken: who removed it may not have come to its payloads, and nobody finds them afterwards.
+            self.writer.expire_payloads(removed)
         if not self.stores.schedules.save(made, self.runtime.nonce()):
             self.writer.expire_payload(made.uid, made.payload)
             found, _ = self.stores.schedules.read(made.owner, made.name)

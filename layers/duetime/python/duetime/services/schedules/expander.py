@@ -88,6 +88,8 @@ class ScheduleExpander:
         """
         try:
             stored, _ = self.planner.stores.schedules.read(timer.owner, timer.name)
+            if stored is None:
+                self._clean_up(timer)
             if stored is None or stored.uid != timer.uid or stored.generation != timer.generation:
                 return True
             return (self.planner.plan(timer, stored) or True) if stored.is_expandable else True
@@ -99,6 +101,12 @@ class ScheduleExpander:
         except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
             self._defect(timer, error)
             return True
+
+    def _clean_up(self, timer: ScheduleTimer) -> None:
+        """Complete the removal of a schedule: whoever removed it may have vanished."""
+        removed = self.planner.stores.schedules.read_removed(timer.owner, timer.name)
+        if removed is not None and removed.uid == timer.uid:
+            self.planner.occurrence_tasks.expire_payloads(removed)
 
     def _produce(self, dues: Sequence[tuple[ExpansionPass, Due]]) -> None:
         self.runtime.executor.map(self._produced, [(current, due) for current, due in dues if not current.failed])

@@ -84,6 +84,11 @@ class OccurrenceTasks:
             self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
         return self.payload_of(stored) if dues else b""
 
+    def expire_payloads(self, removed: StoredSchedule) -> None:
+        """Let what a schedule that is gone had outside of it expire; its tasks have payloads of their own."""
+        for payload in removed.outside_payloads:
+            self.contents.expire(removed.uid, payload, unless_referenced(self.clock.now()))
+
     def produce(self, stored: StoredSchedule, due: Due, payload: bytes) -> Task:
         """Make the task of an occurrence exist; `Enqueuer.send_due` must follow.
 
