@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duetime.contract.http.operation import IF_MATCH, KEY, Header, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Returns
 from duetime.contract.schedules import (
     bodies,
     calendar_responses,
@@ -36,7 +36,7 @@ CREATE = Operation(
     "at once. A timing without any occurrence is refused.",
     body=bodies.ScheduleCreate,
     nesting=1,
-    headers=(KEY,),
+    headers=(KEY, TRACEPARENT),
     errors=(for_schedules.ScheduleExists, for_schedules.ScheduleNotFound, errors.KeyReused),
 )
 LIST = Operation(
@@ -115,7 +115,7 @@ RUN = Operation(
     NEW_TASK,
     description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
     body=bodies.ScheduleActionRequest,
-    headers=(KEY, IF_MATCH),
+    headers=(KEY, IF_MATCH, TRACEPARENT),
     errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )
 CREATE_BACKFILL = Operation(
