@@ -209,7 +209,7 @@ def list_schedule_runs(request: Request[RunListQuery]) -> Response:
     wanted = RunsQuery(after, query.due_after or 0, query.due_before, query.limit)
     page = composed(ScheduleRequestServices).runs.list(owner, name, wanted)
     token = None if page.after is None else page_tokens.token_of(page.after, query.scope(owner, name))
-    return answer(json_text(run_page(page.stored, page.runs, page.since, query, token)))
+    return answer(json_text(run_page(page, query, token)))
 
 
 def _name(request: Request) -> str:

@@ -165,7 +165,8 @@ LIST_RUNS = Operation(
     Returns(run_responses.ScheduleRunPage, "A page of runs."),
     description="Its runs, newest first, since it was created and over all its changes: timed, manual and backfill "
     "runs, skipped and missed ones with the reason, and the next planned ones. "
-    f"A run is listed as long as its task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be "
+    "A run is listed with its task and its outcome as long as the task is kept. "
+    f"A page examines at most {MAX_EXAMINED} of your tasks, so it can be "
     "empty and still have a next page; `applied` says what the list covers.",
     query=queries.RunListQuery,
 )
