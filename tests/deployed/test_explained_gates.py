@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +14,7 @@ from duetime.domain.explanations.gate import GateName, GateState
 from duetime.domain.times import MINUTE
 from duetime.environment_variables import Variable
 from duetime_client import Client
+from duetime_client.errors import ApiError
 from duetime_testing.simulation.gateway import event_of as request_of
 from tests.deployed.shifted import ShiftedClock, event_of, function_at
 from tests.deployed.test_path import TYPE, undelivered
@@ -59,11 +60,20 @@ class World:
         self.endpoint.answers["PUT", f"/{name}?action=run"] = (status, b"")
         return {"kind": "http", "url": f"{self.endpoint.url}/{name}"}
 
-    def create(self, type_: str = "gate", **fields: Any) -> Task:  # noqa: ANN401 - any fields of a task
+    def create(self, type_: str = TYPE, **fields: Any) -> Task:  # noqa: ANN401 - any fields of a task
         """Create a task, which is cancelled in the end."""
         task = self.client.tasks.create(type_, **fields)
-        self.opened.callback(self.client.tasks.cancel, task.id)
+        self.cancel_later(task.id)
         return task
+
+    def cancel_later(self, task_id: str) -> None:
+        """Cancel a task in the end, unless it has ended."""
+
+        def cancel() -> None:
+            with suppress(ApiError):
+                self.client.tasks.cancel(task_id)
+
+        self.opened.callback(cancel)
 
     def accepted(self, **fields: Any) -> Task:  # noqa: ANN401 - same
         """A task whose target has accepted it, and goes on with it."""
@@ -178,11 +188,11 @@ def circuit(world: World) -> str:
 def parents(world: World) -> str:
     """The node before it has not ended."""
     nodes = {
-        "first": {"type": "gate", "target": world.target("accepted", 202)},
-        "second": {"type": "gate", "target": world.target("second"), "depends_on": ["first"]},
+        "first": {"type": TYPE, "target": world.target("accepted", 202)},
+        "second": {"type": TYPE, "target": world.target("second"), "depends_on": ["first"]},
     }
-    topology = world.client.topologies.create("gate", nodes)
-    world.opened.callback(world.client.tasks.cancel, topology.id)
+    topology = world.client.topologies.create({"nodes": nodes})
+    world.cancel_later(topology.id)
 
     def second() -> str:
         return str(world.client.topologies.get(topology.id).nodes["second"].task_id or "")
@@ -193,7 +203,7 @@ def parents(world: World) -> str:
 def schedule(world: World) -> str:
     """Its schedule was paused after the run was placed."""
     name = "gate-paused"
-    world.client.schedules.create(name, rate="1 minute", task={"type": "gate", "target": world.target("paused")})
+    world.client.schedules.create(name, rate="1 minute", task={"type": TYPE, "target": world.target("paused")})
     world.opened.callback(world.client.schedules.delete, name)
 
     def placed() -> str:
@@ -208,14 +218,14 @@ def schedule(world: World) -> str:
 def overlap(world: World) -> str:
     """The run before it has not ended."""
     name = "gate-overlap"
-    task = {"type": "gate", "target": world.target("accepted", 202)}
+    task = {"type": TYPE, "target": world.target("accepted", 202)}
     world.client.schedules.create(name, cron="0 0 1 1 *", overlap="buffer_one", task=task)
     world.opened.callback(world.client.schedules.delete, name)
     first = world.client.schedules.run(name)
-    world.opened.callback(world.client.tasks.cancel, first.id)
+    world.cancel_later(first.id)
     assert until(lambda: world.client.tasks.get(first.id).awaiting_notification)
     second = world.client.schedules.run(name)
-    world.opened.callback(world.client.tasks.cancel, second.id)
+    world.cancel_later(second.id)
     return second.id
 
 
