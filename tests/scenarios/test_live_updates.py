@@ -67,6 +67,7 @@ def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
         assert agrees(live, watcher)
 
 
+@pytest.mark.slow
 def test_a_subscription_that_races_with_a_thousand_changes_misses_none(live: Live) -> None:
     """Wherever between the writes, and their reading from the stream, a subscription begins: the client ends right."""
     ids = [create(live) for _ in range(12)]

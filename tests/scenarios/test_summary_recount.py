@@ -114,8 +114,8 @@ def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None
         stream.dead_until = account.now + 2 * DAY
         lost = create(account, 4, delay_seconds=600)
         account.run(30 * MINUTE)
-        for lane in stream.lanes:
-            lane.records[lane.position :] = []
+        for shard in stream.shards:
+            shard.records[shard.position :] = []
         account.stand_still()
         account.run(2 * DAY)
         recount(account, 3)
@@ -209,8 +209,8 @@ def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
         stream = SimulatedTableStream(account)
         create(account, 3)
         account.run(MINUTE)
-        for lane in stream.lanes:
-            lane.position = len(lane.records)
+        for shard in stream.shards:
+            shard.position = len(shard.records)
         recount(account, event=ANEW)
         recount(account, 2)
         assert agrees(account)
@@ -294,9 +294,9 @@ class RecountedSimulation(CountedSimulation):
 
     def _lose_and_recount(self) -> None:
         self.take(MINUTE - SECOND)
-        for lane in self.stream.lanes:
+        for shard in self.stream.shards:
             # What was written so far is lost: the stream begins here.
-            lane.position = len(lane.records)
+            shard.position = len(shard.records)
         self.dynamodb.page = 40
         while True:
             self.take(20 * SECOND)
