@@ -63,6 +63,7 @@ class StoredSchedule:
         runs_skipped: how many were not.
         former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
+        traceparent: the trace in which it was created, which its runs link to; `None` if nobody named one.
     """
 
     owner: str
@@ -92,6 +93,7 @@ class StoredSchedule:
     stopped: tuple[StoppedOccurrence, ...] = ()
     actions: ScheduleHistory = NO_SCHEDULE_ACTIONS
     former_payload: Content | None = None
+    traceparent: str | None = None
 
     @property
     def name(self) -> str:
