@@ -12,11 +12,11 @@ import pytest
 import duetime_client
 from duetime_client.commands import deferred_commands
 from duetime_client.commands.deferred_commands import BUILTIN, DeferredCommand
-from local import plugins
+from duetime_local import plugins
 
 COMMANDS = [*BUILTIN.values(), plugins.dev, plugins.local]
 FOLDER = Path(deferred_commands.__file__).parent
-SLOW = ("httpx", "pydantic", "yaml", "botocore", "boto3", "local.stack")
+SLOW = ("httpx", "pydantic", "yaml", "botocore", "boto3", "duetime_local.stack")
 """What takes a tenth of a second or more to import."""
 SELDOM = ("yaml", "jmespath", "botocore", "boto3", "websockets", "mcp", "duckdb", "duetime_client.topology_files")
 """What only some commands use."""

@@ -133,7 +133,7 @@ def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
     """A syntax error stops the build, on this machine's Python and on the cloud's, and leaves no layer behind."""
     (package / "__init__.py").write_text("def broken(:\n")
     for target in (Target.of_this_machine(), CLOUD):
-        with pytest.raises(subprocess.CalledProcessError):
+        with pytest.raises(bytecode.SourceUncompilable, match="def broken"):
             build.handlers_layer(target, package)
     assert not [path for path in build.OUTPUT.rglob("handlers-*") if path.is_dir()]
 

@@ -8,8 +8,8 @@ import pytest
 
 from duetime_cdk.layers.build import Layer
 from duetime_cdk.layers.handler_import import HandlersUnimportable
-from local.deployment import HANDLERS, TYPES, Deployment
-from local.handlers import HandlerVersions, Reloader, signature
+from duetime_local.deployment import HANDLERS, TYPES, Deployment
+from duetime_local.handlers import HandlerVersions, Reloader, signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

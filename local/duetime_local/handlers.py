@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime_cdk.environments import LOCAL_STACK
+from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers import build
-from duetime_cdk.layers.handler_import import HandlersUnimportable
-from local.assembly import packed
-from local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
-from local.emulator.lambda_processes import start_one
-from local.project import handlers_package
+from duetime_local.assembly import packed
+from duetime_local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
+from duetime_local.emulator.lambda_processes import start_one
+from duetime_local.project import handlers_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from duetime_cdk.layers.build import Layer
-    from local.deployment import Deployment
-    from local.emulator import Emulator
+    from duetime_local.deployment import Deployment
+    from duetime_local.emulator import Emulator
 
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.1
 """How often the files are looked at; twice the same is a save that is complete."""
 
 Signature = frozenset[tuple[str, int, int]]
@@ -33,7 +33,7 @@ def built() -> dict[str, Layer]:
     """The layers of the package as it is now, by the part of the stack that they are.
 
     Raises:
-        HandlersUnimportable: it cannot be imported.
+        NotDeployable: it cannot be imported, or what it needs cannot be installed.
     """
     target = LOCAL_STACK.target
     types = build.types_layer(target, handlers_package())
@@ -123,7 +123,8 @@ class Reloader:
         self._seen = now
         try:
             layers = self._build()
-        except HandlersUnimportable as broken:
+        except (NotDeployable, OSError) as broken:
+            # A file that an editor has put away while it was read is another change, which is looked at next.
             self._show_broken(str(broken))
             return
         self._publish(layers)
