@@ -65,7 +65,7 @@ def _saved() -> Signature:
 
 def _reload(running: Stack, display: Display, saved: Signature) -> None:
     versions = HandlerVersions(running.emulator, running.deployment, running.handlers)
-    reloader = Reloader(versions.publish, display.reloaded, display.broken, seen=saved)
+    reloader = Reloader(versions, display.reloaded, display.broken, seen=saved)
     # The stack is stopped while this waits.
     with suppress(BotoCoreError, ClientError):
         reloader.run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from duetime_cdk.environments import LOCAL_STACK
 from duetime_cdk.errors import NotDeployable
@@ -55,6 +55,16 @@ def signature(folder: Path) -> Signature:
     return frozenset(found)
 
 
+class Versions(Protocol):
+    """The versions of the handlers' layers that the functions of a stack use."""
+
+    def publish(self, layers: Mapping[str, Layer], /) -> None:
+        """Have the functions use these layers: attempts that run are not disturbed, those that start are new."""
+
+    def start_worker(self) -> None:
+        """Start a process of the present version, so that the next attempt does not wait for it."""
+
+
 @dataclass(slots=True)
 class HandlerVersions:
     """The versions of the handlers' layers that the functions of a stack use."""
@@ -87,6 +97,9 @@ class HandlerVersions:
             if wanted != used:
                 functions.update_function_configuration(FunctionName=function["FunctionName"], Layers=wanted)
         self.used = layers
+
+    def start_worker(self) -> None:
+        """Start a process of the present version, so that the next attempt does not wait for it."""
         start_one(self.emulator, self.deployed.outputs["WorkerFunctionName"])
 
 
@@ -95,7 +108,7 @@ class Reloader:
 
     def __init__(
         self,
-        publish: Callable[[Mapping[str, Layer]], None],
+        versions: Versions,
         show_reloaded: Callable[[float], None],
         show_broken: Callable[[str], None],
         *,
@@ -104,7 +117,7 @@ class Reloader:
         seen: Signature | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._publish = publish
+        self._versions = versions
         self._show_reloaded = show_reloaded
         self._show_broken = show_broken
         self._build = build_layers
@@ -127,8 +140,9 @@ class Reloader:
             # A file that an editor has put away while it was read is another change, which is looked at next.
             self._show_broken(str(broken))
             return
-        self._publish(layers)
+        self._versions.publish(layers)
         self._show_reloaded(time.monotonic() - began)
+        self._versions.start_worker()
 
     def run(self) -> None:
         """Check for ever."""

@@ -37,7 +37,7 @@ def test_every_group_of_commands_is_listed() -> None:
         "app",
         "backfills",
         "task_control",
-        "task_waiting",
+        "task_wait",
     }
 
 

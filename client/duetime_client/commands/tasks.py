@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_client.client import Client
-from duetime_client.commands import task_control, task_waiting
+from duetime_client.commands import task_control, task_wait
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
@@ -35,6 +35,7 @@ from duetime_client.commands.task_options import (
 )
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.commands.task_view import show
+from duetime_client.request_limits import MAX_PAGE
 from duetime_client.task import Task
 
 if TYPE_CHECKING:
@@ -42,10 +43,7 @@ if TYPE_CHECKING:
 
 app = CommandGroup(help="Create, follow, update and cancel tasks.", no_args_is_help=True)
 app.add_typer(task_control.app)
-app.add_typer(task_waiting.app)
-
-MAX_PAGE = 100
-"""The API puts at most this many tasks on a page."""
+app.add_typer(task_wait.app)
 
 
 @app.command()
