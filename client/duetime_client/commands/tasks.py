@@ -36,9 +36,9 @@ from duetime_client.commands.task_options import (
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.commands.task_view import show
 from duetime_client.request_limits import MAX_PAGE
-from duetime_client.task import Task
 
 if TYPE_CHECKING:
+    from duetime_client.task import Task
     from duetime_client.task_fields import TaskFields
 
 app = CommandGroup(help="Create, follow, update and cancel tasks.", no_args_is_help=True)
@@ -234,7 +234,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     show(task, clock, as_json=as_json)
 
 
-def outcome(client: Client, task: Task, clock: Clock) -> Task:
+def outcome(client: Client, task: "Task", clock: Clock) -> "Task":
     """Follow a task until it has ended, with a spinner on the error stream."""
     with console(stderr=True).status("") as status:
         for seen in client.tasks.follow(task.id):
