@@ -122,7 +122,7 @@ workflows: setup ## run recorded workflow graphs on a local stack, against their
 
 wheels: setup ## build the distributions that projects install into dist/
 	@rm -rf dist
-	@for each in . client testing infra/cdk; do $(BIN)/uv build --quiet --wheel --out-dir dist $$each || exit 1; done
+	@for each in . client testing infra/cdk local; do $(BIN)/uv build --quiet --wheel --out-dir dist $$each || exit 1; done
 	@ls dist/*.whl
 
 lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: newer ones)
@@ -152,10 +152,10 @@ $(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyp
 	@$(BIN)/uv pip install --quiet -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing -e infra/cdk -e local
 	@touch $@
 
-$(EMULATOR)/.installed: $(VENV)/.uv local/emulator/requirements.txt
+$(EMULATOR)/.installed: $(VENV)/.uv local/duetime_local/emulator/requirements.txt
 	$(SAY) 'Installing the embedded AWS'
 	@test -x $(EMULATOR)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(EMULATOR)
-	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --quiet --no-deps -r local/emulator/requirements.txt
+	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --quiet --no-deps -r local/duetime_local/emulator/requirements.txt
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json

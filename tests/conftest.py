@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
-from local import emulator
+from duetime_local import emulator
 from tests import grants
 from tests.parts import ALL, Part, read_part
 from tests.server_dates import drop_server_dates
@@ -17,7 +17,7 @@ from tests.server_dates import drop_server_dates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 # Of properties: no time limits, for the machine may be busy, and the same examples each time, so that a red test can be
 # run again, and none turns red for a change that it has nothing to do with.

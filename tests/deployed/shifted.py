@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 
 @dataclass(frozen=True, slots=True)

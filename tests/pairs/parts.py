@@ -94,11 +94,12 @@ def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Ex
         make_ready()
         yield from map(explore, names)
         return
-    with ProcessPoolExecutor(jobs, initializer=make_ready) as processes:
-        try:
-            yield from processes.map(explore, names, chunksize=4)
-        finally:
-            processes.shutdown(wait=False, cancel_futures=True)
+    processes = ProcessPoolExecutor(jobs, initializer=make_ready)
+    try:
+        yield from processes.map(explore, names, chunksize=4)
+    finally:
+        # What runs is waited for: its pipes are closed before the interpreter ends.
+        processes.shutdown(cancel_futures=True)
 
 
 def make_ready() -> None:

@@ -17,9 +17,10 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
-from local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
-from local.emulator.location import free_port, roomy_memory, usable_port
-from local.supervised_process import guarded
+from duetime_local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
+from duetime_local.emulator.installation import interpreter
+from duetime_local.emulator.location import free_port, roomy_memory, usable_port
+from duetime_local.supervised_process import guarded
 
 if TYPE_CHECKING:
     import subprocess
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / ".venv-emulator" / "bin" / "python"
 STARTER = Path(__file__).with_name("starter.py")
 """What that Python starts the emulator by."""
 REGION = "us-east-1"
@@ -142,7 +141,8 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
 
     With `data_dir` what it holds is saved there on a graceful stop, and only then.
     """
-    if not PROGRAM.exists():
+    program = interpreter()
+    if not program.exists():
         raise EmulatorNotInstalled
     port = usable_port() if port is None else free_port(port)
     folder = Path(tempfile.mkdtemp(prefix="duetime-", dir=roomy_memory()))
@@ -150,7 +150,7 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
         tempfile.TemporaryFile() as log,
         guarded(
             # -P: the names of the modules beside it are none of the emulator's.
-            [str(PROGRAM), "-P", str(STARTER)],
+            [str(program), "-P", str(STARTER)],
             environ=_environment(port, folder, data_dir),
             cwd=folder,
             output=log,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from local.emulator import Emulator
-from local.project import STACK
+from duetime_local.emulator import Emulator
+from duetime_local.project import STACK
 
 OUTPUT = "SigningSecretArn"
 

@@ -1,7 +1,7 @@
 """The synthesized stack of this machine: made by the CDK's own command, and kept until what it is made of changes.
 
 The user's handlers are left out of that: they change often, and are put into a deployed stack by themselves
-(`local/handlers.py`).
+(`duetime_local/handlers.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime_cdk.environments import LOCAL
 from duetime_cdk.sources import node_package, project_folder
-from local.project import ASSEMBLY, STACK, template_inputs
-from local.supervised_process import guarded
+from duetime_local.project import ASSEMBLY, STACK, template_inputs
+from duetime_local.supervised_process import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

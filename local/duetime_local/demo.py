@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from duetime_client import NewTask, Task, TaskFields
-from local import demo_receiver, demo_report
-from local.demo_jobs import plan
-from local.demo_schedules import Recurring
+from duetime_local import demo_receiver, demo_report
+from duetime_local.demo_jobs import plan
+from duetime_local.demo_schedules import Recurring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from duetime_client import ApiError, Client
-    from local.demo_jobs import PlannedTask
-    from local.demo_receiver import Receiver
-    from local.demo_report import Figures
+    from duetime_local.demo_jobs import PlannedTask
+    from duetime_local.demo_receiver import Receiver
+    from duetime_local.demo_report import Figures
 
 TYPE = "ci.job"
 """The example handler's type."""

@@ -13,17 +13,17 @@ from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.logs import LogFilter
-from local import ready_file as ready
-from local import stack
-from local.commands import DataDir, Keep, Port, ReadyFile, interruptible, kept_at
-from local.handlers import HandlerVersions, Reloader, signature
-from local.logs import reader_at
-from local.project import handlers_package
-from local.terminal import Display
+from duetime_local import ready_file as ready
+from duetime_local import stack
+from duetime_local.commands import DataDir, Keep, Port, ReadyFile, interruptible, kept_at
+from duetime_local.handlers import HandlerVersions, Reloader, signature
+from duetime_local.logs import reader_at
+from duetime_local.project import handlers_package
+from duetime_local.terminal import Display
 
 if TYPE_CHECKING:
-    from local.handlers import Signature
-    from local.stack import Stack
+    from duetime_local.handlers import Signature
+    from duetime_local.stack import Stack
 
 
 @examples("duetime dev", "duetime dev --keep", "duetime dev --port 8760 --ready-file .duetime/other.json")
@@ -46,7 +46,7 @@ def dev(
         ready.reject_if_taken(ready_file)
         running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.NEEDED, lenient=True))
         context.enter_context(ready.announced(running.ready, ready_file))
-        display.addresses(running.ready, kept, ready_file)
+        display.addresses(running.ready, running.types, kept, ready_file)
         display.note(f"Handlers in {handlers_package()} are reloaded when they are saved.")
         threading.Thread(target=_reload, args=(running, display, saved), daemon=True).start()
         reader = reader_at(running.ready.aws_endpoint_url, LogFilter())
@@ -65,7 +65,7 @@ def _saved() -> Signature:
 
 def _reload(running: Stack, display: Display, saved: Signature) -> None:
     versions = HandlerVersions(running.emulator, running.deployment, running.handlers)
-    reloader = Reloader(versions.publish, display.reloaded, display.broken, seen=saved)
+    reloader = Reloader(versions, display.reloaded, display.broken, seen=saved)
     # The stack is stopped while this waits.
     with suppress(BotoCoreError, ClientError):
         reloader.run()

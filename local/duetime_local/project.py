@@ -7,11 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duetime_cdk
 from duetime_cdk.environments import LOCAL
 from duetime_cdk.handlers_folder import METADATA, HandlersNotFound, handlers_of
-from duetime_cdk.sources import CONSTRAINTS, CORE, FUNCTIONS, REQUIREMENTS, project_folder
-from infra import ROOT
-from infra.environments import environment_named
+from duetime_cdk.sources import CHECKOUT, CONSTRAINTS, CORE, FUNCTIONS, REQUIREMENTS, project_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,13 +18,31 @@ if TYPE_CHECKING:
 ASSEMBLY = Path("build", "assembly")
 """Where the synthesized stack is kept, in the folder of the project."""
 STACK = f"duetime-{LOCAL}"
-_CONSTRUCTS = ROOT / "infra" / "cdk" / "duetime_cdk"
+_CONSTRUCTS = Path(duetime_cdk.__file__).parent
 _FILES = ("cdk.json", "package-lock.json", "pyproject.toml")
 
 
+class ExampleMissing(RuntimeError):
+    """The examples of a checkout are asked for where there is none."""
+
+    def __init__(self) -> None:
+        super().__init__("the demo runs the examples of duetime's own repository: start it in a checkout")
+
+
 def is_checkout() -> bool:
-    """Whether the project is the checkout itself, with the demo's handlers."""
-    return project_folder() == ROOT
+    """Whether the project is a checkout of duetime itself, with the demo's handlers."""
+    return project_folder() == CHECKOUT
+
+
+def example(name: str) -> Path:
+    """A file of the checkout's examples, by its path in their folder.
+
+    Raises:
+        ExampleMissing: duetime was installed from its wheels.
+    """
+    if CHECKOUT is None:
+        raise ExampleMissing
+    return CHECKOUT / "examples" / name
 
 
 def handlers_package() -> Path:
@@ -35,6 +52,9 @@ def handlers_package() -> Path:
         HandlersNotFound: it names none, or its stack has not been synthesized yet.
     """
     if is_checkout():
+        # No wheel has the settings of the checkout.
+        from infra.environments import environment_named  # noqa: PLC0415 - see above
+
         return handlers_of(environment_named(LOCAL)).package
     for file in (project_folder() / ASSEMBLY).glob(f"*/{STACK}.metadata.json"):
         metadata: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
@@ -47,7 +67,8 @@ def handlers_package() -> Path:
 def template_inputs() -> Iterator[Path]:
     """The files that the project's template is made of, without its handlers."""
     project = project_folder()
-    for folder in (_CONSTRUCTS, FUNCTIONS, CORE, *([ROOT / "infra"] if is_checkout() else [])):
+    own = [CHECKOUT / "infra"] if CHECKOUT is not None and is_checkout() else []
+    for folder in (_CONSTRUCTS, FUNCTIONS, CORE, *own):
         yield from _files_of(folder)
     yield from (CONSTRAINTS, REQUIREMENTS)
     yield from (project / name for name in _FILES if (project / name).is_file())

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from duetime_cdk.layers.handler_import import HandlersUnimportable
-from local import assembly, deployment, emulator, handlers
-from local.emulator import lambda_processes
-from local.ready_file import Ready
+from duetime_cdk.errors import NotDeployable
+from duetime_cdk.layers.build import types_of
+from duetime_local import assembly, deployment, emulator, handlers
+from duetime_local.emulator import lambda_processes
+from duetime_local.ready_file import Ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from duetime_cdk.layers.build import Layer
-    from local.deployment import Deployment
-    from local.emulator import Emulator
-    from local.terminal import Display
+    from duetime_local.deployment import Deployment
+    from duetime_local.emulator import Emulator
+    from duetime_local.terminal import Display
 
 
 class Workers(Enum):
@@ -42,6 +43,11 @@ class Stack:
     deployment: Deployment
     handlers: Mapping[str, Layer]
     """The layers of the user's package that it was deployed with; none of one that could not be imported."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The task types that have a handler."""
+        return types_of(self.handlers[deployment.TYPES]) if deployment.TYPES in self.handlers else ()
 
     @property
     def ready(self) -> Ready:
@@ -74,6 +80,9 @@ def running(
         lenient: start with the last handlers that could be imported, if the present ones cannot.
     """
     with ExitStack() as context:
+        if emulator.is_missing():
+            with display.step("Installing the embedded AWS"):
+                emulator.install()
         with display.step("Starting the embedded AWS") as report:
             started = context.enter_context(emulator.running(port, data_dir))
             report(started.endpoint_url)
@@ -90,7 +99,7 @@ def running(
 def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
     try:
         return handlers.built()
-    except HandlersUnimportable as broken:
+    except NotDeployable as broken:
         if not lenient:
             raise
         display.broken(str(broken))

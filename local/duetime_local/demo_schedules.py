@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from duetime_client import NewTask, TimingFields
-from local.demo_report import RecurringFigures, lateness
+from duetime_local.demo_report import RecurringFigures, lateness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from duetime_client import Client
-    from local.demo_receiver import Execution, Receiver
+    from duetime_local.demo_receiver import Execution, Receiver
 
 TAG = "demo-schedules"
 WORK_MS = 5

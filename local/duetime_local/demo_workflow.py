@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from local import demo_receiver
-from local.demo_report import SUCCEEDED, GraphFigures
-from local.emulator.server import ROOT
+from duetime_local import demo_receiver
+from duetime_local.demo_report import SUCCEEDED, GraphFigures
+from duetime_local.project import example
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from duetime_client import Client
     from duetime_client.topologies import Topology
-    from local.demo_receiver import Execution, Receiver
+    from duetime_local.demo_receiver import Execution, Receiver
 
-MONTAGE = ROOT / "examples" / "topologies" / "montage.json"
+MONTAGE = "topologies/montage.json"
 PATIENCE_SECONDS = 600.0
 LOOK_SECONDS = 0.5
 ONE_IS_HTTP_OF = 3
@@ -40,7 +40,7 @@ class Workflow:
     @classmethod
     def read(cls) -> Workflow:
         """The demo's."""
-        document = json.loads(MONTAGE.read_text(encoding="utf-8"))
+        document = json.loads(example(MONTAGE).read_text(encoding="utf-8"))
         nodes: dict[str, dict[str, Any]] = document["nodes"]
         return cls(
             document["name"],

@@ -18,6 +18,8 @@ from duetime_client.commands.task_arguments import seconds
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.errors import NotFound, Problem
 from duetime_client.plurals import counted
+from duetime_client.polling import pause_after
+from duetime_client.request_limits import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +30,6 @@ if TYPE_CHECKING:
 app = CommandGroup()
 TIMED_OUT = 4
 """Exit code of a wait whose time is over."""
-MAX_IDS = 100
-"""The API takes this many ids in one request."""
-LONGEST_PAUSE = 3.0
-FIRST_PAUSE = 0.2
-GROWTH = 1.5
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of tasks, or - for a list on standard input.")]
 
@@ -76,20 +73,21 @@ def waited_for(
         NotFound: There is no task of one of the ids.
     """
     found: dict[str, Task] = {}
-    began, pause = clock.now(), FIRST_PAUSE
+    began, pause = clock.now(), 0.0
     while True:
         pending = [each for each in task_ids if each not in found or not found[each].is_terminal]
-        for start in range(0, len(pending), MAX_IDS):
-            chunk = pending[start : start + MAX_IDS]
+        for start in range(0, len(pending), MAX_BATCH):
+            chunk = pending[start : start + MAX_BATCH]
             found |= {task.id: task for task in client.tasks.list(ids=chunk, expand=["result"])}
             _reject_missing(chunk, found)
-        left = sum(not found[each].is_terminal for each in task_ids)
-        on_poll(left)
-        waited = (clock.now() - began).total_seconds()
+        left = [found[each] for each in task_ids if not found[each].is_terminal]
+        on_poll(len(left))
+        now = clock.now()
+        waited = (now - began).total_seconds()
         if not left or (patience is not None and waited >= patience):
             return found
+        pause = min(pause_after(task, pause, now) for task in left)
         clock.sleep(pause if patience is None else min(pause, patience - waited))
-        pause = min(pause * GROWTH, LONGEST_PAUSE)
 
 
 def _reject_missing(wanted: Sequence[str], found: "dict[str, Task]") -> None:

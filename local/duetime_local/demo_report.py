@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from local.demo_receiver import Execution
+    from duetime_local.demo_receiver import Execution
 
 SUCCEEDED = "succeeded"
 FAILED = "failed"

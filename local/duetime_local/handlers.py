@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from duetime_cdk.environments import LOCAL_STACK
+from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers import build
-from duetime_cdk.layers.handler_import import HandlersUnimportable
-from local.assembly import packed
-from local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
-from local.emulator.lambda_processes import start_one
-from local.project import handlers_package
+from duetime_local.assembly import packed
+from duetime_local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
+from duetime_local.emulator.lambda_processes import start_one
+from duetime_local.project import handlers_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from duetime_cdk.layers.build import Layer
-    from local.deployment import Deployment
-    from local.emulator import Emulator
+    from duetime_local.deployment import Deployment
+    from duetime_local.emulator import Emulator
 
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.1
 """How often the files are looked at; twice the same is a save that is complete."""
 
 Signature = frozenset[tuple[str, int, int]]
@@ -33,7 +33,7 @@ def built() -> dict[str, Layer]:
     """The layers of the package as it is now, by the part of the stack that they are.
 
     Raises:
-        HandlersUnimportable: it cannot be imported.
+        NotDeployable: it cannot be imported, or what it needs cannot be installed.
     """
     target = LOCAL_STACK.target
     types = build.types_layer(target, handlers_package())
@@ -53,6 +53,16 @@ def signature(folder: Path) -> Signature:
         if path.is_file():
             found.add((str(path), status.st_mtime_ns, status.st_size))
     return frozenset(found)
+
+
+class Versions(Protocol):
+    """The versions of the handlers' layers that the functions of a stack use."""
+
+    def publish(self, layers: Mapping[str, Layer], /) -> None:
+        """Have the functions use these layers: attempts that run are not disturbed, those that start are new."""
+
+    def start_worker(self) -> None:
+        """Start a process of the present version, so that the next attempt does not wait for it."""
 
 
 @dataclass(slots=True)
@@ -87,6 +97,9 @@ class HandlerVersions:
             if wanted != used:
                 functions.update_function_configuration(FunctionName=function["FunctionName"], Layers=wanted)
         self.used = layers
+
+    def start_worker(self) -> None:
+        """Start a process of the present version, so that the next attempt does not wait for it."""
         start_one(self.emulator, self.deployed.outputs["WorkerFunctionName"])
 
 
@@ -95,7 +108,7 @@ class Reloader:
 
     def __init__(
         self,
-        publish: Callable[[Mapping[str, Layer]], None],
+        versions: Versions,
         show_reloaded: Callable[[float], None],
         show_broken: Callable[[str], None],
         *,
@@ -104,7 +117,7 @@ class Reloader:
         seen: Signature | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._publish = publish
+        self._versions = versions
         self._show_reloaded = show_reloaded
         self._show_broken = show_broken
         self._build = build_layers
@@ -123,11 +136,13 @@ class Reloader:
         self._seen = now
         try:
             layers = self._build()
-        except HandlersUnimportable as broken:
+        except (NotDeployable, OSError) as broken:
+            # A file that an editor has put away while it was read is another change, which is looked at next.
             self._show_broken(str(broken))
             return
-        self._publish(layers)
+        self._versions.publish(layers)
         self._show_reloaded(time.monotonic() - began)
+        self._versions.start_worker()
 
     def run(self) -> None:
         """Check for ever."""

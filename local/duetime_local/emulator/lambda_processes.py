@@ -7,11 +7,11 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from local.emulator.differences import GENTLE_WAITS
-from local.emulator.server import TEMPORARY
+from duetime_local.emulator.differences import GENTLE_WAITS
+from duetime_local.emulator.server import TEMPORARY
 
 if TYPE_CHECKING:
-    from local.emulator.server import Emulator
+    from duetime_local.emulator.server import Emulator
 
 
 NOTHING = json.dumps({"Records": [], "calls": [], "state": "none", "task_id": "0" * 26, "fence": 0}).encode()

@@ -72,7 +72,7 @@ from duetime.environment_variables import Variable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from local.emulator.server import Emulator
+    from duetime_local.emulator.server import Emulator
 
 Properties = dict[str, Any]  # CloudFormation properties are whatever the template says
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_cdk.errors import NotDeployable
+from duetime_cdk.sources import project_folder
 from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
@@ -20,34 +21,35 @@ from duetime_client.commands.contexts import READY_FILE_VARIABLE
 from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.logs import LogFilter
-from local import demo_workflow, stack
-from local import ready_file as ready
-from local.assembly import ToolFailed, ToolNotInstalled
-from local.demo import Demo, TasksRejected
-from local.deployment import StackFailed
-from local.emulator import EmulatorFailed, EmulatorNotInstalled
-from local.emulator.server import ROOT
-from local.logs import reader_at
-from local.project import is_checkout
-from local.signing_secret import signing_secret
-from local.terminal import Display
+from duetime_local import demo_workflow, stack
+from duetime_local import ready_file as ready
+from duetime_local.assembly import ToolFailed, ToolNotInstalled
+from duetime_local.demo import Demo, TasksRejected
+from duetime_local.deployment import StackFailed
+from duetime_local.emulator import EmulatorFailed, EmulatorNotInstalled
+from duetime_local.logs import reader_at
+from duetime_local.project import ExampleMissing, is_checkout
+from duetime_local.signing_secret import signing_secret
+from duetime_local.terminal import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.demo_report import Figures
-    from local.ready_file import Ready
+    from duetime_local.demo_report import Figures
+    from duetime_local.ready_file import Ready
+    from duetime_local.stack import Stack
 
 app = CommandGroup(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
 
 KEPT = ".duetime/data"
-"""In the checkout."""
+"""In the folder of the project."""
 INTERRUPTED = 128 + signal.SIGINT
 """The shell's own code for a command that was interrupted."""
 EXPECTED = (
     ready.AlreadyUp,
     EmulatorFailed,
     EmulatorNotInstalled,
+    ExampleMissing,
     NotDeployable,
     StackFailed,
     ToolFailed,
@@ -96,7 +98,7 @@ def up(
         # Its tasks are for the example handlers.
         if demo and is_checkout():
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
-        _stay(running.ready, display, verbose=verbose, kept=kept, ready_file=ready_file)
+        _stay(running, display, verbose=verbose, kept=kept, ready_file=ready_file)
 
 
 @app.command("logs")
@@ -144,24 +146,33 @@ def run_demo(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
     count: Annotated[int, typer.Option(min=1, max=300, help="Number of tasks.")] = 300,
     seconds: Annotated[float, typer.Option(min=1, max=300, help="Period in which the tasks are due.")] = 30.0,
+    ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
     """Run a few hundred real CI jobs and a recorded workflow as tasks, and count the results."""
     demo = Demo(count, round(seconds * 1000), _now_ms())
     display = Display()
     with interruptible(display), ExitStack() as context:
-        found = None if url else ready.find()
-        own = (
-            None
-            if url or found
-            else context.enter_context(stack.running(display, workers=stack.Workers.MEANWHILE)).ready
-        )
-        up = own or found
+        found = None if url else ready.find(ready_file)
+        own = None if url or found else context.enter_context(_stack_of_demo(display, ready_file))
+        up = own.ready if own else found
         figures = _run(demo, up.api_url if up else url or "", display)
         if json_file is not None:
             ready.write_whole(json_file, figures.as_json())
         if own and not leave:
-            _stay(own, display)
+            _stay(own, display, ready_file=ready_file)
         raise typer.Exit(0 if figures.promises_kept else 1)
+
+
+@contextmanager
+def _stack_of_demo(display: Display, ready_file: Path) -> Iterator[Stack]:
+    """A stack with the handlers of the demo's tasks."""
+    if not is_checkout():
+        raise ExampleMissing
+    with (
+        stack.running(display, workers=stack.Workers.MEANWHILE) as running,
+        ready.announced(running.ready, ready_file),
+    ):
+        yield running
 
 
 def _run(demo: Demo, api_url: str, display: Display) -> Figures:
@@ -184,11 +195,11 @@ def kept_at(data_dir: Path | None, *, keep: bool) -> Path | None:
     """
     if keep and data_dir is not None:
         raise typer.BadParameter("give either --keep or --data-dir, not both", param_hint="--keep")
-    return ROOT / KEPT if keep else data_dir
+    return project_folder() / KEPT if keep else data_dir
 
 
 def _stay(
-    running: Ready,
+    running: Stack,
     display: Display,
     *,
     verbose: bool = False,
@@ -197,9 +208,9 @@ def _stay(
 ) -> None:
     """Show the addresses of the stack and wait, or show what handlers log; an interrupt is the normal end."""
     with suppress(KeyboardInterrupt):
-        display.addresses(running, kept, ready_file)
+        display.addresses(running.ready, running.types, kept, ready_file)
         if verbose:
-            reader = reader_at(running.aws_endpoint_url, LogFilter())
+            reader = reader_at(running.emulator.endpoint_url, LogFilter())
             attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
             return
         while True:

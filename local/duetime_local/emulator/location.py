@@ -6,7 +6,7 @@ import os
 import socket
 from contextlib import suppress
 
-from local.emulator.errors import EmulatorFailed
+from duetime_local.emulator.errors import EmulatorFailed
 
 PREFERRED_PORT = 8750
 """A fixed one, so that addresses stay the same from one run to the next."""

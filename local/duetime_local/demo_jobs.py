@@ -5,14 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from local.emulator.server import ROOT
+from duetime_local.project import example
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-JOBS = ROOT / "examples" / "data" / "prow-periodics.jsonl"
+JOBS = "data/prow-periodics.jsonl"
 SHORTEST_WORK_MS = 5
 LONGEST_WORK_MS = 60
 ONE_FAILS_OF = 16
@@ -33,9 +29,9 @@ class PlannedTask:
     """How many of its attempts fail before one succeeds."""
 
 
-def plan(count: int, spread_ms: int, path: Path = JOBS) -> list[PlannedTask]:
+def plan(count: int, spread_ms: int) -> list[PlannedTask]:
     """Read `count` jobs and spread them over `spread_ms`, in order of their due times."""
-    names = [json.loads(line)["name"] for line in path.read_text().splitlines()[:count]]
+    names = [json.loads(line)["name"] for line in example(JOBS).read_text().splitlines()[:count]]
     return sorted((_planned(name, spread_ms) for name in names), key=lambda planned: planned.offset_ms)
 
 

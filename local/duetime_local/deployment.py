@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from local.assembly import packed
-from local.emulator import differences
-from local.emulator.server import ACCOUNT, REGION
-from local.project import STACK
+from duetime_local.assembly import packed
+from duetime_local.emulator import differences
+from duetime_local.emulator.server import ACCOUNT, REGION
+from duetime_local.project import STACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime_cdk.layers.build import Layer
-    from local.assembly import Assembly
-    from local.emulator import Emulator
+    from duetime_local.assembly import Assembly
+    from duetime_local.emulator import Emulator
 
 BUCKET = f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"
 """Where the CDK's default synthesizer expects assets: `cdk bootstrap` would create it."""

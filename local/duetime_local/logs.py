@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from duetime_client.commands.logs import reader_of
-from local.emulator import Emulator
+from duetime_local.emulator import Emulator
 
 if TYPE_CHECKING:
     from duetime_client.logs import LogFilter, LogReader

@@ -47,6 +47,25 @@ def test_wait_ends_when_all_have_ended(
     assert [request.query["ids"] for request in deployment.received] == [[f"{ids[1]},{ids[0]}"], [ids[0]], [ids[0]]]
 
 
+def test_tasks_that_are_far_away_are_polled_seldom(
+    duetime: Run, deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `tasks.wait` of the client polls one: every few seconds until the first of them is due."""
+    for wait in ("1h", "3s"):
+        duetime("tasks", "create", "report", "--in", wait)
+    page = deployment.page
+
+    def ended_after_two_polls(query: dict[str, list[str]]) -> dict[str, object]:
+        if len(waits) == 2:
+            for task in deployment.tasks.values():
+                task["state"] = "succeeded"
+        return page(query)
+
+    monkeypatch.setattr(deployment, "page", ended_after_two_polls)
+    assert duetime("tasks", "wait", *deployment.tasks).exit_code == 0
+    assert waits == [3.2, 3.2]
+
+
 @pytest.mark.parametrize("state", ["failed", "cancelled", "rolled_back"])
 def test_one_that_did_not_succeed_is_exit_code_1(
     duetime: Run, deployment: Deployment, ids: list[str], state: str

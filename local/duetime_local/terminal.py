@@ -16,18 +16,20 @@ from rich.table import Table
 
 from duetime_client.commands.contexts import READY_FILE_VARIABLE
 from duetime_client.commands.topology_views import Picture
-from local.ready_file import READY_FILE
+from duetime_local.ready_file import READY_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from duetime_client.topologies import Topology
-    from local.demo import Progress as DemoProgress
-    from local.demo_report import Figures, GraphFigures, RecurringFigures
-    from local.ready_file import Ready
+    from duetime_local.demo import Progress as DemoProgress
+    from duetime_local.demo_report import Figures, GraphFigures, RecurringFigures
+    from duetime_local.ready_file import Ready
 
 LONGEST_DETAIL = 90
+ECHO = "echo"
+"""The task type of the example handler that returns its payload."""
 
 
 class Display:
@@ -114,17 +116,14 @@ class Display:
             table.add_row(*row)
         self._console.print(table)
 
-    def addresses(self, ready: Ready, kept: Path | None, ready_file: Path) -> None:
+    def addresses(self, ready: Ready, types: Collection[str], kept: Path | None, ready_file: Path) -> None:
         """Show the addresses of the console and the API, commands to try it, and what Ctrl-C does."""
         self._console.print()
         for name, url in (("Console", ready.console_url), ("API", ready.api_url), ("AWS", ready.aws_endpoint_url)):
             self._console.print(f"[bold]{name:<7}[/bold]  {url}", soft_wrap=True)
         self._console.print()
-        tasks = f"{ready.api_url}/v1/tasks"
-        body = '{"type": "echo", "payload": "hello", "delay_seconds": 3}'
         # Printed raw and unwrapped: they are there to be copied.
-        created = f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'"
-        for line in ("duetime tasks create echo --payload '\"hello\"' --in 3s --wait", created, f"curl -s {tasks}"):
+        for line in commands_to_try(ready.api_url, types):
             self._console.out(f"  {line}", highlight=False)
         if ready_file != READY_FILE:
             # Commands look for the usual one.
@@ -149,6 +148,19 @@ class Display:
     def note(self, message: str) -> None:
         """Show a plain sentence."""
         self._console.print(message)
+
+
+def commands_to_try(api_url: str, types: Collection[str]) -> Iterator[str]:
+    """Commands that create a task of a type that has a handler, and list tasks."""
+    tasks = f"{api_url}/v1/tasks"
+    task_type = ECHO if ECHO in types else min(types, default="")
+    if task_type:
+        # What payload a project's own handler takes is not known.
+        option, field = (""" --payload '"hello"'""", ' "payload": "hello",') if task_type == ECHO else ("", "")
+        yield f"duetime tasks create {task_type}{option} --in 3s --wait"
+        body = f'{{"type": "{task_type}",{field} "delay_seconds": 3}}'
+        yield f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'"
+    yield f"curl -s {tasks}"
 
 
 def _recurring_rows(figures: RecurringFigures | None) -> Iterator[tuple[str, str, str]]:
