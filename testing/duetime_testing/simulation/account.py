@@ -195,6 +195,7 @@ class Account:
         dead = self.sqs.create_queue(QueueName="dead")["QueueUrl"]
         redrive = {"deadLetterTargetArn": self.sqs.queues[dead].arn, "maxReceiveCount": most_receives}
         attributes = {"VisibilityTimeout": "900", "RedrivePolicy": json.dumps(redrive)}
+        self.queue_attributes = attributes
         urls = {
             each: self.sqs.create_queue(QueueName=each.value, Attributes=attributes)["QueueUrl"] for each in Priority
         }
