@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from rich.text import Text
 
+from duetime_client.changes import Change
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
@@ -13,7 +14,6 @@ from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES
 from duetime_client.commands.task_arguments import tags_of
-from duetime_client.watching import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

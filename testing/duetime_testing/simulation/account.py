@@ -18,8 +18,8 @@ from duetime_testing.fakes.s3 import FakeS3
 from duetime_testing.fakes.sqs import FakeSQS, Held, Queue
 from duetime_testing.fakes.stepfunctions import FakeStepFunctions
 from duetime_testing.fakes.task_table import new_table
+from duetime_testing.simulation.code_versions import Generation
 from duetime_testing.simulation.faults import Fault
-from duetime_testing.simulation.generations import Generation
 from duetime_testing.simulation.lambda_code import handler_of
 from duetime_testing.simulation.machines import SKEW, Machine
 from duetime_testing.simulation.state_machine import StateFailed, StateMachine
