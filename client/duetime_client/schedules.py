@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 from uuid import uuid4
 
+from duetime_client.changes import watch
 from duetime_client.explanations import ScheduleExplanation
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
@@ -15,17 +16,16 @@ from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.steps import Request
 from duetime_client.task_creation import trace_headers
 from duetime_client.task_fields import body_of, encoded
-from duetime_client.watching import watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    from duetime_client.changes import Change
     from duetime_client.literals import ScheduleState
     from duetime_client.schedule_models import ScheduleFields, TimingFields
     from duetime_client.steps import Items
     from duetime_client.task import Task
-    from duetime_client.watching import Change
 
 SCHEDULES = "/v1/schedules"
 Backfills: TypeAlias = list[Backfill]

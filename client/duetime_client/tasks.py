@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
 from uuid import uuid4
 
+from duetime_client.changes import MINE, watch
 from duetime_client.errors import WaitTimeout
 from duetime_client.explanations import TaskExplanation
 from duetime_client.filter_actions import FilterActions
@@ -22,16 +23,15 @@ from duetime_client.task_actions import TASKS, TaskActions, path_of
 from duetime_client.task_creation import create_task, trace_headers, wait_query
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
-from duetime_client.watching import MINE, watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from duetime_client.changes import Change
     from duetime_client.errors import ApiError
     from duetime_client.steps import Items, Steps
     from duetime_client.task import Attempt, Task
     from duetime_client.task_types import TaskDefinition
-    from duetime_client.watching import Change
 
 P = TypeVar("P")
 Attempts: TypeAlias = list["Attempt"]
