@@ -69,6 +69,7 @@ FULL = StoredSchedule(
             lock=LockSpec("db-17", 2),
             callback_url="https://example.org/y",
             notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600),
+            expires_seconds=600,
             name="nice",
             tags={"team": "dba"},
         ),
