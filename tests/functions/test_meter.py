@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets.http_messages import Call, Reply
     from duetime.domain.tasks.task import Task
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 PAYLOAD = (
     b'{"table":"public.orders","action":"vacuum","threshold":0.2,"notify":["dba@example.org"],"dry_run":false,"n":17}'

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.services.pull.messages import Leased
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 TYPE = "pulled"
 

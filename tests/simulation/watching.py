@@ -17,7 +17,7 @@ from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
-from duetime_testing.simulation.generations import UNKNOWN
+from duetime_testing.simulation.code_versions import UNKNOWN
 from duetime_testing.simulation.machines import SKEW, Machine
 from tests.simulation.attempt_watching import MOVES
 from tests.simulation.endpoints import SINK_URL, message_owner

@@ -24,7 +24,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 PLACE = "us-east-1:000000000000"
 FUNCTION = f"arn:aws:lambda:{PLACE}:function:report"
