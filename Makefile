@@ -49,9 +49,9 @@ test: setup check ## check the code and run the tests
 	$(SAY) 'Running the tests'
 	@$(PYTEST) $(SPREAD) --durations=10
 
-test-slow: setup openapi-tools ## run the tests that take long, and each property with ten times as many examples
-	@$(PYTEST) $(SPREAD) -m 'slow and not hypothesis' --durations=10
-	@$(PYTEST) $(SPREAD) -m hypothesis --hypothesis-profile=thorough --durations=10
+test-slow: setup openapi-tools ## run the tests that take long, and each property with ten times as many examples (PART=1/3 or commit/3)
+	@$(PYTEST) $(SPREAD) -m 'slow and not hypothesis' $(if $(PART),--part $(PART)) --durations=10
+	@$(PYTEST) $(SPREAD) -m hypothesis --hypothesis-profile=thorough $(if $(PART),--part $(PART)) --durations=10
 
 check: setup ## format, lint, types (also of the console), import rules, spelling, links
 	$(SAY) 'Checking the code'

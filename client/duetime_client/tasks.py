@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
 
+from duetime_client.changes import MINE, watch
 from duetime_client.errors import WaitTimeout
 from duetime_client.explanations import TaskExplanation
 from duetime_client.filter_actions import FilterActions
@@ -18,16 +19,15 @@ from duetime_client.task_actions import TASKS, TaskActions, path_of
 from duetime_client.task_creation import create_task, create_tasks, wait_query
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
-from duetime_client.watching import MINE, watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from duetime_client.changes import Change
     from duetime_client.steps import Items, Steps
     from duetime_client.task import Attempt, Task
     from duetime_client.task_creation import Results
     from duetime_client.task_types import TaskDefinition
-    from duetime_client.watching import Change
 
 P = TypeVar("P")
 Attempts: TypeAlias = list["Attempt"]

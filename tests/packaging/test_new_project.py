@@ -32,6 +32,7 @@ def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_its_own_tests_pass(project: Path) -> None:
     """As they were written, and any warning is a failure."""
     done = run(project, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers", "--strict-config")
