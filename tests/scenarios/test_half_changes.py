@@ -110,6 +110,7 @@ def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
         assert schedules.schedule()["state"] == "ended", number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "delete"])
 def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
     """Whatever call of its first try is the last: once the schedule is gone, all of its contents expire."""
@@ -175,6 +176,7 @@ def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN
     return "done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
     """Whatever call of its first try is the last: it is stopped, held, or comes to its end."""

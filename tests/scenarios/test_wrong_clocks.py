@@ -56,6 +56,7 @@ def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
             assert task.started_at < max(task.due_at + SECOND, right_again + 2 * MINUTE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step: Millis) -> None:
     """Every occurrence that falls due when the clock is right again runs once; none of them counts as missed before."""

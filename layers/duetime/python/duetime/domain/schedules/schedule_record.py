@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
-from duetime.domain.schedules.occurrences import next_nominal, unmoved_due_at
+from duetime.domain.schedules.occurrences import neighbours, next_nominal, unmoved_due_at
 from duetime.domain.schedules.revisions import is_of, revision_of
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
@@ -63,6 +63,7 @@ class StoredSchedule:
         runs_skipped: how many were not.
         former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
+        traceparent: the trace in which it was created, which its runs link to; `None` if nobody named one.
     """
 
     owner: str
@@ -92,6 +93,7 @@ class StoredSchedule:
     stopped: tuple[StoppedOccurrence, ...] = ()
     actions: ScheduleHistory = NO_SCHEDULE_ACTIONS
     former_payload: Content | None = None
+    traceparent: str | None = None
 
     @property
     def name(self) -> str:
@@ -183,7 +185,8 @@ class StoredSchedule:
     def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE) -> ScheduleRef:
         """What an occurrence's task carries of it."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
-        return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)
+        before, after = neighbours(self.schedule(), nominal)
+        return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports, before, after)
 
     def remarked(self, at: Millis, key: str, note: str) -> StoredSchedule:
         """With one more remark."""

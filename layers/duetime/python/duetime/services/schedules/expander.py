@@ -109,11 +109,15 @@ class ScheduleExpander:
             self.planner.occurrence_tasks.expire_payloads(removed)
 
     def _produce(self, dues: Sequence[tuple[ExpansionPass, Due]]) -> None:
-        self.runtime.executor.map(self._produced, [(current, due) for current, due in dues if not current.failed])
+        # Read here: the spans that are open are those of this thread.
+        tick = self.runtime.tracer.current()
+        self.runtime.executor.map(
+            partial(self._produced, tick), [(current, due) for current, due in dues if not current.failed]
+        )
 
-    def _produced(self, pair: tuple[ExpansionPass, Due]) -> None:
+    def _produced(self, tick: str | None, pair: tuple[ExpansionPass, Due]) -> None:
         current, due = pair
-        work = partial(self.planner.occurrence_tasks.produce, current.after, due, current.payload)
+        work = partial(self.planner.occurrence_tasks.produce, current.after, due, current.payload, tick)
         task = self._guarded(current, work)
         if task is not None:
             current.tasks.append(task)

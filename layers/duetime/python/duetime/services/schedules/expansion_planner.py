@@ -144,7 +144,8 @@ class ExpansionPlanner:
                 stored = current.before = self._decided(stored, schedule, now)
                 schedule = stored.schedule(calendars)
         expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead)
-        current.due = [Due(each) for each in expansion.runs]
+        owed = stored.owed
+        current.due = [Due(each, Cause.CATCH_UP if each is owed else Cause.SCHEDULE) for each in expansion.runs]
         current.next_at, current.more = expansion.next_at, expansion.more
         current.after = replace(expansion.after, generation=current.after.generation, tzdata=current.after.tzdata)
 

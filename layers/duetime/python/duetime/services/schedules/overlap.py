@@ -85,7 +85,7 @@ class OverlapControl:
             self._pause(task, schedule_ref)
         if not may_overlap(stored):
             self._make_room(task, stored, activity)
-        if stored.is_permanent and schedule_ref.cause is Cause.SCHEDULE:
+        if stored.is_permanent and schedule_ref.is_by_timing:
             self._go_on(task)
 
     def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> Postponed | Skipped | None:
