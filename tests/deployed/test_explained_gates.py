@@ -24,8 +24,9 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from duetime_client import TargetInput, Task
     from local.stack import Stack
+
+    from duetime_client import TargetInput, Task
     from tests.functions.receivers import Receiver
 
 OWNER = "gates"
