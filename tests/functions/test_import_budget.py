@@ -9,7 +9,7 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (174, 254),
+    "api": (175, 254),
     "trigger": (141, 206),
     "worker": (149, 208),
     "topology": (158, 206),
