@@ -30,41 +30,44 @@ function barsOf(forecast: Forecast, waiting: TaskPage | null): Bar[] {
   });
 }
 
-export function ComingLoad({ forecast, waiting }: { forecast: Forecast; waiting: TaskPage | null }) {
+export function ComingLoad({ forecast, waiting }: { forecast: Forecast | null; waiting: TaskPage | null }) {
+  return (
+    <section class="card wide coming-load">
+      <h2>Next 24 hours</h2>
+      {forecast ? <Load forecast={forecast} waiting={waiting} /> : <p class="muted">Reading…</p>}
+    </section>
+  );
+}
+
+function Load({ forecast, waiting }: { forecast: Forecast; waiting: TaskPage | null }) {
   const bars = barsOf(forecast, waiting);
   const most = Math.max(1, ...bars.map((bar) => bar.runs + bar.tasks));
   const runs = bars.reduce((sum, bar) => sum + bar.runs, 0);
   const tasks = bars.reduce((sum, bar) => sum + bar.tasks, 0);
   const busiest = bars.reduce((best, bar) => (bar.runs + bar.tasks > best.runs + best.tasks ? bar : best), bars[0] as Bar);
+  if (runs + tasks === 0) return <p class="muted">No schedule runs, and no task is due.</p>;
   return (
-    <section class="card wide">
-      <h2>Next 24 hours</h2>
-      {runs + tasks === 0 ? (
-        <p class="muted">No schedule runs, and no task is due.</p>
-      ) : (
-        <>
-          <ol class="load" aria-label={`Planned work by half hours, in the zone ${zoneName.value}`}>
-            {bars.map((bar, index) => (
-              <li key={bar.at} title={bar.text}>
-                <span class="visually-hidden">{bar.text}</span>
-                {bar.collides && <b aria-hidden="true" />}
-                {bar.tasks > 0 && <i class="tasks-due" style={{ height: `${(bar.tasks / most) * 100}%` }} />}
-                {bar.runs > 0 && <i style={{ height: `${(bar.runs / most) * 100}%` }} />}
-                {index % LABEL_EVERY === 0 && <small aria-hidden="true">{shortTime(bar.at).slice(-8, -3)}</small>}
-              </li>
-            ))}
-          </ol>
-          <p class="legend muted">
-            <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of schedules</span>
-            <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{waiting?.next_token ? " of the next 100" : ""}</span>
-            {forecast.collisions.length > 0 && <span><b aria-hidden="true" /> several schedules begin in one minute</span>}
-            <span>busiest from <Time at={busiest.at} /></span>
-            {!forecast.is_complete && <span>the first 100 schedules only</span>}
-          </p>
-          <Collisions forecast={forecast} />
-        </>
-      )}
-    </section>
+    <>
+      <ol class="load" aria-label={`Planned work by half hours, in the zone ${zoneName.value}`}>
+        {bars.map((bar, index) => (
+          <li key={bar.at} title={bar.text}>
+            <span class="visually-hidden">{bar.text}</span>
+            {bar.collides && <b aria-hidden="true" />}
+            {bar.tasks > 0 && <i class="tasks-due" style={{ height: `${(bar.tasks / most) * 100}%` }} />}
+            {bar.runs > 0 && <i style={{ height: `${(bar.runs / most) * 100}%` }} />}
+            {index % LABEL_EVERY === 0 && <small aria-hidden="true">{shortTime(bar.at).slice(-8, -3)}</small>}
+          </li>
+        ))}
+      </ol>
+      <p class="legend muted">
+        <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of schedules</span>
+        <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{waiting?.next_token ? " of the next 100" : ""}</span>
+        {forecast.collisions.length > 0 && <span><b aria-hidden="true" /> several schedules begin in one minute</span>}
+        <span>busiest from <Time at={busiest.at} /></span>
+        {!forecast.is_complete && <span>the first 100 schedules only</span>}
+      </p>
+      <Collisions forecast={forecast} />
+    </>
   );
 }
 

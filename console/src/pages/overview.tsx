@@ -39,7 +39,7 @@ export function Overview() {
           <Health next={next.data.value} switches={switches.data.value} failed={read?.states["failed"] ?? 0} />
           {read && <Types summary={read} />}
         </div>
-        {forecast.data.value && <ComingLoad forecast={forecast.data.value} waiting={next.data.value} />}
+        <ComingLoad forecast={forecast.data.value} waiting={next.data.value} />
         <section class="card wide">
           <h2>
             <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
@@ -88,7 +88,8 @@ const SHOWN_NEXT = 8;
 
 /** What keeps tasks from running, as far as the API tells: each line leads to the page where it is fixed. */
 function Health({ next, switches, failed }: { next: TaskPage | null; switches: SwitchPage | null; failed: number }) {
-  if (!next || !switches) return null;
+  // Its place is kept while it is read: what is below would jump.
+  if (!next || !switches) return <section class="card health"><h2>Health</h2><p class="muted">Reading…</p></section>;
   const scheduled = next.tasks.filter((task) => task.state === "scheduled");
   const late = scheduled[0] ? now.value - Date.parse(scheduled[0].due_at) : 0;
   const backlog = scheduled.filter((task) => Date.parse(task.due_at) < now.value - LATE_MS).length;
@@ -206,6 +207,8 @@ function failures(states: Partial<Record<TaskState, number>>, type: string) {
 }
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const SHORTEST_SPAN_MS = 60_000;
 
 /** What the last tasks that have ended cost, and what a day costs at their pace: estimates, and what they leave out. */
 function Spending({ ended }: { ended: TaskPage | null }) {
@@ -213,22 +216,22 @@ function Spending({ ended }: { ended: TaskPage | null }) {
   const times = tasks.map((task) => Date.parse(task.finished_at ?? "")).sort((a, b) => a - b);
   const total = tasks.reduce((sum, task) => sum + task.cost_dollars, 0);
   const [first] = times;
-  // A pace needs some tasks, and some time: an hour at least, for work often comes in bursts.
-  const span = first === undefined ? 0 : Math.max(now.value - first, 3_600_000);
+  // What a page leaves out ended before: its tasks are those of their span. Else they are those of an hour at least.
+  const span = first === undefined ? 0 : Math.max(now.value - first, ended?.next_token ? SHORTEST_SPAN_MS : HOUR_MS);
   return (
     <section class="card">
       <h2>Throughput and cost</h2>
       <dl class="figures">
         <div>
-          <dt>Ended, an hour</dt>
-          <dd>{span ? Math.round((tasks.length * 3_600_000) / span).toLocaleString("en") : "–"}</dd>
+          <dt>Ended per hour</dt>
+          <dd>{span ? Math.round((tasks.length * HOUR_MS) / span).toLocaleString("en") : "–"}</dd>
         </div>
         <div>
-          <dt>A million cost</dt>
+          <dt>Per million tasks</dt>
           <dd>{tasks.length ? dollars((total / tasks.length) * 1e6) : "–"}</dd>
         </div>
         <div>
-          <dt>Cost a day</dt>
+          <dt>Per day</dt>
           <dd>{span ? dollars((total * DAY_MS) / span) : "–"}</dd>
         </div>
       </dl>
