@@ -62,4 +62,4 @@ def _adapter(model: type[M]) -> TypeAdapter[M]:
 def _faults(model: type[M], error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     listed = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'it'}: {fault['msg']}" for fault in faults)
-    return f"not a {model.__name__}: {listed}"
+    return f"not a valid {model.__name__}: {listed}"

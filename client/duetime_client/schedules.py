@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 from uuid import uuid4
 
+from duetime_client.changes import watch
 from duetime_client.explanations import ScheduleExplanation
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
@@ -13,18 +14,18 @@ from duetime_client.responses import one, read, several, task_of
 from duetime_client.schedule_models import Backfill, Forecast, Occurrence, Schedule, ScheduleHistory, ScheduleRun
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.steps import Request
+from duetime_client.task_creation import trace_headers
 from duetime_client.task_fields import body_of, encoded
-from duetime_client.watching import watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    from duetime_client.changes import Change
     from duetime_client.literals import ScheduleState
     from duetime_client.schedule_models import ScheduleFields, TimingFields
     from duetime_client.steps import Items
     from duetime_client.task import Task
-    from duetime_client.watching import Change
 
 SCHEDULES = "/v1/schedules"
 Backfills: TypeAlias = list[Backfill]
@@ -36,17 +37,25 @@ class ScheduleOperations(Resource):
 
     @Operation
     def create(
-        self, name: str | None = None, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
+        self,
+        name: str | None = None,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+        **fields: Unpack[ScheduleFields],
     ) -> Request[Schedule]:
         """Create a schedule; without a name, the API generates one.
 
         A retried request never creates a second schedule: it carries an idempotency key, by default a random one.
+        `traceparent` (W3C Trace Context) is handed on to the schedule's runs.
 
         Raises:
             Conflict: There is one of this name.
         """
         body = {**({} if name is None else {"name": name}), **body_of(fields)}
-        return Request("POST", SCHEDULES, one(Schedule), body=body, headers=_key(idempotency_key))
+        return Request(
+            "POST", SCHEDULES, one(Schedule), body=body, headers={**_key(idempotency_key), **trace_headers(traceparent)}
+        )
 
     @Operation
     def get(self, name: str) -> Request[Schedule]:
@@ -98,13 +107,20 @@ class ScheduleOperations(Resource):
 
     @Operation
     def run(
-        self, name: str, *, reason: str = "", idempotency_key: str | None = None, if_match: str | None = None
+        self,
+        name: str,
+        *,
+        reason: str = "",
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        traceparent: str | None = None,
     ) -> Request[Task]:
         """Run a schedule's task once, now, regardless of its timing; returns the task.
 
         A retried request never runs it twice: it carries an idempotency key, by default a random one.
+        `traceparent` (W3C Trace Context) is handed on to the task's handler or target, and to its callback.
         """
-        headers = {**_key(idempotency_key), **guard(if_match)}
+        headers = {**_key(idempotency_key), **guard(if_match), **trace_headers(traceparent)}
         body = {"reason": reason} if reason else None
         return Request("POST", f"{path_of(name)}/run", task_of, body=body, headers=headers)
 

@@ -7,11 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
 from uuid import uuid4
 
+from duetime_client.changes import MINE, watch
 from duetime_client.errors import WaitTimeout
 from duetime_client.explanations import TaskExplanation
 from duetime_client.filter_actions import FilterActions
 from duetime_client.pages import pages
 from duetime_client.polling import pause_after
+from duetime_client.request_limits import MAX_BATCH
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
 from duetime_client.responses import attempts_of, batch_results, nothing, one, task_in, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, guard
@@ -21,19 +23,16 @@ from duetime_client.task_actions import TASKS, TaskActions, path_of
 from duetime_client.task_creation import create_task, trace_headers, wait_query
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
-from duetime_client.watching import MINE, watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from duetime_client.changes import Change
     from duetime_client.errors import ApiError
     from duetime_client.steps import Items, Steps
     from duetime_client.task import Attempt, Task
     from duetime_client.task_types import TaskDefinition
-    from duetime_client.watching import Change
 
-MAX_BATCH = 100
-"""The API takes this many tasks in one request."""
 P = TypeVar("P")
 Attempts: TypeAlias = list["Attempt"]
 Results: TypeAlias = list["Task | ApiError"]

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from pydantic import Field
 
+from duetime_client.changes import watch
 from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the annotations
     RequestedAction,
     TaskState,
@@ -23,12 +24,11 @@ from duetime_client.steps import Item, Pause, Request
 from duetime_client.task import TERMINAL, Failure, ResponseModel
 from duetime_client.task_actions import action
 from duetime_client.task_fields import query_of
-from duetime_client.watching import watch
 
 if TYPE_CHECKING:
+    from duetime_client.changes import Change
     from duetime_client.steps import Items
     from duetime_client.task import Task
-    from duetime_client.watching import Change
 
 TOPOLOGIES = "/v1/topologies"
 _FIRST_PAUSE = 0.5

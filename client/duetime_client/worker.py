@@ -82,7 +82,7 @@ def _name() -> str:
 
 
 class Worker:
-    """Client tasks of pulled types and runs the function that is registered for each type."""
+    """Leases tasks of pulled types and runs the function that is registered for each type."""
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from docs.sections.markdown import code, table
 from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import INTERNAL
+from duetime.contract.http.request_errors import BodyUnreadable
 from duetime.contract.openapi.descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime.contract.openapi.rest_problems import rest_kinds
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from duetime.contract.http.operation import Operation
     from duetime.contract.http.problem_kinds import Kind
 
+MOST_NAMED = 12
+"""A cell names so many calls at most; the OpenAPI document names the rest."""
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 """Where the document's own sentence is about more than the field."""
 
@@ -132,9 +135,18 @@ def problem_table() -> str:
 
 
 def _calls(calls: list[str]) -> str:
+    """Which calls: all, all with a body, all but a few, the ones that are named, or how many if those are many."""
     if not calls:
         return "no call: the path or the method is wrong"
-    return "all" if len(calls) == len(OPERATIONS) else ", ".join(calls)
+    every = [code(one.id) for one in OPERATIONS]
+    with_body = [code(one.id) for one in OPERATIONS if BodyUnreadable in one.all_errors]
+    for what, group in (("all", every), ("all with a body", with_body)):
+        if set(calls) == set(group):
+            return what
+    others = [call for call in every if call not in calls]
+    if len(others) <= MOST_NAMED:
+        return f"all but {', '.join(others)}"
+    return ", ".join(calls) if len(calls) <= MOST_NAMED else f"{len(calls)} calls"
 
 
 def _field_table(schema: dict[str, Any], schemas: dict[str, Any]) -> str:

@@ -74,7 +74,11 @@ class VirtualAccount(Account):
         """Declare that pull workers do the tasks of a type, as the settings of a deployment do."""
         queues = json.loads(self.environ[Variable.PULLED_QUEUES])
         pullers = json.loads(self.environ[Variable.PULLERS])
-        self.environ[Variable.PULLED_QUEUES] = json.dumps({**queues, task_type: self.pulled})
+        if task_type in queues:
+            return
+        name = f"pulled-{len(queues)}"
+        url = self.sqs.create_queue(QueueName=name, Attributes=self.queue_attributes)["QueueUrl"]
+        self.environ[Variable.PULLED_QUEUES] = json.dumps({**queues, task_type: url})
         self.environ[Variable.PULLERS] = json.dumps({**pullers, task_type: ["*"]})
         # What runs has read the settings; what is invoked from now on reads these.
         self.generation += 1

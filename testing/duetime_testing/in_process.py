@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+from email.utils import formatdate
 from typing import TYPE_CHECKING
 
 import httpx
 
+from duetime.domain.times import SECOND
 from duetime_testing.simulation.event_loop import without_event_loop
 from duetime_testing.simulation.gateway import event_of
 from duetime_testing.simulation.virtual_time import running_time
@@ -46,7 +48,7 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         event = event_of(request.method, request.url.path, body, headers, query, None, is_base64=True)
         account = self._begin()
         if running_time() is account.time:
-            return _response(account.wait_for(account.invoke("api", event)), request)
+            return _response(account, account.wait_for(account.invoke("api", event)), request)
         ends: list[Invocation] = []
         account.time.start_process(lambda: ends.append(account.wait_for(account.invoke("api", event))))
         account.time.run_while(lambda: not ends, account.time.now() + LONGEST_ANSWER)
@@ -54,13 +56,15 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
             raise httpx.ReadTimeout("no answer", request=request)
         if request.method != "GET":
             self._after_change()
-        return _response(ends[0], request)
+        return _response(account, ends[0], request)
 
 
-def _response(end: Invocation, request: httpx.Request) -> httpx.Response:
+def _response(account: VirtualAccount, end: Invocation, request: httpx.Request) -> httpx.Response:
     if end.failed:
         raise httpx.RemoteProtocolError("the api function did not answer", request=request)
     content = (end.answer["body"] or "").encode()
     if end.answer.get("isBase64Encoded"):
         content = base64.b64decode(content)
-    return httpx.Response(end.answer["statusCode"], headers=end.answer["headers"], content=content, request=request)
+    # As API Gateway does: how long a lease lasts is counted from it.
+    headers = {"Date": formatdate(account.time.now() / SECOND, usegmt=True), **end.answer["headers"]}
+    return httpx.Response(end.answer["statusCode"], headers=headers, content=content, request=request)

@@ -29,8 +29,8 @@ from tests.client.test_contract import CALLS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from duetime_client.changes import Change
     from duetime_client.literals import TaskState
-    from duetime_client.watching import Change
     from tests.client.deployment import Received
 
 

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duetime_client.changes import PING_AFTER, RENEW_AFTER, Change, SubscriptionRejected, Watch
 from duetime_client.errors import ApiError, Problem, Unreachable
 from duetime_client.live_connection import WebSocketMissing
 from duetime_client.retries import Retries
 from duetime_client.runners import Runner
 from duetime_client.session import Session
 from duetime_client.steps import Pause
-from duetime_client.watching import PING_AFTER, RENEW_AFTER, Change, SubscriptionRejected, Watch
 
 if TYPE_CHECKING:
     import random

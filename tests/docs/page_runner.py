@@ -4,13 +4,17 @@ A page's blocks share one account, one folder and one set of Python names, as th
 
 * `python` is run; `client` is a client of the account. A block that begins with `# NAME.py` is also written there.
 * `bash` and `console`: each `duetime` command is run, and has to end with 0. `ID`, and an id that the page shows, is
-  the task that was created last. Of a block with prompts, the other lines are output; where it shows an error, the
-  command has to fail.
+  what the page created last. Of a block with prompts, the other lines are output; where it shows an error, the
+  command has to fail. `duetime worker run` starts a pull worker, which leases whenever a command waits. `curl` of
+  `$DUETIME_URL` is a request to the account, which has to be accepted.
 * `json` has to be JSON. After `<!-- send: METHOD PATH -->` it is the body of such a request, which has to be accepted.
 * A block after `<!-- file: NAME -->` is also written to that file.
 * Blocks of other languages that begin with a comment `# NAME` are written to that file.
 * `<!-- not run: REASON -->` before a block excuses it; `<!-- types: a b -->` names types that the reader has
   handlers for.
+* `<!-- before: COMMANDS -->` are commands that made what the reader of the page has already, one a line, and
+  `<!-- has: NAME` begins a comment with the content of a file that the reader has. `<!-- later: 15s -->`: so much time
+  passes here.
 """
 
 from __future__ import annotations
@@ -19,22 +23,31 @@ import json
 import re
 import shlex
 import signal
+import sys
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from datetime import UTC
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from http import HTTPStatus
+from itertools import takewhile
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import httpx
 from typer.testing import CliRunner
 
+from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Unretriable
-from duetime_cdk.environments import Environment
+from duetime_cdk import DEV, LOCAL_STACK, PROD, STAGING, Environment
 from duetime_client.commands import connection
 from duetime_client.commands.app import app
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.worker import worker_at
 from duetime_client.manifests import apply
+from duetime_client.pull_attempt import Attempt
 from duetime_testing import Duetime
 from duetime_testing.in_process import InProcessTransport
+from tests.docs.pages import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,11 +55,23 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from duetime_client.worker import Worker
+
+IMPORTED_BY_SETTINGS: Mapping[str, object] = {
+    "replace": replace,
+    "Environment": Environment,
+    "DEV": DEV,
+    "STAGING": STAGING,
+    "PROD": PROD,
+    "LOCAL_STACK": LOCAL_STACK,
+}
+"""What `infra/environments.py` imports, for the settings that pages show."""
+START = datetime(2026, 11, 21, 8, tzinfo=UTC)
+"""About when the outputs were recorded that pages show."""
 NOT_RUN: Mapping[str, str] = {
     "aws": "needs an account of AWS",
     "cd": "changes a folder of the reader",
     "crontab": "changes the reader's machine",
-    "curl": "needs a port; the same requests are shown as JSON",
     "echo": "is the shell's",
     "export": "is the shell's",
     "git": "changes the reader's checkout",
@@ -62,25 +87,27 @@ NOT_RUN: Mapping[str, str] = {
 """Programs of the pages that no test runs, and why."""
 NEEDS_A_STACK: Mapping[str, str] = {
     "context": "is written to the reader's home",
+    "deploy": "needs an account of AWS",
     "dev": "starts the embedded AWS",
     "local": "starts the embedded AWS",
     "logs": "reads CloudWatch, or the logs of a local stack",
     "archive": "reads S3",
     "verify": "measures a deployment for minutes",
     "watch": "needs a WebSocket",
-    "worker": "runs until it is ended",
 }
 """Sub-commands that are only parsed (`test_commands.py`), and why."""
 PATIENCE_SECONDS = 20
 """How long a block may take: one that waits for a worker that nobody runs would wait for ever."""
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>not run|send|types|file): (?P<note>.+?) -->\n\s*)?"
+    r"(?:^<!-- (?P<mark>not run|send|types|file): (?P<note>[^\n]+?) -->\n\s*)?"
     r"^ *```(?P<language>[a-z]*)\n(?P<text>.*?)^ *```$"
-    r"|^<!-- types: (?P<types>.+?) -->$",
+    r"|^<!-- (?P<hidden>types|before|has|later): (?P<content>.+?)\s*-->$",
     re.MULTILINE | re.DOTALL,
 )
-_FAILURE = re.compile(r"^(?:error: |state +failed)", re.MULTILINE)
+_FAILURE = re.compile(r"^(?:error: |line \d+: |state +failed)", re.MULTILINE)
 _EXAMPLE_ID = re.compile(r"(?:ID\b|01[0-9A-HJKMNP-TV-Z]{24}|01[0-9A-Z]{4}…)")
+_STATUS = re.compile(r"(?:^HTTP/1.1 |\"status\": )(\d{3})\b", re.MULTILINE)
+_HEADER = re.compile(r"^(ETag|Cache-Control|Content-Type): (.*)$", re.MULTILINE)
 _FILE = re.compile(r"(?:#|//) ([\w./-]+\.\w+|crontab)\n")
 
 
@@ -102,11 +129,11 @@ class Block:
 
 
 def blocks_of(page: str) -> Iterator[Block]:
-    """The blocks of a page; types that it declares are blocks of the language `types`."""
+    """The blocks of a page; a comment that stands for itself is a block whose language is its first word."""
     for found in _BLOCK.finditer(page):
         line = page.count("\n", 0, found.start()) + 1
-        if found["types"]:
-            yield Block(line, "types", found["types"])
+        if found["hidden"]:
+            yield Block(line, found["hidden"], found["content"])
             continue
         if found["mark"] == "types":
             yield Block(line, "types", found["note"])
@@ -170,17 +197,11 @@ class _InThisThread(nullcontext[None]):
 
 
 def _too_long(_signal: int, _frame: object) -> NoReturn:
-    raise TimeoutError(f"it takes more than {PATIENCE_SECONDS} s")
+    raise TimeoutError("it takes too long")
 
 
 def _refuse(_context: Context, payload: object) -> NoReturn:
     raise Unretriable(f"echo.refuse refuses {payload}")
-
-
-def _job(context: Context, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    if context.attempt <= payload.get("fail_times", 0):
-        raise ConnectionError("the job failed")
-    return {"job": payload["job"], "attempt": context.attempt}
 
 
 @dataclass
@@ -189,19 +210,20 @@ class PageRunner:
 
     folder: Path
     monkeypatch: pytest.MonkeyPatch
-    duetime: Duetime = field(default_factory=Duetime)
+    patience: int = PATIENCE_SECONDS
+    duetime: Duetime = field(default_factory=lambda: Duetime(start=START))
     ran: int = 0
     latest: str = ""
 
     def __post_init__(self) -> None:
         """Stand in the folder, with a client for commands."""
         client = self.duetime.client
-        self.names: dict[str, Any] = {
-            "client": client,
-            "duetime": self.duetime,
-            "Environment": Environment,
-            "__name__": "page",
-        }
+        # A module that can be found by its name, as dataclasses do.
+        page = ModuleType("page")
+        self.names: dict[str, Any] = vars(page)
+        self.names.update(IMPORTED_BY_SETTINGS, client=client, duetime=self.duetime)
+        self.monkeypatch.setitem(sys.modules, "page", page)
+        (self.folder / "examples").symlink_to(ROOT / "examples")
         self.monkeypatch.chdir(self.folder)
         self.monkeypatch.syspath_prepend(str(self.folder))
         self.monkeypatch.setenv("DUETIME_URL", "http://localhost")
@@ -210,7 +232,8 @@ class PageRunner:
         for task_type in ("echo", "report", "sleep"):
             self.duetime.register(task_type, lambda _context, payload: payload)
         self.duetime.register("echo.refuse", _refuse)
-        self.duetime.register("ci.job", _job)
+        self.duetime.register("ci.job", self._job)
+        self.duetime.register("defer", lambda context, _payload: context.defer())
         self.duetime.pull("pulled")
         self._registered = dict(REGISTRY)
 
@@ -229,7 +252,7 @@ class PageRunner:
         """
         signal.signal(signal.SIGALRM, _too_long)
         for block in blocks_of(page):
-            signal.alarm(PATIENCE_SECONDS)
+            signal.alarm(self.patience)
             if block.mark == "not run":
                 continue
             try:
@@ -244,12 +267,15 @@ class PageRunner:
             (self.folder / named[1]).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / named[1]).write_text(block.text[named.end() :], encoding="utf-8")
         match block.language:
-            case "types":
-                for task_type in block.text.replace(",", " ").split():
-                    self.duetime.register(task_type, lambda _context, payload: payload)
+            case "types" | "has" | "before" | "later":
+                self._prepare(block)
                 return
             case "python":
+                before = dict(self.names)
                 exec(compile(block.text, f"line {block.line}", "exec"), self.names)  # noqa: S102 - our own pages
+                for name, value in self.names.items():
+                    if isinstance(value, Environment) and before.get(name) is not value:
+                        self._deploy(value)
             case "bash" | "console":
                 for command in commands_in(block.text):
                     self._command(command)
@@ -259,34 +285,122 @@ class PageRunner:
                 return
         self.ran += 1
 
+    def _deploy(self, environment: Environment) -> None:
+        """Let tasks do what the settings of a page allow."""
+        for task_type in environment.pulled_types:
+            self.duetime.pull(task_type)
+        account = self.duetime._account
+        account.environ[Variable.AWS_TARGETS] += f" {' '.join(environment.aws_targets)}"
+        account.generation += 1
+
+    def _prepare(self, block: Block) -> None:
+        """What the reader has, or what happened, before the next block."""
+        match block.language:
+            case "types":
+                for task_type in block.text.replace(",", " ").split():
+                    self.duetime.register(task_type, lambda _context, payload: payload)
+            case "has":
+                name, _, content = block.text.partition("\n")
+                (self.folder / name).write_text(content, encoding="utf-8")
+            case "before":
+                for command in commands_in(block.text):
+                    self._command(command)
+            case _:
+                self.duetime.advance(seconds=float(block.text.removesuffix("s")))
+
+    def _pull(self, worker: Worker) -> None:
+        """Do what is due for a pull worker, over and over; its handlers take no time."""
+        client = self.duetime.client
+        while True:
+            for leased in client.leases.acquire(worker.types, wait_seconds=20):
+                Attempt(client, leased, worker.lease_seconds).run(worker._handlers[leased.task.type].run)
+
+    def _job(self, context: Context, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.duetime.sleep(payload.get("work_ms", 0) / 1000)
+        if context.attempt <= payload.get("fail_times", 0):
+            raise ConnectionError("the job failed")
+        return {"job": payload["job"], "attempt": context.attempt}
+
     def _command(self, command: Command) -> None:
-        program, *words = command.words
-        if program in NOT_RUN or (words and words[0] in NEEDS_A_STACK):
-            return
-        assert program == "duetime", f"{program} is neither run nor excused"
+        program, *words = takewhile(lambda word: word != "|", command.words)
+        if program == "cd":
+            self.monkeypatch.chdir(words[0])
+        elif program == "curl":
+            self._curl(words, command.output)
+        elif words[:2] == ["worker", "run"]:
+            self.duetime._account.time.start_process(partial(self._pull, worker_at(words[2])))
+        elif program not in NOT_RUN and not (words and words[0] in NEEDS_A_STACK):
+            assert program == "duetime", f"{program} is neither run nor excused"
+            self._duetime(words, fails=command.fails)
+
+    def _duetime(self, words: list[str], *, fails: bool) -> None:
         words, target = (words[: words.index(">")], words[-1]) if ">" in words else (words, "")
-        words = [self._latest() if _EXAMPLE_ID.fullmatch(word) else word for word in words]
+        words = [self._latest(words) if _EXAMPLE_ID.fullmatch(word) else word for word in words]
         clock = Clock(now=lambda: self.duetime.now, zone=UTC, sleep=self.duetime.sleep)
         done = CliRunner().invoke(app, words, obj=clock, input="y\n")
         said = f"duetime {' '.join(words)}: {done.output} {done.exception or ''}"
-        assert done.exit_code == int(command.fails), said
-        if words[1:2] in (["create"], ["run"]) and (created := _EXAMPLE_ID.search(done.stdout)):
+        assert done.exit_code == int(fails), said
+        if {"create", "run"} & set(words[1:3]) and (created := _EXAMPLE_ID.search(done.stdout)):
             self.latest = created[0]
         if target:
             (self.folder / target).write_text(done.stdout, encoding="utf-8")
 
-    def _latest(self) -> str:
+    def _curl(self, words: list[str], output: str) -> None:
+        """Make the request, as curl does: with data it is a `POST`. The page may show the status of another answer."""
+        method, url, body, headers = "", "", None, {}
+        rest = iter(words)
+        for word in rest:
+            match word:
+                case "-X":
+                    method = next(rest)
+                case "-d":
+                    body = next(rest)
+                case "-H":
+                    name, _, value = next(rest).partition(": ")
+                    headers[name] = value
+                case _ if not word.startswith("-"):
+                    url = word
+        base, _, path = url.partition("/")
+        assert base in {"$DUETIME_URL", "$API"}, f"{url} is no address of the account"
+        kind = ["bulk"] if "bulk-operations" in path else []
+        path = "/".join(self._latest(kind) if _EXAMPLE_ID.fullmatch(part) else part for part in path.split("/"))
+        shown = _STATUS.search(output)
+        method = method or ("GET" if body is None else "POST")
+        answer = self._send(method, f"/{path}", body, headers, shown and int(shown[1]))
+        for name, value in _HEADER.findall(output):
+            assert answer.headers.get(name) == value, f"{method} {path}: {name} is {answer.headers.get(name)}"
+
+    def _latest(self, words: list[str]) -> str:
+        """The id of what the page created last, of the kind that a command takes."""
+        client = self.duetime.client
+        match words:
+            case ["bulk", *_]:
+                return next(iter(client.bulk_operations.list())).id
+            case ["schedules", "backfills", _, name, *_]:
+                return next(iter(client.schedules.list_backfills(name))).id
         if self.latest:
             return self.latest
-        found: Any = max(self.duetime.client.tasks.list(), key=lambda task: task.created_at)
+        found: Any = max(client.tasks.list(), key=lambda task: task.created_at)
         return str(found.id)
 
     def _json(self, block: Block) -> None:
-        content = json.loads(block.text)
-        if block.mark != "send" or block.note is None:
-            return
-        method, path = block.note.split()
+        json.loads(block.text)
+        if block.mark == "send" and block.note is not None:
+            method, path = block.note.split()
+            self._send(method, path, block.text)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: str | None,
+        headers: Mapping[str, str] = {"Content-Type": "application/json"},
+        status: int | None = None,
+    ) -> httpx.Response:
         transport = InProcessTransport(self.duetime._begin, self.duetime._after_change)
         with httpx.Client(transport=transport, base_url="http://localhost") as http:
-            answer = http.request(method, path, json=content)
-        assert answer.is_success, answer.text
+            answer = http.request(method, path, content=body, headers=dict(headers))
+        assert answer.status_code == status if status else answer.is_success, f"{method} {path}: {answer.text}"
+        if answer.status_code == HTTPStatus.CREATED and "id" in (created := answer.json()):
+            self.latest = created["id"]
+        return answer

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.canary_task import TYPE
+from duetime.contract.http.problem_kinds import KINDS
 from duetime.domain.changes.events import EventKind
 from duetime_testing import Duetime
 from tests.docs.pages import PAGES, ROOT, all_tests, name_of
@@ -18,6 +19,7 @@ _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _TEST = re.compile(r"\btest_[a-z0-9_]+\b(?!\.py)")
 _PATH = re.compile(r"`((?:tests|testing|infra|functions|layers|local|examples|client|docs|bench)/[\w./-]+\.\w+)`")
 _MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
+_PROBLEM = re.compile(r'"urn:duetime:problem:(\w+)", *"title": *"([^"]+)"')
 NOT_PYTHON = {TYPE, "duetime.task.attempt", *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
 """Names of a type of tasks, of an attribute of spans, of kinds of events and of parts of a fixture."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
@@ -53,6 +55,14 @@ def test_every_named_make_target_exists(page: Path) -> None:
     named = {target for text in code for target in _TARGET.findall(text)}
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert named <= known
+
+
+def test_problems_are_shown_with_their_titles() -> None:
+    """What a page shows of a refusal is what the API answers."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    shown = set(_PROBLEM.findall(text))
+    assert len(shown) >= 5
+    assert shown <= {(kind.code.value, kind.title) for kind in KINDS.values()}
 
 
 def test_a_part_that_is_not_there_is_found_missing() -> None:

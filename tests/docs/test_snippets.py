@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from docs.sections.limits import LimitUnexplained, limit_table
 from duetime.domain import limits
-from duetime_cdk import DEV, LOCAL_STACK, PROD, Environment
+from duetime_cdk import Environment
+from tests.docs.page_runner import IMPORTED_BY_SETTINGS
 from tests.docs.pages import PAGES, name_of
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ def snippets() -> Iterator[tuple[str, str]]:
 SNIPPETS = dict(snippets())
 SETTINGS = {where: text for where, text in SNIPPETS.items() if "replace(" in text}
 
-KNOWN = {"replace": replace, "DEV": DEV, "PROD": PROD, "LOCAL_STACK": LOCAL_STACK}
-"""What `infra/environments.py` imports."""
-
 
 @pytest.mark.parametrize("where", SNIPPETS)
 def test_a_snippet_compiles(where: str) -> None:
@@ -52,9 +49,13 @@ def test_no_value_is_a_tuple_by_its_last_comma(where: str) -> None:
 @pytest.mark.parametrize("where", SETTINGS)
 def test_settings_are_accepted_as_they_are_shown(where: str) -> None:
     """Each is an environment that a deployment accepts; lists of names hold names."""
-    found: dict[str, object] = dict(KNOWN)
+    found: dict[str, object] = dict(IMPORTED_BY_SETTINGS)
     exec(SETTINGS[where], found)  # noqa: S102 - our own pages
-    (made,) = [value for value in found.values() if isinstance(value, Environment) and value not in KNOWN.values()]
+    (made,) = [
+        value
+        for value in found.values()
+        if isinstance(value, Environment) and value not in IMPORTED_BY_SETTINGS.values()
+    ]
     assert all(isinstance(name, str) for name in (*made.aws_targets, *made.operators, *made.cors_origins))
 
 

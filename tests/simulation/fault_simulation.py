@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
-from duetime_testing.simulation.generations import Generation
+from duetime_testing.simulation.code_versions import Generation
 from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -91,6 +92,18 @@ def test_pull_workers_lease_what_is_declared(duetime: Duetime) -> None:
     assert lease.task.payload == {"db": 17}
     duetime.client.leases.complete(lease.id, {"bytes": 9})
     assert duetime.client.tasks.get(task.id).state == "succeeded"
+
+
+def test_each_pulled_type_has_tasks_of_its_own(duetime: Duetime) -> None:
+    """A lease is of the requested type, and lasts as long as was requested, by the clock of the account."""
+    for task_type in ("vm.backup", "vm.restore"):
+        duetime.pull(task_type)
+        duetime.client.tasks.create(task_type)
+    for task_type in ("vm.restore", "vm.backup"):
+        (lease,) = duetime.client.leases.acquire([task_type], wait_seconds=5, lease_seconds=40)
+        assert (lease.task.type, lease.lasts) == (task_type, timedelta(seconds=40))
+        duetime.client.leases.complete(lease.id)
+        assert duetime.client.tasks.get(lease.task.id).state == "succeeded"
 
 
 def test_a_lease_of_a_pull_worker_expires(duetime: Duetime) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from rich.text import Text
 
+from duetime_client.changes import Change
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
@@ -13,7 +14,6 @@ from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES
 from duetime_client.commands.task_arguments import tags_of
-from duetime_client.watching import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from duetime_client.client import Client
     from duetime_client.literals import TaskState
     from duetime_client.task_fields import TaskFilter
+    from duetime_client.watching import Change
 
 
 @examples("duetime watch ID", "duetime watch --mine --state failed", "duetime watch --schedule nightly")
@@ -77,7 +78,7 @@ def _changes(
     return client.tasks.watch(**filters) if schedule is None else client.schedules.watch(schedule)
 
 
-def _show(change: Change, clock: Clock, *, as_json: bool) -> None:
+def _show(change: "Change", clock: Clock, *, as_json: bool) -> None:
     if as_json:
         document = {"id": change.id, "version": change.version, "left": change.left, "item": change.item}
         show_json(document, of_many=True)

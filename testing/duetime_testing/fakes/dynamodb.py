@@ -9,7 +9,7 @@ from duetime_testing.fakes.attribute_values import MOST_BYTES, ValueInvalid, che
 from duetime_testing.fakes.errors import Exceptions
 from duetime_testing.fakes.expressions import ExpressionInvalid, condition, name_of, projection, update
 from duetime_testing.fakes.tables import Index, Table
-from duetime_testing.fakes.updating import updated
+from duetime_testing.fakes.updates import updated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

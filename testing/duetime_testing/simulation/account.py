@@ -18,8 +18,8 @@ from duetime_testing.fakes.s3 import FakeS3
 from duetime_testing.fakes.sqs import FakeSQS, Held, Queue
 from duetime_testing.fakes.stepfunctions import FakeStepFunctions
 from duetime_testing.fakes.task_table import new_table
+from duetime_testing.simulation.code_versions import Generation
 from duetime_testing.simulation.faults import Fault
-from duetime_testing.simulation.generations import Generation
 from duetime_testing.simulation.lambda_code import handler_of
 from duetime_testing.simulation.machines import SKEW, Machine
 from duetime_testing.simulation.state_machine import StateFailed, StateMachine
@@ -195,6 +195,7 @@ class Account:
         dead = self.sqs.create_queue(QueueName="dead")["QueueUrl"]
         redrive = {"deadLetterTargetArn": self.sqs.queues[dead].arn, "maxReceiveCount": most_receives}
         attributes = {"VisibilityTimeout": "900", "RedrivePolicy": json.dumps(redrive)}
+        self.queue_attributes = attributes
         urls = {
             each: self.sqs.create_queue(QueueName=each.value, Attributes=attributes)["QueueUrl"] for each in Priority
         }
