@@ -43,9 +43,9 @@ test: setup check ## check the code and run the tests
 	$(SAY) 'Running the tests'
 	@$(PYTEST) $(SPREAD) --durations=10
 
-test-slow: setup openapi-tools ## run the tests that take long, and each property with ten times as many examples
-	@$(PYTEST) $(SPREAD) -m 'slow and not hypothesis' --durations=10
-	@$(PYTEST) $(SPREAD) -m hypothesis --hypothesis-profile=thorough --durations=10
+test-slow: setup openapi-tools ## run the tests that take long, and each property with ten times as many examples (PART=1/3 or commit/3)
+	@$(PYTEST) $(SPREAD) -m 'slow and not hypothesis' $(if $(PART),--part $(PART)) --durations=10
+	@$(PYTEST) $(SPREAD) -m hypothesis --hypothesis-profile=thorough $(if $(PART),--part $(PART)) --durations=10
 
 check: setup ## format, lint, types (also of the console), import rules, spelling, links
 	$(SAY) 'Checking the code'
@@ -122,7 +122,7 @@ workflows: setup ## run recorded workflow graphs on a local stack, against their
 
 wheels: setup ## build the distributions that projects install into dist/
 	@rm -rf dist
-	@for each in . client testing infra/cdk; do $(BIN)/uv build --quiet --wheel --out-dir dist $$each || exit 1; done
+	@for each in . client testing infra/cdk local; do $(BIN)/uv build --quiet --wheel --out-dir dist $$each || exit 1; done
 	@ls dist/*.whl
 
 lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: newer ones)
@@ -152,10 +152,10 @@ $(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyp
 	@$(BIN)/uv pip install --quiet -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing -e infra/cdk -e local
 	@touch $@
 
-$(EMULATOR)/.installed: $(VENV)/.uv local/emulator/requirements.txt
+$(EMULATOR)/.installed: $(VENV)/.uv local/duetime_local/emulator/requirements.txt
 	$(SAY) 'Installing the embedded AWS'
 	@test -x $(EMULATOR)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(EMULATOR)
-	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --quiet --no-deps -r local/emulator/requirements.txt
+	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --quiet --no-deps -r local/duetime_local/emulator/requirements.txt
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json

@@ -1,33 +1,43 @@
-"""Run every measurement and show the ratios: `make bench`."""
+"""Run every measurement, show the ratios, write them down, and say which became worse: `make bench`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import codecs, cold_start, http_egress, recurrence, schedule_expansion, task_path
+from bench import codecs, cold_start, http_egress, recurrence, results, schedule_expansion, task_path, task_usage
 
 if TYPE_CHECKING:
     from bench.paired_timing import Comparison
 
 ROOMS = (codecs, recurrence, schedule_expansion, cold_start, task_path, http_egress)
+FOLDER = Path(__file__).parent
 
 
 def main() -> None:
-    """Measure, then show a table."""
+    """Measure, show a table, and write `RESULTS.md` and `results.json`."""
     console = Console()
-    table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")
+    comparisons: list[Comparison] = []
     with Progress(
         SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
     ) as progress:
         for room in ROOMS:
             progress.add_task(str(room.__doc__).splitlines()[0], total=None)
-            for comparison in room.comparisons():
-                table.add_row(*_cells(comparison))
+            comparisons.extend(room.comparisons())
+        counted = task_usage.counted()
+    table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")
+    for comparison in comparisons:
+        table.add_row(*_cells(comparison))
     console.print(table)
+    before, now = results.read(FOLDER), results.document(comparisons, counted)
+    for worse in results.worsenings(before, now):
+        console.print(f"[yellow]worse than the committed results:[/] {worse.key} {worse.before} → {worse.now}")
+    results.write(FOLDER, now, comparisons)
+    console.print(f"written to bench/{results.TABLE} and bench/{results.DATA}")
 
 
 def _cells(comparison: Comparison) -> tuple[str, ...]:

@@ -19,12 +19,12 @@ from duetime.adapters.targets.egress import EgressCaller, LambdaInvocation
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_messages import Call, Caller, NoResponse
 from duetime.environment_variables import Variable
-from local import emulator
+from duetime_local import emulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 _ROOT = Path(__file__).resolve().parents[1]
 _BATCH = 10

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from duetime_client import Client
 from duetime_client.live_connection import WebSocketConnection
-from local import stack
-from local.terminal import Display
+from duetime_local import stack
+from duetime_local.terminal import Display
 
 CHANGES = 200
 _PACE = 0.1

@@ -115,7 +115,7 @@ def _expansion() -> Callable[[], object]:
     stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars, keys=keys)
     urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
     enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL)
-    occurrence_tasks = OccurrenceTasks(contents, enqueuer, around, CreationRules(TargetRules(), read_graph))
+    occurrence_tasks = OccurrenceTasks(contents, enqueuer, runtime, CreationRules(TargetRules(), read_graph))
     expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
     shards = Shards(DynamoShardStore(fake, table), around, 16)
     scheduling = ScheduleCreator(

@@ -21,7 +21,7 @@ from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Delivery
 from duetime.services.tasks.create import Order
-from local import emulator
+from duetime_local import emulator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from duetime_client import Client
-from local import stack
-from local.terminal import Display
+from duetime_local import stack
+from duetime_local.terminal import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
-from local import emulator
+from duetime_local import emulator
 from tests import grants
+from tests.parts import ALL, Part, read_part
 from tests.server_dates import drop_server_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 # Of properties: no time limits, for the machine may be busy, and the same examples each time, so that a red test can be
 # run again, and none turns red for a change that it has nothing to do with.
@@ -44,8 +46,28 @@ def engine() -> Iterator[Emulator]:
         yield started
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--part` runs only some of the files, for what takes too long to run as a whole each time."""
+    parser.addoption("--part", default=str(ALL), help="Which part of how many: 3/10, or commit/10.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse what is no part before anything is collected."""
+    try:
+        config.stash[_PART] = read_part(config.option.part)
+    except ValueError as refusal:
+        raise pytest.UsageError(str(refusal)) from None
+
+
+_PART = pytest.StashKey[Part]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what starts real processes, and begin with what takes longest: beside it, all else is done meanwhile."""
+    part = config.stash[_PART]
+    left_out = [item for item in items if not part.has(scope_of(item.nodeid))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if part.has(scope_of(item.nodeid))]
     for item in items:
         for fixture in {"engine", "deployed"}.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(fixture)
@@ -61,6 +83,12 @@ TOGETHER = {"tests/deployed/": "deployed", "tests/infra/": "infra", "tests/docs/
 """Folders whose tests share something slow: one deployment, and the templates of every environment."""
 
 
+def scope_of(nodeid: str) -> str:
+    """What a test's process and part go by: what it shares, else its file."""
+    folders = (scope for folder, scope in TOGETHER.items() if nodeid.startswith(folder))
+    return next(folders, nodeid.split("::", 1)[0])
+
+
 class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
     """Sends what shares a slow fixture to one process of pytest-xdist, and the tests of any other file to one.
 
@@ -68,8 +96,13 @@ class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        folders = (scope for folder, scope in TOGETHER.items() if nodeid.startswith(folder))
-        return next(folders, nodeid.split("::", 1)[0])
+        return scope_of(nodeid)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector never again look at what collection made, which lives to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -90,7 +123,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         told["grants"] = sorted(grants.USED)
         return
     options = session.config.option
-    is_whole = (session.config.args, options.markexpr, options.keyword) == (["tests"], "not slow", "")
+    chosen = (session.config.args, options.markexpr, options.keyword, session.config.stash[_PART])
+    is_whole = chosen == (["tests"], "not slow", "", ALL)
     if is_whole and (unused := grants.unused(grants.USED | _USED)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         lines = "\n".join(f"  {name}: {action} on {resource}" for name, action, resource in unused)

@@ -76,6 +76,10 @@ SUMMARY_RECOUNT = Rule(
     "the last moment at which the summary uses it: it uses a recount for 60 days",
     "test_what_a_recount_found_is_kept_for_longer_than_it_is_used",
 )
+SUMMARY_COUNTS = Rule(
+    "the last moment at which a process that knows of no later generation may count in, or read, this one",
+    "test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them",
+)
 WATCH_TICKET = Rule("the time for which it can be used", "test_a_ticket_is_kept_for_as_long_as_it_can_be_used")
 WATCH_CONNECTION = Rule(
     "the longest time for which the gateway keeps a connection open",
@@ -101,6 +105,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/dispatch_items.py:timer_item_of": TIMER,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
     "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
+    "adapters/dynamodb/summary.py:DynamoSummaryStore.expire_counts": SUMMARY_COUNTS,
     "adapters/dynamodb/summary_recount.py:DynamoSummaryRecounts.add_older": SUMMARY_RECOUNT,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.add_edge": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.add_report": TOPOLOGY,
@@ -142,8 +147,9 @@ DECIDERS: dict[str, Rule] = {
     "services/locks/locking.py:LockManager._in_line": WAITER,
     "services/locks/locking.py:LockManager.renew": LOCK,
     "services/locks/locking.py:LockManager.take": LOCK,
+    "services/schedules/occurrence_tasks.py:OccurrenceTasks.expire_payloads": CONTENT,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks.payload_for": CONTENT,
-    "services/schedules/occurrence_tasks.py:OccurrenceTasks.produce_once": CONTENT,
+    "services/schedules/occurrence_tasks.py:OccurrenceTasks._produced": CONTENT,
     "services/schedules/schedule_writer.py:ScheduleWriter.expire_payload": CONTENT,
     "services/schedules/schedule_writer.py:ScheduleWriter.store_payload": CONTENT,
     "services/schedules/manage.py:ScheduleManager.delete": MARKER,

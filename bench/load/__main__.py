@@ -19,14 +19,14 @@ from bench.load.durability_check import DurabilityCheck, kept
 from bench.load.load_step import Offer, StepResult, made
 from bench.load.throttled_stack import narrow_gateway, table_of_any_width
 from duetime_client import Client
-from local import stack
-from local.terminal import Display
+from duetime_local import stack
+from duetime_local.terminal import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from bench.load.api_cpu_time import Served
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 STEPS = (25, 50, 75, 100, 125, 150, 200, 250, 300, 400)
 """Requests a second, one step after the other until one is not carried."""

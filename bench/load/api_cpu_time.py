@@ -15,7 +15,7 @@ from duetime import composition
 from duetime.composition import Platform
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.settings import Authentication
-from local import emulator
+from duetime_local import emulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

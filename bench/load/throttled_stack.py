@@ -11,12 +11,12 @@ from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, cast
 
-from local.emulator.http_throttle import Bucket
+from duetime_local.emulator.http_throttle import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 _THROTTLED = json.dumps(
     {

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from duetime_client.authentication import BearerToken
+    from duetime_client.bearer_token import BearerToken
     from duetime_client.bulk_operations import BulkOperation
     from duetime_client.client import AsyncClient, Client
     from duetime_client.errors import (
@@ -154,7 +154,7 @@ _MODULES = {
     "AsyncClient": "client",
     "Attempt": "task",
     "AwsTarget": "task_fields",
-    "BearerToken": "authentication",
+    "BearerToken": "bearer_token",
     "BulkFilter": "task_fields",
     "BulkOperation": "bulk_operations",
     "BulkOptions": "task_fields",

@@ -5,13 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import httpx
-
 from duetime_client.errors import CredentialsMissing
-from duetime_client.session import sendable
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    import httpx
 
 
 class Authentication(StrEnum):
@@ -20,18 +17,6 @@ class Authentication(StrEnum):
     NONE = "none"
     BEARER = "bearer"
     IAM = "iam"
-
-
-class BearerToken(httpx.Auth):
-    """Sends a token of the deployment's identity provider."""
-
-    def __init__(self, token: str) -> None:
-        self._headers = sendable({"Authorization": f"Bearer {token}"})
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        """Add the token to a request."""
-        request.headers.update(self._headers)
-        yield request
 
 
 def authenticated(authentication: Authentication, token: str) -> httpx.Auth | None:
@@ -46,6 +31,8 @@ def authenticated(authentication: Authentication, token: str) -> httpx.Auth | No
         case Authentication.BEARER:
             if not token:
                 raise CredentialsMissing("bearer authentication needs a token in DUETIME_TOKEN")
+            from duetime_client.bearer_token import BearerToken  # noqa: PLC0415 - it needs httpx, an option's names do not
+
             return BearerToken(token)
         case Authentication.IAM:
             return signed_by_iam()

@@ -30,6 +30,7 @@ EventType: TypeAlias = Literal[
     "cancel_requested",
     "attempt_started",
     "attempt_ended",
+    "expired",
     "finished",
 ]
 """What happened to a task."""
@@ -88,7 +89,7 @@ RunStatus: TypeAlias = Literal[
     "planned", "waiting", "running", "succeeded", "failed", "cancelled", "skipped", "missed", "expired"
 ]
 """What became of an occurrence."""
-ScheduleCause: TypeAlias = Literal["schedule", "manual", "backfill"]
+ScheduleCause: TypeAlias = Literal["schedule", "catch_up", "manual", "backfill"]
 """Why a schedule's task exists."""
 ScheduleState: TypeAlias = Literal["active", "paused", "ended"]
 """Whether a schedule creates tasks."""

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
 from duetime_client.retries import PASSING
+from duetime_client.run_context import RunSchedule, RunTopology
 from duetime_client.task_types import PayloadInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from duetime_client.client import Client
     from duetime_client.leases import LeasedTask, LeaseState
@@ -59,6 +61,12 @@ class Context:
         checkpoint: what a paused attempt saved for this one, or `None`.
         inputs: for a node of a topology, the results of the parents in its `inputs`, by name.
         traceparent: the trace in which the task was created, by W3C Trace Context, or `None`.
+        due_at: when the task was due; `None` only in a context that a test has made without it.
+        created_at: when the task was created; `None` likewise.
+        lateness_ms: how long after its due time the first attempt started, in milliseconds.
+        schedule: the schedule that the task, or its topology, is a run of, or `None`.
+        topology: the topology that the task is a node of, or `None`.
+        tags: the task's tags.
     """
 
     task_id: str
@@ -69,6 +77,12 @@ class Context:
     _until: float
     inputs: Any = None
     traceparent: str | None = None
+    due_at: datetime | None = None
+    created_at: datetime | None = None
+    lateness_ms: int | None = None
+    schedule: RunSchedule | None = None
+    topology: RunTopology | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
     _requested_action: str | None = None
     _progress: tuple[int, str] | None = None
     _wake: Event = field(default_factory=Event)
@@ -83,6 +97,10 @@ class Context:
         fence: int | None = None,
         checkpoint: Any = None,  # noqa: ANN401 - any JSON
         inputs: Any = None,  # noqa: ANN401 - any JSON
+        due_at: datetime | None = None,
+        schedule: RunSchedule | None = None,
+        topology: RunTopology | None = None,
+        tags: Mapping[str, str] | None = None,
         requested_action: Literal["pause", "cancel"] | None = None,
         is_lost: bool = False,
     ) -> Context:
@@ -94,6 +112,10 @@ class Context:
             fence=attempt if fence is None else fence,
             checkpoint=checkpoint,
             inputs=inputs,
+            due_at=due_at,
+            schedule=schedule,
+            topology=topology,
+            tags=tags or {},
             _until=-math.inf if is_lost else math.inf,
             _requested_action=requested_action,
         )
@@ -155,6 +177,12 @@ class Attempt:
             _until=time.monotonic() + leased.lasts.total_seconds(),
             inputs=leased.inputs,
             traceparent=task.traceparent,
+            due_at=task.due_at,
+            created_at=task.created_at,
+            lateness_ms=task.lateness_ms,
+            schedule=None if task.schedule is None else RunSchedule.of_document(task.schedule),
+            topology=None if task.topology is None else RunTopology.of_document(task.topology),
+            tags=task.tags,
         )
         self._client = client
         self._interval = lease_seconds / RENEWALS_PER_LEASE

@@ -91,7 +91,7 @@ class ScheduleRun(ResponseModel):
     Attributes:
         status: planned, waiting, running, succeeded, failed, cancelled, skipped, missed or expired.
         reason: Why it did not run, or did not succeed.
-        cause: schedule, manual or backfill.
+        cause: schedule, catch_up, manual or backfill.
         task_id: Its task, if it has one.
     """
 

@@ -14,6 +14,7 @@ from duetime_client.responses import one, read, several, task_of
 from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleHistory, ScheduleRun
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.steps import Request
+from duetime_client.task_creation import trace_headers
 from duetime_client.task_fields import body_of, encoded
 
 if TYPE_CHECKING:
@@ -36,17 +37,25 @@ class ScheduleOperations(Resource):
 
     @Operation
     def create(
-        self, name: str | None = None, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
+        self,
+        name: str | None = None,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+        **fields: Unpack[ScheduleFields],
     ) -> Request[Schedule]:
         """Create a schedule; without a name, the API generates one.
 
         A retried request never creates a second schedule: it carries an idempotency key, by default a random one.
+        `traceparent` (W3C Trace Context) is handed on to the schedule's runs.
 
         Raises:
             Conflict: There is one of this name.
         """
         body = {**({} if name is None else {"name": name}), **body_of(fields)}
-        return Request("POST", SCHEDULES, one(Schedule), body=body, headers=_key(idempotency_key))
+        return Request(
+            "POST", SCHEDULES, one(Schedule), body=body, headers={**_key(idempotency_key), **trace_headers(traceparent)}
+        )
 
     @Operation
     def get(self, name: str) -> Request[Schedule]:
@@ -93,13 +102,20 @@ class ScheduleOperations(Resource):
 
     @Operation
     def run(
-        self, name: str, *, reason: str = "", idempotency_key: str | None = None, if_match: str | None = None
+        self,
+        name: str,
+        *,
+        reason: str = "",
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        traceparent: str | None = None,
     ) -> Request[Task]:
         """Run a schedule's task once, now, regardless of its timing; returns the task.
 
         A retried request never runs it twice: it carries an idempotency key, by default a random one.
+        `traceparent` (W3C Trace Context) is handed on to the task's handler or target, and to its callback.
         """
-        headers = {**_key(idempotency_key), **guard(if_match)}
+        headers = {**_key(idempotency_key), **guard(if_match), **trace_headers(traceparent)}
         body = {"reason": reason} if reason else None
         return Request("POST", f"{path_of(name)}/run", task_of, body=body, headers=headers)
 

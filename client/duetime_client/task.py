@@ -161,6 +161,8 @@ class Task(ResponseModel):
     target: Mapping[str, object] | None = None
     callback_url: str | None = None
     notify_on: Mapping[str, object] | None = None
+    expires_seconds: int | None = None
+    expires_at: datetime | None = None
     payload: object = None
     retry: Mapping[str, object] | None = None
     timeout_seconds: int | None = None

@@ -95,8 +95,13 @@ def reason_body(reason: str) -> dict[str, object] | None:
     return {"reason": reason} if reason else None
 
 
-def _action(task_id: str, action: str, reason: str, if_match: str | None) -> Request[Task]:
-    return Request("POST", f"{path_of(task_id)}/{action}", task_of, body=reason_body(reason), headers=guard(if_match))
+def action(path: str, reason: str, if_match: str | None, *, repeatable: bool = False) -> Request[Task]:
+    """The request for an action on a task or a topology, whose path ends with the action."""
+    return Request("POST", path, task_of, body=reason_body(reason), headers=guard(if_match), repeatable=repeatable)
+
+
+def _action(task_id: str, name: str, reason: str, if_match: str | None) -> Request[Task]:
+    return action(f"{path_of(task_id)}/{name}", reason, if_match)
 
 
 def _report(task_id: str, what: str, body: dict[str, object]) -> Request[Task]:

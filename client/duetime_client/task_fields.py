@@ -103,6 +103,7 @@ class TaskOptions(TypedDict, total=False):
     target: Target
     callback_url: str | None
     notify_on: NotifyOn | None
+    expires_seconds: int | None
     tags: Mapping[str, str | None]
     name: str | None
     allow_unknown_type: bool

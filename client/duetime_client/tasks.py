@@ -13,6 +13,7 @@ from duetime_client.explanations import TaskExplanation
 from duetime_client.filter_actions import FilterActions
 from duetime_client.pages import pages
 from duetime_client.polling import pause_after
+from duetime_client.request_limits import MAX_BATCH
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
 from duetime_client.responses import attempts_of, batch_results, nothing, one, task_in, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, guard
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from duetime_client.task import Attempt, Task
     from duetime_client.task_types import TaskDefinition
 
-MAX_BATCH = 100
-"""The API takes this many tasks in one request."""
 P = TypeVar("P")
 Attempts: TypeAlias = list["Attempt"]
 Results: TypeAlias = list["Task | ApiError"]

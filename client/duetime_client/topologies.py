@@ -22,7 +22,7 @@ from duetime_client.responses import nothing, one, read, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.steps import Item, Pause, Request
 from duetime_client.task import TERMINAL, Failure, ResponseModel
-from duetime_client.task_actions import reason_body
+from duetime_client.task_actions import action
 from duetime_client.task_fields import query_of
 
 if TYPE_CHECKING:
@@ -174,10 +174,9 @@ class AsyncTopologies(TopologyOperations, AsyncResource):
     """`client.topologies` of `AsyncClient`."""
 
 
-def _action(task_id: str, action: str, reason: str, if_match: str | None) -> Request[Task]:
+def _action(task_id: str, name: str, reason: str, if_match: str | None) -> Request[Task]:
     # What was asked for already stays as it is, so it may be asked again; not under a version, which has changed.
-    path, body = f"{_path_of(task_id)}/{action}", reason_body(reason)
-    return Request("POST", path, task_of, body=body, headers=guard(if_match), repeatable=if_match is None)
+    return action(f"{_path_of(task_id)}/{name}", reason, if_match, repeatable=if_match is None)
 
 
 def _path_of(task_id: str) -> str:

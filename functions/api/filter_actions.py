@@ -63,11 +63,13 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
     document = request.document()
     body = read_filter_action(model, document)
     scope = scope_of(body, request.owner)
-    until = confirmed_until(body, request.owner, composed().runtime.now())
+    deployment = composed().settings.table
+    until = confirmed_until(body, request.owner, deployment, composed().runtime.now())
     wanted = replace(request_of(body, scope, request.text(), until), by=request.attributed(body.reason))
     if is_piece(body):
         done = composed(FilterActionServices).requests.piece(request.owner, wanted)
-        token = confirmation_token(body, request.owner, until) if body.dry_run and until is not None else None
+        is_counted = body.dry_run and until is not None
+        token = confirmation_token(body, request.owner, deployment, until) if is_counted else None
         return answer(json_text(filter_action_response(done, scope, token)))
     # Of two kinds of requests with equal bodies, each is another.
     key = IdempotencyKey(request.key, body_hash([wanted.kind, document.value])) if request.key else None

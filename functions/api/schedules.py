@@ -51,7 +51,7 @@ def create_schedule(request: Request) -> Response:
     """Create a schedule."""
     document = request.document()
     made = composed(ScheduleRequestServices).creator.create(
-        request.owner, decoding.schedule_spec(document), _key(request, document.value)
+        request.owner, decoding.schedule_spec(document), _key(request, document.value), request.traceparent
     )
     location = {"Location": operations.READ.url(name=made.value.name)}
     return _response(request, made.value, replayed(location, is_replay=made.is_replay))
@@ -135,7 +135,7 @@ def run_schedule(request: Request) -> Response:
     by = request.attributed(decoding.action_reason(request.document()) if request.has_body else "")
     manual_runs = composed(ScheduleRequestServices).manual_runs
     key = _key(request, [name, by.reason] if by.reason else name)
-    run = manual_runs.run(request.owner, name, request.version, key, by)
+    run = manual_runs.run(request.owner, name, request.version, key, by, request.traceparent)
     task = composed(TaskServices).reader.with_contents(run.value)
     headers = replayed({"Location": tasks.READ.url(task_id=task.id)}, is_replay=run.is_replay)
     return task_response(task, request.operation.returns.status, headers)
@@ -209,7 +209,7 @@ def list_schedule_runs(request: Request[RunListQuery]) -> Response:
     wanted = RunsQuery(after, query.due_after or 0, query.due_before, query.limit)
     page = composed(ScheduleRequestServices).runs.list(owner, name, wanted)
     token = None if page.after is None else page_tokens.token_of(page.after, query.scope(owner, name))
-    return answer(json_text(run_page(page.stored, page.runs, page.since, query, token)))
+    return answer(json_text(run_page(page, query, token)))
 
 
 def _name(request: Request) -> str:

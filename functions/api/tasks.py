@@ -12,7 +12,7 @@ from duetime.contract.http.etags import etag_of, is_known
 from duetime.contract.http.problem_kinds import kind_of
 from duetime.contract.http.problems import problem_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
-from duetime.contract.tasks import operations, responses
+from duetime.contract.tasks import batch_responses, operations
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.updates import task_change
@@ -67,7 +67,7 @@ def create_task_batch(request: Request) -> Response:
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]
     creations = [end for end in ends if isinstance(end, Accepted)]
     headers = replayed({}, is_replay=bool(creations) and all(each.is_replay for each in creations))
-    return answer(json_text(responses.TaskBatchResult(results=results)), headers=headers)
+    return answer(json_text(batch_responses.TaskBatchResult(results=results)), headers=headers)
 
 
 @route(operations.READ)
@@ -110,9 +110,9 @@ def _key(text: str | None, value: object) -> IdempotencyKey | None:
 
 def _result(
     index: int, end: Accepted[Task] | Exception, instance: str
-) -> responses.TaskBatchAccepted | responses.TaskBatchRejected:
+) -> batch_responses.TaskBatchAccepted | batch_responses.TaskBatchRejected:
     if isinstance(end, Accepted):
-        return responses.TaskBatchAccepted(status=201, task=entry(end.value))
+        return batch_responses.TaskBatchAccepted(status=201, task=entry(end.value))
     if isinstance(end, FieldInvalid):
         end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason, end.code)])
-    return responses.TaskBatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))
+    return batch_responses.TaskBatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 IMPLEMENTATIONS = ["fake", "moto", pytest.param("engine", marks=pytest.mark.engine)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -48,6 +49,25 @@ def contents(field: str) -> st.SearchStrategy[Content]:
     return inside | json_like | runtime
 
 
+def _schedule_ref(ref: ScheduleRef, before: int | None, after: int | None) -> ScheduleRef:
+    at = ref.nominal
+    return replace(ref, previous=None if before is None else at - before, next=None if after is None else at + after)
+
+
+SCHEDULE_REFS = st.builds(
+    _schedule_ref,
+    st.builds(
+        ScheduleRef,
+        st.from_regex(r"[A-Za-z0-9_.:-]{1,128}", fullmatch=True),
+        COUNTS,
+        INSTANTS,
+        st.sampled_from(Cause),
+        st.from_regex(r"[0-9A-Z]{0,6}", fullmatch=True),
+        st.booleans(),
+    ),
+    st.none() | st.integers(1, 4_000_000_000_000),
+    st.none() | st.integers(1, 4_000_000_000_000),
+)
 LINES = st.builds(
     AttemptRecord,
     st.integers(1, 200),
@@ -106,20 +126,13 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     ),
     "callback_url": st.none() | NAMES,
     "notify_on": st.none() | st.builds(NotifyOn, NAMES, st.booleans(), st.none() | st.integers(60, 604_800)),
+    "expires_seconds": st.none() | st.integers(1, 2_592_000),
     "waiting_for": st.none() | TEXT.filter(bool),
     "waits": st.lists(st.builds(Wait, INSTANTS, TEXT), max_size=4).map(tuple),
     "name": TEXT,
     "tags": st.dictionaries(NAMES, TEXT, max_size=4),
-    "schedule_ref": st.none()
-    | st.builds(
-        ScheduleRef,
-        st.from_regex(r"[A-Za-z0-9_.:-]{1,128}", fullmatch=True),
-        COUNTS,
-        INSTANTS,
-        st.sampled_from(Cause),
-        st.from_regex(r"[0-9A-Z]{0,6}", fullmatch=True),
-        st.booleans(),
-    ),
+    "schedule_ref": st.none() | SCHEDULE_REFS,
+    "topology_schedule_ref": st.none() | SCHEDULE_REFS,
     "generation": COUNTS,
     "fence": COUNTS,
     "attempt": COUNTS,

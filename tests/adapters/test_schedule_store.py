@@ -69,6 +69,7 @@ FULL = StoredSchedule(
             lock=LockSpec("db-17", 2),
             callback_url="https://example.org/y",
             notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600),
+            expires_seconds=600,
             name="nice",
             tags={"team": "dba"},
         ),
@@ -109,6 +110,7 @@ FULL = StoredSchedule(
     revision_ends=(RevisionEnd(HOME + 1, 2, 1), RevisionEnd(HOME + 2, 3, 3)),
     expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
     former_payload=Content(ContentPlace.OBJECT, "payload.w"),
+    traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     stopped=(StoppedOccurrence(HOME + 4, numbered(8), 3), StoppedOccurrence(HOME + 5, numbered(9), 0)),
     actions=ScheduleHistory(
         (

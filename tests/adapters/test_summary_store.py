@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 from duetime.domain.summary.counts import CountedSteps, Group, Step, StepSet, Summary
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.times import SECOND
 from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
 
 if TYPE_CHECKING:
@@ -44,6 +46,17 @@ def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -
     assert {group: number for group, number in found.counts.items() if number} == {WAITING: 1, MAILS: 1}
     assert (found.as_of, found.is_complete) == (SET.second, True)
     assert summary_store.read("ann#x", 2) == Summary()
+
+
+def test_the_counts_of_earlier_generations_are_given_a_time_to_live(summary_store: SummaryStore) -> None:
+    """Once, of one part of an owner; what is given one can still be read, and counted in, until it is removed."""
+    for number in range(3):
+        of = replace(SET, generation=number, second=SET.second + number * SECOND)
+        assert summary_store.count(of, CountedSteps(), [step(number, None, MAILS)], str(uuid4()))
+    summary_store.expire_counts("ann#x", 3, 2, SET.second)
+    summary_store.expire_counts("ann#x", 3, 2, SET.second + SECOND)
+    summary_store.expire_counts("ann#x", 2, 2, SET.second)
+    assert [summary_store.read("ann#x", 3, number).counts for number in range(3)] == [{MAILS: 1}] * 3
 
 
 def test_who_has_read_an_older_version_counts_nothing(summary_store: SummaryStore) -> None:

@@ -16,7 +16,8 @@ from duetime.contract.http.request_json import read
 from duetime.contract.http.routes import operation_at
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.report_bodies import EmptyRequest
-from duetime_client import ApiError, Client
+from duetime.domain import limits
+from duetime_client import ApiError, Client, request_limits
 from duetime_client.resource import Operation, Resource, Stream
 from tests.client.deployment import problem
 
@@ -190,3 +191,8 @@ def test_a_method_sends_what_its_operation_declares(client: Client, deployment: 
     elif received.headers["Content-Type"] not in operation.body_types:
         document = read(received.body.decode(), depth=20)
         validated(operation.body, document.value)
+
+
+def test_the_client_knows_how_much_a_request_may_hold() -> None:
+    """It splits larger ones, and asks for no page that the API refuses."""
+    assert (request_limits.MAX_BATCH, request_limits.MAX_PAGE) == (limits.MAX_BATCH, limits.MAX_PAGE)

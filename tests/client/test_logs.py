@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 ID = "01M7XZ8CGJ0013P2ZBN3YDT3DX"
 AT = round(NOW.timestamp() * 1000)

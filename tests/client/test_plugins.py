@@ -87,3 +87,11 @@ def test_the_version_is_the_distributions(duetime: Run) -> None:
     assert result.exit_code == 0
     assert result.stdout.startswith("duetime ")
     assert result.stdout.split()[1][0].isdigit()
+
+
+def test_a_command_of_another_distribution_is_named_with_it(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the local stack, `duetime dev` says what to install."""
+    monkeypatch.setattr("duetime_client.commands.plugins.plugins", dict)
+    result = duetime("dev")
+    assert result.exit_code == 2
+    assert "duetime-local" in result.stderr

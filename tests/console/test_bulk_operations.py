@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.scenarios.scenario import PLAIN, SECOND
@@ -11,6 +12,8 @@ from tests.scenarios.scenario import PLAIN, SECOND
 if TYPE_CHECKING:
     from tests.console.conftest import Console
     from tests.console.world import World
+
+pytestmark = pytest.mark.slow
 
 LATER = 7_200
 COUNTS = ".counts strong"

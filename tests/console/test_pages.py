@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.console.conftest import Console
     from tests.console.world import World
 
+pytestmark = pytest.mark.slow
+
 PAGES = [
     "/dead-letters",
     "/calendars",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.scenarios.scenario import HOUR, PLAIN
@@ -12,6 +13,8 @@ from tests.scenarios.scenario import HOUR, PLAIN
 if TYPE_CHECKING:
     from tests.console.conftest import Console
     from tests.console.world import World
+
+pytestmark = pytest.mark.slow
 
 EVERY_MINUTE = {"cron": "* * * * *", "timezone": "Europe/London", "task": {"type": PLAIN}}
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tests.console.conftest import Console
     from tests.console.world import World
 
+pytestmark = pytest.mark.slow
+
 REFUSED = ("status of 401", "status of 400")
 STORED = "JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage)])"
 

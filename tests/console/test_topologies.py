@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.console.conftest import Console
     from tests.console.world import World
 
+pytestmark = pytest.mark.slow
+
 LATER = 7_200
 HOSTILE = """<img src=x onerror="document.title='hit'">"""
 NODES: dict[str, dict[str, Any]] = {

@@ -100,11 +100,15 @@ def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: 
 
 
 def test_a_task_of_a_schedule_says_which_occurrence_it_is() -> None:
-    """The schedule's name and revision, the instant that it stands for, and why it was placed."""
-    occurrence = entry(task(schedule_ref=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True)))
+    """The schedule's name and revision, the instant that it stands for, those around it, and why it was placed."""
+    occurrence = entry(
+        task(schedule_ref=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True, previous=NOW - 1_000))
+    )
     assert occurrence["schedule"] == {
         "name": "nightly",
         "revision": 3,
         "scheduled_at": "2026-11-21T02:33:07.250Z",
+        "previous_at": "2026-11-21T02:33:06.250Z",
+        "next_at": None,
         "cause": "backfill",
     }

@@ -12,9 +12,10 @@ from duetime.contract.http.operations import OPERATIONS as DECLARED
 from duetime.contract.http.problem_kinds import KINDS
 from duetime.contract.http.problems import problem_of
 from duetime.contract.openapi.document import document
+from duetime.contract.tasks.batch_responses import TaskBatchResult
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.queries import TaskListQuery
-from duetime.contract.tasks.responses import TaskBatchResult, TaskPage
+from duetime.contract.tasks.responses import TaskPage
 from duetime.domain.errors import KeyReused
 from tests.contract.test_answers import DONE
 from tests.contract.test_decoding import BAD_FIELDS

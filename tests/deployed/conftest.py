@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from duetime_client import Client
-from local import demo_receiver, stack
-from local.terminal import Display
+from duetime_local import demo_receiver, stack
+from duetime_local.terminal import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.demo_receiver import Receiver
-    from local.stack import Stack
+    from duetime_local.demo_receiver import Receiver
+    from duetime_local.stack import Stack
 
 
 @pytest.fixture(scope="session")

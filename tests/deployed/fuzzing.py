@@ -20,8 +20,8 @@ from uuid import uuid4
 from rich.console import Console
 
 from duetime.adapters.dynamodb import schema
-from local import stack
-from local.terminal import Display
+from duetime_local import stack
+from duetime_local.terminal import Display
 from tests.deployed.stopping import no_ticks, no_workers
 from tests.functions.api.gateway import Answer
 from tests.hostile.drawn import Drawn
@@ -33,7 +33,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 TIMEOUT_SECONDS = 60.0
 _A_DRAWN = 1_500

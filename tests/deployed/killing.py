@@ -24,10 +24,10 @@ from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import Variable
 from duetime_client import Client
-from duetime_client.tasks import MAX_BATCH
-from local import demo_receiver
-from local.emulator.lambda_processes import processes_of, warm_up
-from local.terminal import Display
+from duetime_client.request_limits import MAX_BATCH
+from duetime_local import demo_receiver
+from duetime_local.emulator.lambda_processes import processes_of, warm_up
+from duetime_local.terminal import Display
 from tests.deployed.restarting import restartable
 from tests.deployed.stopping import no_ticks
 from tests.waiting import until
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime_client import Task
-    from local.demo_receiver import Execution, Receiver
-    from local.stack import Stack
+    from duetime_local.demo_receiver import Execution, Receiver
+    from duetime_local.stack import Stack
     from tests.deployed.restarting import Restartable
 
 LEASE_SECONDS = SHORTEST_WORKER_LEASE_SECONDS

@@ -8,13 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from local import emulator, stack
-from local.stack import Stack
+from duetime_local import emulator, stack
+from duetime_local.stack import Stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.terminal import Display
+    from duetime_local.terminal import Display
 
 
 class Restartable:

@@ -14,11 +14,11 @@ from duetime.adapters.runtime.clock import SystemClock
 from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,15 @@ class ShiftedClock:
 
 
 @contextmanager
-def function_at(stack: Stack, name: str, clock: ShiftedClock) -> Iterator[Callable[[dict[str, Any]], Any]]:
-    """A deployed function's handler, with that function's own variables, under another clock."""
+def function_at(
+    stack: Stack, name: str, clock: ShiftedClock, changed: Mapping[str, str] | None = None
+) -> Iterator[Callable[[dict[str, Any]], Any]]:
+    """A deployed function's handler, with that function's own variables but for some, under another clock."""
     function_name = stack.deployment.outputs[f"{name.capitalize()}FunctionName"]
     configuration = stack.emulator.client("lambda").get_function_configuration(FunctionName=function_name)
     # The users' handlers are a layer of the deployed function, and not on this process's path.
     mine = {"AWS_LAMBDA_FUNCTION_NAME": function_name, Variable.HANDLERS.value: ""}
-    environ = {**configuration["Environment"]["Variables"], **mine}
+    environ = {**configuration["Environment"]["Variables"], **mine, **(changed or {})}
     handler = __import__(f"functions.{name}.handler", fromlist=["handler"]).handler
     # The clients of the adapters read the process's variables, as they do in Lambda.
     with patch.dict("os.environ", {**environ, **stack.emulator.environ}):

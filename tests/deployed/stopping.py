@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 _KEPT = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Target")
 

@@ -14,7 +14,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 pytestmark = pytest.mark.deployed
 

@@ -12,7 +12,7 @@ from tests.hostile.corpus import Hostile
 from tests.hostile.texts import DEEP
 
 if TYPE_CHECKING:
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 REQUESTS = 80
 TASKS = "/v1/tasks"

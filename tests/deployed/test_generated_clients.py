@@ -12,7 +12,7 @@ from tests.openapi.generating import USES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 
 @pytest.mark.slow

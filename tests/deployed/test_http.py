@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime_client import Client
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_events.type_defs import PutEventsRequestEntryTypeDef
 
     from duetime_client import Client
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from bench.load.throttled_stack import narrow_gateway, table_of_any_width
 from duetime_client import ApiError, Client, Retries
 
 if TYPE_CHECKING:
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 NEARLY_CLOSED, BURST = 0.01, 3
 """Requests a second, and how many at once: whoever sends ten within minutes, however slowly, is turned away."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client import Client, LockSpec, Task
-    from local.demo_receiver import Receiver
+    from duetime_local.demo_receiver import Receiver
 
 
 def span(client: Client, task: Task) -> tuple[datetime, float]:

@@ -6,14 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from duetime_client.logs import LogFilter
-from local.logs import reader_at
+from duetime_local.logs import reader_at
 from tests.waiting import until
 
 if TYPE_CHECKING:
     import pytest
 
     from duetime_client import Client
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 
 def test_the_lines_of_an_attempt_are_found_by_its_task(

@@ -12,9 +12,9 @@ import pytest
 
 from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.environment_variables import Variable
-from local import demo_workflow
-from local.demo import Demo
-from local.emulator.lambda_processes import processes_of
+from duetime_local import demo_workflow
+from duetime_local.demo import Demo
+from duetime_local.emulator.lambda_processes import processes_of
 from tests.deployed.shifted import ShiftedClock, event_of, function_at
 from tests.waiting import until
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
     from duetime_client import Client, Task, TaskFields
-    from local.demo_receiver import Receiver
-    from local.stack import Stack
+    from duetime_local.demo_receiver import Receiver
+    from duetime_local.stack import Stack
 
 TYPE = "ci.job"
 IN_TIME = timedelta(minutes=5)

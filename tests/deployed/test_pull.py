@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime_client import Client, Task
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 TYPE = "pulled"
 LEASE_SECONDS = 5

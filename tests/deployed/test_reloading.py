@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime_cdk.layers.build import Layer
-from local.deployment import HANDLERS
-from local.handlers import HandlerVersions, built
-from local.project import handlers_package
-from local.signing_secret import signing_secret
+from duetime_local.deployment import HANDLERS
+from duetime_local.handlers import HandlerVersions, built
+from duetime_local.project import handlers_package
+from duetime_local.signing_secret import signing_secret
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from duetime_client import Client
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 FRESH = """
 from duetime.handlers import handler

@@ -10,7 +10,7 @@ from duetime_client import Client
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 pytestmark = pytest.mark.deployed
 

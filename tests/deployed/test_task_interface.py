@@ -19,7 +19,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 PAGE = REFERENCE / "task-interface.md"
 BLOCK = re.compile(r"^```http\n(.*?)^```$", re.DOTALL | re.MULTILINE)

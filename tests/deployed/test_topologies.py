@@ -18,7 +18,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from duetime_client import Client
     from duetime_client.topologies import Topology
-    from local.stack import Stack
+    from duetime_local.stack import Stack
 
 
 def ended(client: Client, task_id: str) -> Topology:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from duetime_client import Client
-    from local.demo_receiver import Receiver
-    from local.stack import Stack
+    from duetime_local.demo_receiver import Receiver
+    from duetime_local.stack import Stack
 
 
 @pytest.mark.slow

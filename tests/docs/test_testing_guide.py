@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.docs.pages import ROOT
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ PAGE = ROOT / "docs" / "how-to" / "test-your-tasks.md"
 _SNIPPET = re.compile(r"^```(?:python|ini)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_every_snippet_of_the_page_passes(tmp_path: Path) -> None:
     """Each names its file; written there, all tests pass, and every snippet is one of them."""
     text = PAGE.read_text(encoding="utf-8")

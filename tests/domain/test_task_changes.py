@@ -6,7 +6,10 @@ from typing import Any
 from duetime.domain.tasks.task import Task
 from duetime.domain.tasks.task_changes import TaskChanges
 
-KEPT = {"id", "owner", "type", "state", "created_at", "schedule_ref", "traceparent", "version", "fence", "nonce"}
+KEPT = {
+    *("id", "owner", "type", "state", "created_at", "schedule_ref", "topology_schedule_ref", "traceparent"),
+    *("version", "fence", "nonce"),
+}
 """What no write sets: it is for ever, or every write, or a claim, changes it by itself."""
 
 

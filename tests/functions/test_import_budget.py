@@ -9,18 +9,18 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (174, 254),
-    "trigger": (141, 206),
-    "worker": (149, 208),
-    "topology": (158, 206),
-    "bulk": (165, 206),
-    "deadletter": (97, 206),
-    "broadcast": (124, 206),
-    "watch": (98, 254),
+    "api": (180, 254),
+    "trigger": (142, 206),
+    "worker": (153, 208),
+    "topology": (162, 206),
+    "bulk": (169, 206),
+    "deadletter": (101, 206),
+    "broadcast": (125, 206),
+    "watch": (100, 254),
     "console": (10, 0),
-    "archive": (82, 245),
+    "archive": (84, 245),
     "egress": (42, 208),
-    "intake": (156, 254),
+    "intake": (158, 254),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 SCRIPT = """

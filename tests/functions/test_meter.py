@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets.http_messages import Call, Reply
     from duetime.domain.tasks.task import Task
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 PAYLOAD = (
     b'{"table":"public.orders","action":"vacuum","threshold":0.2,"notify":["dba@example.org"],"dry_run":false,"n":17}'
@@ -304,6 +304,20 @@ def test_a_late_start_to_be_told_costs_one_timer(metered: tuple[Stack, Meter]) -
     create(stack, notify_on=NotifyOn("https://example.org/alerts", late_seconds=300))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (3 + 1, 1)
+
+
+@pytest.mark.parametrize(("expires_seconds", "state", "index_units"), [(600, State.SUCCEEDED, 1), (1, State.FAILED, 2)])
+def test_an_expiry_costs_nothing(
+    metered: tuple[Stack, Meter], expires_seconds: int, state: State, index_units: int
+) -> None:
+    """Not for a task that starts in time; one that expires costs what any failed one does."""
+    stack, meter = metered
+    task = create(stack, expires_seconds=expires_seconds)
+    if state is State.FAILED:
+        stack.clock.at += 5 * SECOND
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3, index_units)
+    assert composed(TaskServices).reader.record(OWNER, task.id).state is state
 
 
 def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.services.pull.messages import Leased
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 TYPE = "pulled"
 
@@ -78,6 +78,16 @@ def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -
     complete(leased)
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
     assert meter.requests == {"GetItem": 1, "UpdateItem": 1, "DeleteMessageBatch": 1}
+
+
+def test_an_expiry_costs_a_pulled_task_one_unit(metered: tuple[Stack, Meter]) -> None:
+    """The timer by which a worker function ends it if nobody leases it; leased and completed, it costs no more."""
+    stack, meter = metered
+    stack.create(TaskSpec(TYPE, payload=PAYLOAD, expires_seconds=600))
+    assert (meter.table_units, meter.index_units) == (1 + 1, 1)
+    (leased,) = lease()
+    complete(leased)
+    assert (meter.table_units, meter.index_units) == (3 + 1, 1)
 
 
 def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> None:

@@ -26,7 +26,7 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 pytestmark = pytest.mark.engine
 PATH = "/v1/topologies"

@@ -13,6 +13,7 @@ from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.times import MINUTE
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.tasks import ListQuery
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
 HEADERS = {"traceparent": PARENT}
+OTHER = PARENT.replace("4bf9", "aaaa")
 ARN = "arn:aws:sqs:us-east-1:123456789012:"
 
 
@@ -81,9 +83,27 @@ def test_a_repeated_request_does_not_change_the_trace(stack: Stack) -> None:
     del stack
     headers = {**HEADERS, "Idempotency-Key": "once"}
     first = create({"delay_seconds": 60}, headers)
-    second = create({"delay_seconds": 60}, {**headers, "traceparent": PARENT.replace("4bf9", "aaaa")})
+    second = create({"delay_seconds": 60}, {**headers, "traceparent": OTHER})
     assert (first["id"], second["id"]) == (first["id"], first["id"])
     assert second["traceparent"] == PARENT
+
+
+def test_a_schedule_hands_its_trace_on_to_its_runs(stack: Stack) -> None:
+    """Over changes of it, too; a manual run is a part of the trace of its own request, if that names one."""
+    body = {"name": "often", "rate": "1 minute", "task": {"type": "report"}}
+    assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
+    change = Gateway().send("PATCH", "/v1/schedules/often", {"task": {"priority": "low"}}, {"traceparent": OTHER})
+    assert change.status == 200
+    stack.clock.at += 5 * MINUTE
+    stack.call("trigger", {})
+    listed = Gateway().send("GET", "/v1/schedules/often/runs").body["runs"]
+    placed = [each["task_id"] for each in listed if each["task_id"]]
+    assert len(placed) > 2
+    for task_id in placed:
+        assert Gateway().send("GET", f"/v1/tasks/{task_id}").body["traceparent"] == PARENT
+    run = Gateway().send("POST", "/v1/schedules/often/run", None, {"traceparent": OTHER})
+    assert run.body["traceparent"] == OTHER
+    assert Gateway().send("POST", "/v1/schedules/often/run").body["traceparent"] == PARENT
 
 
 def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Receiver) -> None:

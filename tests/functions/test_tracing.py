@@ -56,14 +56,19 @@ def stack(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack
 
 
 def exported(receiver: Receiver) -> dict[str, Span]:
-    """The spans that the collector got, by their names."""
-    spans: dict[str, Span] = {}
+    """The spans that the collector got, by their names; the latest of a name."""
+    return {span.name: span for span in all_exported(receiver)}
+
+
+def all_exported(receiver: Receiver) -> list[Span]:
+    """The spans that the collector got."""
+    spans: list[Span] = []
     for request in receiver.requests:
         if request.path == "/v1/traces":
             is_packed = request.headers.get("Content-Encoding") == "gzip"
             body = gzip.decompress(request.body) if is_packed else request.body
             parts = ExportTraceServiceRequest.FromString(body).resource_spans
-            spans |= {span.name: span for part in parts for scope in part.scope_spans for span in scope.spans}
+            spans += [span for part in parts for scope in part.scope_spans for span in scope.spans]
     return spans
 
 
@@ -120,6 +125,42 @@ def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, recei
         "http.response.status_code": 200,
     }
     assert not [one for one in receiver.requests if one.path == "/v1/traces" and b"secret" in one.body]
+
+
+def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
+    """Each run is a trace of its own; it is a part of neither, for a schedule lives for years and a tick makes many."""
+    body = {"name": "often", "rate": "1 minute", "task": {"type": "report"}}
+    assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
+    seen = len(all_exported(receiver))
+    for _ in range(20):
+        stack.clock.at += MINUTE
+        stack.call("trigger", {})
+    made = [span for span in all_exported(receiver)[seen:] if span.name == "create report"]
+    ticks = [place(span) for span in all_exported(receiver)[seen:] if span.name == "expand schedules"]
+    assert len(made) > 10
+    assert ticks
+    assert all(span.parent_span_id == b"" for span in made)
+    assert len({span.trace_id for span in made}) == len(made)
+    assert all(links(span)[0] in ticks and links(span)[1:] == [(TRACE, PARENT)] for span in made)
+    assert {facts(span)["duetime.schedule.name"] for span in made} == {"often"}
+    assert stack.work(Priority.NORMAL) == []
+    processed = [span for span in all_exported(receiver) if span.name == "process report"]
+    created = {place(span) for span in all_exported(receiver) if span.name == "create report"}
+    assert processed
+    assert all(len(links(span)) == 1 and links(span)[0] in created for span in processed)
+
+
+def test_a_manual_run_is_a_part_of_its_request_and_links_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
+    """Somebody waits for it, as for a task that is created by a request."""
+    del stack
+    body = {"name": "yearly", "cron": "0 0 1 1 *", "task": {"type": "report"}}
+    assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
+    request = f"00-{'a' * 32}-{'b' * 16}-01"
+    task = Gateway().send("POST", "/v1/schedules/yearly/run", None, {"traceparent": request}).body
+    (made,) = [span for span in all_exported(receiver) if span.name == "create report"]
+    assert (made.trace_id.hex(), made.parent_span_id.hex()) == ("a" * 32, "b" * 16)
+    assert links(made) == [(TRACE, PARENT)]
+    assert task["traceparent"] == "00-{}-{}-01".format(*place(made))
 
 
 def test_a_failed_attempt_is_an_error_by_its_type_alone(

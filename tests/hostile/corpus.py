@@ -36,6 +36,7 @@ TASK: Mapping[str, Any] = {
     "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
     "callback_url": "http://127.0.0.1:9/y",
     "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300},
+    "expires_seconds": 600,
     "allow_unknown_type": False,
 }
 SCHEDULE: Mapping[str, Any] = {

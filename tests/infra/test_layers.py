@@ -13,7 +13,7 @@ from duetime_cdk.environments import CLOUD
 from duetime_cdk.handlers_folder import handlers_of
 from duetime_cdk.layers import build, bytecode
 from duetime_cdk.layers.handler_import import HandlersUnimportable
-from duetime_cdk.layers.install import AWS_SERVICES
+from duetime_cdk.layers.install import AWS_SERVICES, RequirementsUninstallable
 from duetime_cdk.layers.target import Target
 from duetime_cdk.sources import CONSTRAINTS
 from infra.environments import environment_named
@@ -133,9 +133,24 @@ def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
     """A syntax error stops the build, on this machine's Python and on the cloud's, and leaves no layer behind."""
     (package / "__init__.py").write_text("def broken(:\n")
     for target in (Target.of_this_machine(), CLOUD):
-        with pytest.raises(subprocess.CalledProcessError):
+        with pytest.raises(bytecode.SourceUncompilable, match="def broken"):
             build.handlers_layer(target, package)
     assert not [path for path in build.OUTPUT.rglob("handlers-*") if path.is_dir()]
+
+
+def test_a_syntax_error_names_its_line_in_the_users_own_file(package: Path) -> None:
+    """Also in a module that is not imported yet; nothing is built, and nothing of the copy's place is told."""
+    (package / "later.py").write_text("def broken(:\n")
+    with pytest.raises(HandlersUnimportable, match=r"own_handlers/later\.py\", line 1(.|\n)*SyntaxError") as error:
+        build.types_layer(Target.of_this_machine(), package)
+    assert str(build.OUTPUT) not in str(error.value)
+
+
+def test_requirements_that_cannot_be_installed_are_told_in_uvs_words(package: Path) -> None:
+    """A name that is no requirement needs no network to be refused."""
+    (package.parent / "requirements.txt").write_text("not a requirement!\n")
+    with pytest.raises(RequirementsUninstallable, match=r"nothing is deployed:\n(.|\n)*not a requirement"):
+        build.handlers_layer(Target.of_this_machine(), package)
 
 
 def test_a_python_that_is_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ def findings(template: dict[str, Any]) -> list[str]:
     return [f"{match.rule.id} {match.message}" for match in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment", ["prod", *(pytest.param(name, marks=pytest.mark.slow) for name in ("local", "dev", "staging"))]
 )

@@ -7,11 +7,11 @@ import json
 import zipfile
 from typing import TYPE_CHECKING
 
-from local.assembly import Assembly, fingerprint, packed
-from local.deployment import HANDLERS, layer_resource
-from local.emulator.differences import with_fixed_addresses
-from local.emulator.server import ROOT
-from local.project import STACK, handlers_package, template_inputs
+from duetime_local.assembly import Assembly, fingerprint, packed
+from duetime_local.deployment import HANDLERS, layer_resource
+from duetime_local.emulator.differences import with_fixed_addresses
+from duetime_local.project import STACK, handlers_package, template_inputs
+from infra import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

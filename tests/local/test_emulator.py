@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from duetime_cdk.topology_state_machine import definition
-from local import emulator
-from local.emulator.differences import GENTLE_WAITS, api_url, complete_deployment
+from duetime_local import emulator
+from duetime_local.emulator.differences import GENTLE_WAITS, api_url, complete_deployment
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 THREADS = 8
 ROUNDS = 25

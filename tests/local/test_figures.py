@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.demo_receiver import Execution
-from local.demo_report import Lateness, count, lateness
+from duetime_local.demo_receiver import Execution
+from duetime_local.demo_report import Lateness, count, lateness
 
 
 def execution(task_id: str, start: int, end: int, *, succeeded: bool = True, attempt: int = 1) -> Execution:

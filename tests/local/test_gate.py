@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from local.emulator.http_throttle import BUSY, REFUSAL, Bucket, gated, limited, throttle_of
+from duetime_local.emulator.http_throttle import BUSY, REFUSAL, Bucket, gated, limited, throttle_of
 
 API, STAGE = "api", "$default"
 ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime_client.topology_files import read_topology, validate_topology
-from local.demo_receiver import Execution, Receiver
-from local.demo_workflow import MONTAGE, Workflow, count
+from duetime_local.demo_receiver import Execution, Receiver
+from duetime_local.demo_workflow import MONTAGE, Workflow, count
+from duetime_local.project import example
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.demo_report import GraphFigures
+    from duetime_local.demo_report import GraphFigures
 
 DIAMOND = Workflow("diamond", {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}, {"a": 1, "b": 2, "c": 0.5, "d": 1})
 TASKS = {f"t{key}": key for key in DIAMOND.parents}
@@ -33,7 +34,7 @@ def counted(*executions: Execution, succeeded: bool = True) -> GraphFigures:
 
 def test_the_example_is_a_topology_that_can_be_run() -> None:
     """Its file is one that anybody may send; its longest chain is shorter than its whole work."""
-    body = read_topology(MONTAGE)
+    body = read_topology(example(MONTAGE))
     workflow = Workflow.read()
     assert (len(body["nodes"]), workflow.edges) == (58, 114)
     assert 5 < workflow.shortest_seconds < 6 < sum(workflow.seconds.values())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local import emulator
+from duetime_local import emulator
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STARTER = """
 import signal, sys
-from local import emulator
+from duetime_local import emulator
 # Whoever runs the tests in the background has it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 with emulator.running(port=0) as started:
@@ -102,8 +102,8 @@ def test_an_emulator_that_ends_while_it_starts_is_told_with_its_last_lines(
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
     program.chmod(0o755)
-    monkeypatch.setattr("local.emulator.server.PROGRAM", program)
-    monkeypatch.setattr("local.emulator.server.roomy_memory", lambda: str(tmp_path))
+    monkeypatch.setattr("duetime_local.emulator.server.interpreter", lambda: program)
+    monkeypatch.setattr("duetime_local.emulator.server.roomy_memory", lambda: str(tmp_path))
 
     with pytest.raises(emulator.EmulatorFailed, match="no such luck"), emulator.running(port=0):
         pass

@@ -8,8 +8,9 @@ import pytest
 
 from duetime_cdk.layers.build import Layer
 from duetime_cdk.layers.handler_import import HandlersUnimportable
-from local.deployment import HANDLERS, TYPES, Deployment
-from local.handlers import HandlerVersions, Reloader, signature
+from duetime_cdk.layers.install import RequirementsUninstallable
+from duetime_local.deployment import HANDLERS, TYPES, Deployment
+from duetime_local.handlers import HandlerVersions, Reloader, signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +26,9 @@ class Loop:
         self.save("x = 1")
         self.published: list[Mapping[str, Layer]] = []
         self.messages: list[str] = []
+        self.errors: list[Exception] = []
         self.reloader = Reloader(
-            self.published.append,
+            self,
             lambda _: self.messages.append("reloaded"),
             self.messages.append,
             build_layers=self.layers,
@@ -34,6 +36,14 @@ class Loop:
             sleep=lambda _: self.while_waiting(),
         )
         self.saves: list[str] = []
+
+    def publish(self, layers: Mapping[str, Layer]) -> None:
+        """The functions use these layers."""
+        self.published.append(layers)
+
+    def start_worker(self) -> None:
+        """A process of them is started."""
+        self.messages.append("started")
 
     def save(self, text: str, name: str = "__init__.py") -> None:
         """Write a file of the package; each text has another length."""
@@ -46,6 +56,8 @@ class Loop:
 
     def layers(self) -> dict[str, Layer]:
         """The package as it would be built."""
+        if self.errors:
+            raise self.errors.pop()
         text = (self.folder / "__init__.py").read_text()
         if "broken" in text:
             raise HandlersUnimportable("package", "ModuleNotFoundError: No module named 'nothing'")
@@ -73,7 +85,7 @@ def test_a_saved_package_is_published_once(loop: Loop) -> None:
     loop.reloader.check()
 
     assert loop.texts == ["x = 22"]
-    assert loop.messages == ["reloaded"]
+    assert loop.messages == ["reloaded", "started"]
 
 
 def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -> None:
@@ -81,7 +93,7 @@ def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -
     before = signature(loop.folder)
     loop.save("x = 22")
     reloader = Reloader(
-        loop.published.append,
+        loop,
         lambda _: None,
         loop.messages.append,
         build_layers=loop.layers,
@@ -125,9 +137,6 @@ class FakeStack:
         """Use other layers."""
         self.updated.append(FunctionName)
         self.layers[FunctionName] = Layers
-
-    def invoke(self, **_: object) -> None:
-        """Start a process."""
 
 
 def test_functions_whose_layers_are_the_same_go_on(tmp_path: Path) -> None:
@@ -176,6 +185,21 @@ def test_a_package_that_cannot_be_imported_is_reported_and_not_published(loop: L
     assert loop.texts == ["x = 4444444444"]
 
 
+@pytest.mark.parametrize(
+    "error", [RequirementsUninstallable("no such package"), FileNotFoundError("a temporary file of the editor")]
+)
+def test_what_cannot_be_built_is_reported_and_the_next_save_is_published(loop: Loop, error: Exception) -> None:
+    """Whatever the reason: watching goes on."""
+    loop.errors.append(error)
+    loop.save("x = 22")
+    loop.reloader.check()
+    assert (loop.texts, loop.messages) == ([], [str(error)])
+
+    loop.save("x = 333")
+    loop.reloader.check()
+    assert loop.texts == ["x = 333"]
+
+
 def test_a_save_of_several_files_is_published_when_it_is_complete(loop: Loop) -> None:
     """While files still change, nothing is built."""
     loop.save("x = 1 + broken")
@@ -184,7 +208,7 @@ def test_a_save_of_several_files_is_published_when_it_is_complete(loop: Loop) ->
     loop.reloader.check()
 
     assert loop.texts == ["x = 1 + 1 + 1 + 1 + 1"]
-    assert loop.messages == ["reloaded"]
+    assert loop.messages == ["reloaded", "started"]
 
 
 def test_compiled_files_are_not_part_of_the_package(loop: Loop) -> None:

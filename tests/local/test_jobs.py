@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from local.demo_jobs import plan
+from duetime_local.demo_jobs import plan
 
 SPREAD_MS = 30_000
 

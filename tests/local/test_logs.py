@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from typer.testing import CliRunner
 
 from duetime_client.logs import LogFilter, LogLine
-from local import commands, ready_file
-from local.ready_file import Ready
+from duetime_local import commands, ready_file
+from duetime_local.ready_file import Ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

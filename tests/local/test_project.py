@@ -10,8 +10,8 @@ import pytest
 from duetime_cdk import HandlersNotFound
 from duetime_cdk.handlers_folder import METADATA
 from duetime_client.new_project import create_project
+from duetime_local.project import ASSEMBLY, handlers_package, is_checkout, template_inputs
 from infra import ROOT
-from local.project import ASSEMBLY, handlers_package, is_checkout, template_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.ready_file import AlreadyUp, Ready, announced, find, reject_if_taken
+from duetime_local.ready_file import AlreadyUp, Ready, announced, find, reject_if_taken
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from local.demo_receiver import Receiver, receiving
+from duetime_local.demo_receiver import Receiver, receiving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

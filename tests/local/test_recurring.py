@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from local.demo_receiver import Execution, Receiver
-from local.demo_schedules import PLAN, PlannedSchedule, Recurring, count
+from duetime_local.demo_receiver import Execution, Receiver
+from duetime_local.demo_schedules import PLAN, PlannedSchedule, Recurring, count
 
 START = 1_795_228_387_000
 

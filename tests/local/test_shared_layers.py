@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local.emulator.shared_layers import FOLDERS, GentleEnd, SharedLayers
+from duetime_local.emulator.shared_layers import FOLDERS, GentleEnd, SharedLayers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from local.emulator.shared_layers import Process as AnyProcess
+    from duetime_local.emulator.shared_layers import Process as AnyProcess
 
 
 @dataclass

@@ -23,7 +23,7 @@ from infra import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 SCRIPT = """#!/bin/sh
 echo "$@" >> calls.txt

@@ -14,6 +14,7 @@ from infra import ROOT
 SHOP = ROOT / "examples" / "shop"
 
 
+@pytest.mark.slow
 def test_its_tests_pass() -> None:
     """In its own folder, with its own settings, and any warning is a failure."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tomllib
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +19,20 @@ import duetime_cdk
 from duetime_cdk import DEV, DuetimeStack
 from duetime_cdk.sources import CONSTRAINTS, FUNCTIONS, REQUIREMENTS, node_package, project_folder
 from duetime_client.new_project import TEMPLATE
+from duetime_local.emulator.location import free_port
 from infra import ROOT
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-DISTRIBUTIONS = {".": "duetime", "client": "duetime_client", "testing": "duetime_testing", "infra/cdk": "duetime_cdk"}
+DISTRIBUTIONS = {
+    ".": "duetime",
+    "client": "duetime_client",
+    "testing": "duetime_testing",
+    "infra/cdk": "duetime_cdk",
+    "local": "duetime_local",
+}
 """The folders that wheels are built from, and the package of each."""
 
 
@@ -33,9 +43,9 @@ def declared(folder: str) -> dict[str, Any]:
 
 def test_all_have_one_version_and_require_each_other_at_it() -> None:
     """What is deployed, tested and called is one commit's code."""
-    projects = {folder: declared(folder)["project"] for folder in (*DISTRIBUTIONS, "local")}
+    projects = {folder: declared(folder)["project"] for folder in DISTRIBUTIONS}
     (version,) = {project["version"] for project in projects.values()}
-    for folder in ("testing", "infra/cdk"):
+    for folder in ("testing", "infra/cdk", "local"):
         ours = [each for each in projects[folder]["dependencies"] if each.startswith("duetime")]
         assert ours
         assert all(each.endswith(f"=={version}") for each in ours)
@@ -130,6 +140,63 @@ def test_a_project_is_synthesised_from_wheels_alone(installed: Path, tmp_path: P
     assert {function["Handler"] for function in functions} >= {"api.handler.handler", "worker.handler.handler"}
     tested = _run([str(installed), "-m", "pytest", "-q", "-p", "no:cacheprovider"], project)
     assert "4 passed" in tested
+
+
+GREET = """from duetime.handlers import handler
+
+
+@handler("greet")
+def greet(context, payload):
+    return "{greeting}"
+"""
+
+
+@pytest.mark.slow
+def test_a_project_runs_on_this_machine_from_wheels_alone(installed: Path, tmp_path: Path) -> None:
+    """`duetime dev` installs its embedded AWS, runs a task, and runs the next one with the handlers saved meanwhile."""
+    project = tmp_path / "web-shop"
+    duetime = installed.with_name("duetime")
+    _run([str(duetime), "init", str(project)], tmp_path)
+    (project / "node_modules").symlink_to(ROOT / "node_modules")
+    module = project / "handlers" / "web_shop" / "greetings.py"
+    module.write_text(GREET.format(greeting="hello"))
+    # Its own first line; the module of the template has more.
+    (module.parent / "__init__.py").write_text("from web_shop import greetings as greetings\n")
+    printed = project / "printed.txt"
+    with _developing(duetime, project, printed):
+        assert _greeting(duetime, project) == "hello"
+        module.write_text(GREET.format(greeting="good evening"))
+        assert until(lambda: "handlers reloaded" in printed.read_text(), 60)
+        assert _greeting(duetime, project) == "good evening"
+    assert list((project / ".duetime").glob("emulator-*/bin/python"))
+    assert not (project / ".duetime" / "local.json").exists()
+
+
+@contextmanager
+def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
+    """`duetime dev` in a project, from when its stack is up until Ctrl-C."""
+    command = [str(duetime), "dev", "--port", str(free_port(0))]
+    environ = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    with (
+        printed.open("wb") as output,
+        subprocess.Popen(command, cwd=project, env=environ, stdout=output, stderr=output) as process,  # noqa: S603
+    ):
+        try:
+            ready = project / ".duetime" / "local.json"
+            assert until(lambda: ready.exists() or process.poll() is not None, 600)
+            assert process.poll() is None, printed.read_text()
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+
+def _greeting(duetime: Path, project: Path) -> str:
+    """The result of a task."""
+    task = json.loads(_run([str(duetime), "tasks", "create", "greet", "--wait", "--json"], project))
+    assert task["state"] == "succeeded", task
+    result: str = task["result"]
+    return result
 
 
 def _template_of_checkout(project: Path, out: Path) -> dict[str, Any]:

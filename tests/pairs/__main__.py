@@ -8,18 +8,16 @@ One interleaving alone also prints its calls: `python -m tests.pairs --again "sc
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from tests.pairs.parts import Summary, chosen, interleaving_named, make_ready, part_of_commit, spread
+from tests.pairs.parts import Summary, chosen, interleaving_named, make_ready, spread
 from tests.pairs.telling import told
+from tests.parts import Part, read_part
 
 _SHOWN = 3
 """Interleavings that are shown of a pair of operations; the others are counted."""
@@ -36,9 +34,9 @@ def main(
     console = Console(soft_wrap=True, highlight=False)
     if again:
         sys.exit(_run_one(again, console))
-    number, parts = _part_of(part)
-    console.print(f"part {number}/{parts}")
-    pairs = chosen(number, parts, only)
+    chosen_part = _part_of(part)
+    console.print(f"part {chosen_part}")
+    pairs = chosen(chosen_part, only)
     summary = Summary()
     columns = (TextColumn("Pairs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.fields[runs]} interleavings"), console=console, transient=True) as bar:
@@ -58,15 +56,11 @@ def main(
     sys.exit(1 if summary.broken else 0)
 
 
-def _part_of(text: str) -> tuple[int, int]:
-    if (by_commit := re.fullmatch(r"commit/([1-9]\d*)", text)) is not None:
-        head = ["git", "rev-parse", "HEAD"]
-        commit = subprocess.run(head, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout  # noqa: S603 - git
-        return part_of_commit(commit.strip(), int(by_commit[1])), int(by_commit[1])
-    match = re.fullmatch(r"(\d+)/(\d+)", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(f"{text} is no part such as 3/10")
-    return int(match[1]), int(match[2])
+def _part_of(text: str) -> Part:
+    try:
+        return read_part(text)
+    except ValueError as refusal:
+        raise typer.BadParameter(str(refusal)) from None
 
 
 def _run_one(name: str, console: Console) -> int:

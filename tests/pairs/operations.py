@@ -355,9 +355,9 @@ OF_SCHEDULES = (
         goes_on=True,
     ),
     Operation("patch-overlap", lambda world: _update_schedule(world, overlap="allow_all"), goes_on=True),
-    Operation("pause", _on_schedule("pause", {"note": "so"})),
+    Operation("pause", _on_schedule("pause", {"reason": "so"})),
     Operation("resume", _on_schedule("resume"), goes_on=True),
-    Operation("trigger-now", _on_schedule("trigger"), goes_on=True),
+    Operation("run", _on_schedule("run"), goes_on=True),
     Operation("backfill", _fill_back, goes_on=True),
     Operation("delete", lambda world: world.ask("DELETE", _OWN), is_repeatable=True),
     Operation("create", lambda world: world.ask("POST", "/v1/schedules", _NEW), goes_on=True),
@@ -447,8 +447,8 @@ def _retry(world: World) -> Reply | None:
     return reply
 
 
-def _on_node(verb: str) -> Callable[[World], Any]:
-    return lambda world: world.ask("POST", f"/v1/tasks/{world.about['node']}/{verb}")
+def _on_node(verb: str, body: object = None) -> Callable[[World], Any]:
+    return lambda world: world.ask("POST", f"/v1/tasks/{world.about['node']}/{verb}", body)
 
 
 def _state(state: str, world: World) -> None:
@@ -476,7 +476,7 @@ OF_TOPOLOGIES = (
     Operation("topology-pause", _on_topology("pause"), goes_on=True),
     Operation("topology-resume", _on_topology("resume"), goes_on=True),
     Operation("topology-retry", _retry, goes_on=True),
-    Operation("cancel-node", lambda world: world.ask("DELETE", f"/v1/tasks/{world.about['node']}", query="force=true")),
+    Operation("cancel-node", _on_node("cancel", {"force": True})),
     Operation("pause-node", _on_node("pause")),
     Operation("resume-node", _on_node("resume")),
     Operation("retry-node", _on_node("retry"), goes_on=True),

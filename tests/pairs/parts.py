@@ -8,7 +8,6 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
-from hashlib import sha256
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,8 @@ from tests.pairs.telling import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from tests.parts import Part
 
 _BETWEEN_COLLECTIONS = 5
 """Pairs."""
@@ -76,19 +77,14 @@ def every_pair() -> dict[str, Pair]:
     return {str(pair): pair for pair in pairs}
 
 
-def chosen(number: int, parts: int, only: str = "") -> list[str]:
+def chosen(part: Part, only: str = "") -> list[str]:
     """The names of the pairs of one part; which part a pair is in depends on its subject and operations alone."""
-    return [name for name in every_pair() if _number_of(name) % parts == number - 1 and re.search(only, name)]
+    return [name for name in every_pair() if part.has(_in_any_order(name)) and re.search(only, name)]
 
 
-def part_of_commit(commit: str, parts: int) -> int:
-    """Which of so many parts is run for a commit, by its hash."""
-    return int(commit, 16) % parts + 1
-
-
-def _number_of(name: str) -> int:
+def _in_any_order(name: str) -> str:
     subject, *operations = name.split()
-    return int.from_bytes(sha256(" ".join([subject, *sorted(operations)]).encode()).digest()[:8])
+    return " ".join([subject, *sorted(operations)])
 
 
 def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Explored]:
@@ -98,11 +94,12 @@ def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Ex
         make_ready()
         yield from map(explore, names)
         return
-    with ProcessPoolExecutor(jobs, initializer=make_ready) as processes:
-        try:
-            yield from processes.map(explore, names, chunksize=4)
-        finally:
-            processes.shutdown(wait=False, cancel_futures=True)
+    processes = ProcessPoolExecutor(jobs, initializer=make_ready)
+    try:
+        yield from processes.map(explore, names, chunksize=4)
+    finally:
+        # What runs is waited for: its pipes are closed before the interpreter ends.
+        processes.shutdown(cancel_futures=True)
 
 
 def make_ready() -> None:

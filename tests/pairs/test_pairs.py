@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +16,11 @@ from duetime.services.tasks.control import TaskControl
 from tests.pairs import exploring
 from tests.pairs.exploring import Exploration
 from tests.pairs.interleaving import CallFault, Interleaving, Result, run
-from tests.pairs.parts import chosen, every_pair, interleaving_named, part_of_commit
+from tests.pairs.operations import REFUSED
+from tests.pairs.parts import chosen, every_pair, interleaving_named
+from tests.pairs.subjects import SUBJECTS
 from tests.pairs.telling import told
+from tests.parts import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +42,9 @@ HOLD = [
     "topology-retry topology-pause trigger",
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
+NEVER_ACCEPTED = {"delete-calendar", "uncap", "get", "get-bulk"}
+"""What is accepted after another operation only, for no schedule names the calendar any more, or there is a cap; and
+what only reads."""
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +78,23 @@ def test_a_stop_that_is_accepted_and_forgotten_is_found(monkeypatch: pytest.Monk
     assert any("a stop was accepted, and the task is succeeded" in each for each in found[0].violations)
 
 
+@pytest.mark.slow
+def test_each_operation_does_something_to_some_subject() -> None:
+    """An operation that is refused wherever it is run meets no other one: all its pairs would say nothing."""
+    accepted: dict[str, bool] = {}
+    for subject in SUBJECTS:
+        for operation in subject.operations:
+            world = subject.world()
+            try:
+                actor = world.begin(operation)
+                assert world.run_until(lambda actor=actor: actor.is_done)
+                assert world.watching.violations == [], f"{subject.name} {operation.name}"
+                accepted[operation.name] = accepted.get(operation.name, False) or REFUSED not in actor.outcome
+            finally:
+                world.end()
+    assert {name for name, is_accepted in accepted.items() if not is_accepted} == NEVER_ACCEPTED
+
+
 def test_an_interleaving_is_the_same_each_time() -> None:
     """Its name alone decides which calls are made, when, and how it ends."""
     name = "queued worker pause 2 1 late"
@@ -101,7 +123,7 @@ def test_a_subject_starts_the_same_for_everybody() -> None:
 
 def test_each_pair_is_in_one_part() -> None:
     """Ten parts are all pairs, each once, and none is much larger than another."""
-    parts = [chosen(number, 10) for number in range(1, 11)]
+    parts = [chosen(Part(number, 10)) for number in range(1, 11)]
     assert sorted(name for part in parts for name in part) == sorted(every_pair())
     assert max(map(len, parts)) < 1.15 * min(map(len, parts))
 
@@ -206,11 +228,3 @@ def test_what_is_left_out_ends_as_something_that_is_run(
     results = {str(each): run(each) for each in every}
     left_out = {name: each.made for name, each in results.items() if (each.outcomes, each.state) not in ends}
     assert left_out == {}
-
-
-def test_each_commit_has_a_part_and_every_part_has_its_turn() -> None:
-    """The same commit runs the same part again; a few hundred commits come to all forty."""
-    commits = [sha256(str(number).encode()).hexdigest()[:40] for number in range(400)]
-    parts = [part_of_commit(commit, 40) for commit in commits]
-    assert parts == [part_of_commit(commit, 40) for commit in commits]
-    assert set(parts) == set(range(1, 41))

@@ -60,6 +60,8 @@ _API_SLOWNESS, _SLOWNESS = 12 * SECOND, 45 * SECOND
 over after 29 seconds."""
 _TIMEOUT = 5 * SECOND
 """After how long the SDK gives up waiting for an answer."""
+_MALFORMED = {"path_not_found", "method_unsupported", "parameters_invalid", "unknown_field", "required", "wrong_type"}
+"""Codes of problems, and of their errors, of requests that no state of anything could have accepted."""
 
 
 @dataclass(eq=False)
@@ -144,6 +146,13 @@ class Saved:
 _WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
 _OF_TOPOLOGIES = ("controlled", "successes", "retries")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
+
+
+def _is_malformed(reply: Reply) -> bool:
+    """Whether a request was refused for what it is, whatever its subject: by a name that the API does not have."""
+    problem = reply.body if isinstance(reply.body, dict) else {}
+    faults = {fault["code"] for fault in problem.get("errors", [])}
+    return problem.get("code") in _MALFORMED or bool(faults & _MALFORMED)
 
 
 class World(FaultSimulation):
@@ -286,6 +295,8 @@ class World(FaultSimulation):
         if actor is not None:
             actor.requests.append(actor.calls)
         reply = self.users.ask(method, path, body, **more)
+        is_known = reply is None or not _is_malformed(reply)
+        self.watching.check(is_known, f"{method} {path} is no request, so it meets nothing")
         if actor is not None:
             actor.replies.append(reply)
             actor.answered_at.append(self.time.now())
@@ -314,7 +325,7 @@ class World(FaultSimulation):
             mine = [
                 each for each in self.leases if self.leases[each].ends_at > now and self._lock_of(each) == lock["key"]
             ]
-            check(len(mine) <= lock.get("limit", 1), f"{mine} are leased under the lock {lock['key']}")
+            check(len(mine) <= lock.get("max_holders", 1), f"{mine} are leased under the lock {lock['key']}")
 
     def _lock_of(self, task_id: str) -> str | None:
         task = self.watching.record(task_id)

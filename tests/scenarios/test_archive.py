@@ -5,6 +5,8 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from duetime.adapters.compression import deflated
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
@@ -173,6 +175,7 @@ def test_after_an_outage_of_hours_nothing_is_missing() -> None:
         assert account.tasks().keys() == ids
 
 
+@pytest.mark.slow
 def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
     """A write that S3 refuses fails the invocation: no record is passed over."""
     with archived() as account:

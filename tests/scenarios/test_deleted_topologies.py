@@ -177,7 +177,7 @@ def test_many_nodes_are_deleted_by_a_bulk_operation() -> None:
     """The answer comes in time, and nothing is left a while later."""
     with Graphs() as graphs:
         topology = graphs.submit(
-            {f"secret{n}": {"type": PLAIN, "payload": "secret" + (LARGE if n == 249 else "")} for n in range(250)}
+            {f"secret{n}": {"type": PLAIN, "payload": "secret" + (LARGE if n == 119 else "")} for n in range(120)}
         )
         graphs.run_until_ended()
 

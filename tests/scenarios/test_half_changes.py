@@ -110,6 +110,7 @@ def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
         assert schedules.schedule()["state"] == "ended", number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "delete"])
 def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
     """Whatever call of its first try is the last: once the schedule is gone, all of its contents expire."""
@@ -119,6 +120,24 @@ def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
         schedules.run(8 * MINUTE)
         kept = [item for item in schedules.items("x#") if schema.TTL not in item]
         assert kept == [], number
+
+
+@pytest.mark.parametrize("next_request", ["none", "create"])
+def test_no_payload_is_left_for_ever_by_a_deletion_that_is_not_repeated(next_request: str) -> None:
+    """Whatever call of it is the last, and even if the name is used again at once; a schedule that stays keeps it."""
+    number, dies = 0, True
+    while dies:
+        number += 1
+        with Schedules() as schedules:
+            schedules.make(cron="0 0 1 1 *", task={"type": PLAIN, "payload": LARGE})
+            dies = half_done(schedules, number, "DELETE", PATH, None)
+            is_left = schedules.ask("GET", PATH).status == 200
+            if next_request == "create" and not is_left:
+                schedules.make(cron="0 0 1 1 *")
+            schedules.run(8 * MINUTE)
+            kept = [item for item in schedules.items("x#") if schema.TTL not in item]
+            assert len(kept) == is_left, number
+    assert number > 3
 
 
 VERBS = ["pause", "resume", "cancel", "retry"]
@@ -157,6 +176,7 @@ def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN
     return "done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
     """Whatever call of its first try is the last: it is stopped, held, or comes to its end."""

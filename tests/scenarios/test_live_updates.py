@@ -13,7 +13,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.limits import MAX_FRAME_BYTES, MAX_SUBSCRIPTIONS, WATCH_CONNECTION_LIFE, WATCH_TICKET_LIFE
 from duetime.domain.times import HOUR
 from tests.scenarios.live import Live, Watcher
-from tests.scenarios.scenario import PLAIN, SECOND
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +67,7 @@ def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
         assert agrees(live, watcher)
 
 
+@pytest.mark.slow
 def test_a_subscription_that_races_with_a_thousand_changes_misses_none(live: Live) -> None:
     """Wherever between the writes, and their reading from the stream, a subscription begins: the client ends right."""
     ids = [create(live) for _ in range(12)]
@@ -148,6 +149,45 @@ def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: L
         watcher.read_again()
         assert watcher.view.keys() == set(ids)
         assert agrees(live, watcher)
+
+
+def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_back(live: Live) -> None:
+    """Meanwhile a client reads over REST; what it is then told of the hour is older, and changes nothing it knows."""
+    watcher = live.connect()
+    watcher.subscribe()
+    ids = [create(live) for _ in range(6)]
+    live.broadcast()
+    watcher.take(watcher.frames)
+    for action in ("pause", "resume", "pause", "cancel"):
+        for id_ in ids[:4]:
+            assert live.ask("POST", f"/v1/tasks/{id_}/{action}").status == 200
+        live.run(15 * MINUTE)
+    assert not agrees(live, watcher)
+    watcher.read_again()
+    ids.append(create(live))
+    versions, seen = dict(watcher.versions), len(watcher.texts)
+    live.broadcast(size=3)
+    watcher.take(watcher.frames[seen:])
+    assert {id_: watcher.versions[id_] for id_ in versions} == versions
+    assert watcher.view.keys() == set(ids)
+    assert agrees(live, watcher)
+
+
+def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live) -> None:
+    """In the middle of a batch: the others are told, the batch is done, and the next change of its task is, too."""
+    watcher = live.connect()
+    watcher.subscribe()
+    before, poisoned, after = (create(live) for _ in range(3))
+    keys = [record["dynamodb"]["Keys"]["s"]["S"] for record in live.stream.records]
+    live.stream.records[keys.index(poisoned)]["dynamodb"]["NewImage"][schema.VERSION_OF_SCHEMA] = {"N": "99"}
+    live.broadcast()
+    watcher.take(watcher.frames)
+    assert watcher.view.keys() == {before, after}
+    live.ask("POST", f"/v1/tasks/{poisoned}/pause")
+    live.broadcast()
+    watcher.take(watcher.frames)
+    assert watcher.view.keys() == {before, poisoned, after}
+    assert agrees(live, watcher)
 
 
 def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) -> None:
@@ -257,22 +297,25 @@ def test_a_closed_connection_leaves_nothing(live: Live) -> None:
     assert live.items("wc#") == live.items("ws#") == []
 
 
+@pytest.mark.parametrize("what", ["process", "connection"])
 @pytest.mark.parametrize("at", range(8))
-def test_a_process_that_dies_anywhere_leaves_a_client_that_can_begin_again(live: Live, at: int) -> None:
-    """Killed before any of its calls, while it opens, subscribes, pushes or closes: a new connection works."""
+def test_what_is_cut_off_anywhere_leaves_a_client_that_can_begin_again(live: Live, at: int, what: str) -> None:
+    """The process or the connection ends before any call that opens, subscribes, pushes or closes: a new one works."""
     live.faulty = True
     calls: list[Call] = []
+    connection = "dying="
 
-    def die(call: Call) -> None:
+    def cut(call: Call) -> None:
         if call.machine.function in {"watch", "broadcast"}:
             calls.append(call)
-            if len(calls) == at + 1:
+            if len(calls) == at + 1 and what == "process":
                 call.machine.die()
+            if len(calls) > at and what == "connection":
+                live.connections.received.pop(connection, None)
 
     task_id = create(live)
     ticket = live.ticket()
-    live.before_call = die
-    connection = "dying="
+    live.before_call = cut
     try:
         status = live.event(connection, "CONNECT", ticket=ticket)
     except AssertionError:
@@ -283,8 +326,9 @@ def test_a_process_that_dies_anywhere_leaves_a_client_that_can_begin_again(live:
         live.ask("POST", f"/v1/tasks/{task_id}/pause")
         invocation = live.invoke("broadcast", live.stream.event())
         live.run_until(lambda: invocation.strand is not None and invocation.strand.done, step=1)
-        live.connections.received.pop(connection)
+        live.connections.received.pop(connection, None)
         live.event(connection, "DISCONNECT")
+    assert len(calls) > at
     live.before_call = None
     watcher = live.connect()
     watcher.subscribe()

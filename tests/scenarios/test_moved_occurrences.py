@@ -251,6 +251,7 @@ def test_the_last_occurrence_of_a_schedule_that_has_ended_runs_although_that_is_
         assert schedules.ran()[schedules.next] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"dst_fold": "both"}, {"timezone": "Europe/Dublin"}, {"dst_gap": "shift_forward"}])
 @pytest.mark.parametrize("fold", ["first", "both"])
 def test_a_change_in_the_night_of_the_fold_repeats_and_loses_nothing(fold: str, change: dict[str, Any]) -> None:

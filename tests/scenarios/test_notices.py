@@ -8,7 +8,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.tasks.states import State
-from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, Tasks
 from tests.simulation.endpoints import NOTICE_URL
 
@@ -185,3 +185,36 @@ def test_what_could_tell_nobody_is_refused(wrong: object, field: str) -> None:
         reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": wrong})
         assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, [field])
         assert tasks.ask("GET", "/v1/tasks").body["tasks"] == []
+
+
+ROLLBACKS: dict[str, tuple[bool, str, str, int]] = {
+    "of a failure": (False, "x-", "rolled_back", 1),
+    "of a failure that could not be rolled back by itself": (True, "xx-", "rolled_back", 1),
+    "of a success, at the second try": (True, "x-x-", "rolled_back", 0),
+    "of a success, that fails": (False, "-xx", "failed", 1),
+    "of a failure, that fails": (False, "xxx", "failed", 2),
+}
+
+
+@pytest.mark.parametrize("which", ROLLBACKS)
+def test_a_rollback_that_is_asked_for_tells_no_failure_again(which: str) -> None:
+    """A failure was told when it happened; that the rollback itself fails is another one."""
+    by_itself, script, state, told = ROLLBACKS[which]
+    with Tasks() as tasks:
+        tasks.faulty = True  # it is rolled back by request
+        outcomes = iter(script)
+
+        def act(phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
+            if next(outcomes) == "x":
+                raise ValueError(phase)
+            return "done"
+
+        tasks.target = act
+        attempts = 2 if which.startswith("of a success") else 1
+        policy = {"max_attempts": attempts, "initial_seconds": 0}
+        task = tasks.create(kind=UNDONE, notify_on=FAILED, retry=policy, rollback_on_failure=by_itself)
+        assert tasks.run_until(lambda: tasks.record(task).finished_at)
+        assert tasks.do(task, "rollback").status == 202
+        assert tasks.run_until(lambda: tasks.record(task).finished_at)
+        tasks.run(HOUR)
+        assert (tasks.state(task), len(tasks.notices)) == (state, told)

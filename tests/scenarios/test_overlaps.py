@@ -53,6 +53,7 @@ def test_one_that_overlaps_waits_for_the_end() -> None:
         assert set(schedules.ran().values()) == {1}
 
 
+@pytest.mark.slow
 def test_all_may_overlap() -> None:
     """Where it is allowed all occurrences run, side by side."""
     with slow(150, overlap="allow_all") as schedules:

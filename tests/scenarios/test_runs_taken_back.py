@@ -16,6 +16,7 @@ def chained(schedules: Schedules) -> str:
     return str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "force", "delete", "filter", "paused"])
 def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> None:
     """However it was taken back, the next run begins as long after that as the schedule says, not at some check."""

@@ -91,6 +91,7 @@ def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
         assert scenario.ask("GET", HOURLY).body["runs_skipped"] == 0
 
 
+@pytest.mark.slow
 def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
     """Workers are away for half an hour; each change comes between two occurrences, and each of these runs once."""
     with Scenario() as scenario:

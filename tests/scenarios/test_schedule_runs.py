@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.times import to_iso
+from duetime.environment_variables import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.schedules import PATH, Schedules
 from tests.scenarios.tasks import ONCE
@@ -222,6 +223,45 @@ def test_a_run_whose_task_was_deleted_says_so() -> None:
         assert (deleted["status"], deleted["task_id"]) == ("expired", None)
         assert "deleted" in deleted["reason"]
         assert deleted["scheduled_at"] == newest["scheduled_at"]
+
+
+@pytest.mark.parametrize("bucket", ["", "archive"], ids=["no archive", "archive"])
+def test_runs_whose_tasks_ttl_has_removed_are_expired_and_the_page_says_since_when(bucket: str) -> None:
+    """Each occurrence is still listed, without an outcome; where its task is, is said; what ran lately is as it was."""
+    with Schedules() as schedules:
+        schedules.environ[Variable.ARCHIVE_BUCKET] = bucket
+        schedules.make(end_at=to_iso(schedules.now + 5 * MINUTE))
+        schedules.run(6 * MINUTE)
+        before = page(schedules)
+        schedules.stand_still()
+        schedules.run(31 * 24 * HOUR)
+        assert schedules.expire()
+        after = page(schedules)
+        assert [each["scheduled_at"] for each in after["runs"]] == [each["scheduled_at"] for each in before["runs"]]
+        assert {each["status"] for each in before["runs"]} == {"succeeded"}
+        assert {(each["status"], each["task_id"]) for each in after["runs"]} == {("expired", None)}
+        kept_since = datetime.fromisoformat(after["applied"]["tasks_kept_since"]).timestamp() * SECOND
+        assert kept_since == pytest.approx(schedules.now - 30 * 24 * HOUR, abs=SECOND)
+        assert after["applied"]["is_archived"] is bool(bucket)
+        assert all(("the archive has it" in each["reason"]) is bool(bucket) for each in after["runs"])
+        assert after["applied"]["complete_since"] == before["applied"]["complete_since"]
+
+
+def test_a_permanent_schedule_says_from_when_its_list_is_complete() -> None:
+    """No arithmetic tells of the runs whose tasks are gone: the list does not claim to have them."""
+    with Schedules() as schedules:
+        schedules.make(permanent={"gap_seconds": 60})
+        schedules.run(5 * MINUTE)
+        schedules.control("pause")
+        schedules.run(2 * MINUTE)
+        before = page(schedules)["applied"]
+        assert before["complete_since"] > before["tasks_kept_since"]
+        schedules.stand_still()
+        schedules.run(31 * 24 * HOUR)
+        assert schedules.expire()
+        after = page(schedules)
+        assert [each for each in after["runs"] if each["task_id"]] == []
+        assert after["applied"]["complete_since"] == after["applied"]["tasks_kept_since"]
 
 
 def test_a_permanent_schedule_lists_its_chain() -> None:

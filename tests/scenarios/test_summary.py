@@ -136,7 +136,8 @@ class CountedSimulation(FaultSimulation):
             self.read[owner] = told(reply.body), counted_by_hand(tasks)
 
 
-@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 24))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 24))
 def test_after_a_fault_simulation_the_summary_is_a_count_of_the_table(seed: int) -> None:
     """Processes die, calls are lost, late or throttled, batches come again: no step is lost, and none counted twice."""
     simulation = CountedSimulation(seed)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb import schema
 from duetime.environment_variables import Variable
+from duetime.services.summary import recounter
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 from tests.scenarios.test_summary import CountedSimulation, counted_by_hand, create, told
@@ -112,8 +114,8 @@ def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None
         stream.dead_until = account.now + 2 * DAY
         lost = create(account, 4, delay_seconds=600)
         account.run(30 * MINUTE)
-        for lane in stream.lanes:
-            lane.records[lane.position :] = []
+        for shard in stream.shards:
+            shard.records[shard.position :] = []
         account.stand_still()
         account.run(2 * DAY)
         recount(account, 3)
@@ -207,12 +209,53 @@ def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
         stream = SimulatedTableStream(account)
         create(account, 3)
         account.run(MINUTE)
-        for lane in stream.lanes:
-            lane.position = len(lane.records)
+        for shard in stream.shards:
+            shard.position = len(shard.records)
         recount(account, event=ANEW)
         recount(account, 2)
         assert agrees(account)
         assert summary_of(account)["counted_since"] is not None
+
+
+def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day after the next one began, some owners at a time; those of the present one stay, for years if need be."""
+    monkeypatch.setattr(recounter, "SUMMARY_OWNERS_AT_ONCE", 1)
+
+    def kept(account: Scenario) -> set[tuple[str, str, bool]]:
+        """The owners and the generations of counts, and whether they have a TTL."""
+        found = [(item["p"]["S"], item["s"]["S"], schema.TTL in item) for item in account.table.every()]
+        return {
+            (partition.split("#")[1], sort.partition("#")[0], expires)
+            for partition, sort, expires in found
+            if partition.startswith(schema.SUMMARY_PREFIX) and sort.startswith("c")
+        }
+
+    present = ("local", "c2", False)
+    ended = {("local", "c"), ("ann", "c"), ("local", "c1")}
+    with Scenario() as account:
+        stream = SimulatedTableStream(account)
+        create(account, 3)
+        account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"x-duetime-owner": "ann"})
+        account.run(MINUTE)
+        for _ in range(2):
+            recount(account, event=ANEW)
+            create(account, 2)
+            recount(account, 2)
+        assert kept(account) == {present, *((*each, False) for each in ended)}
+        account.stand_still()
+        for _ in range(2):
+            account.run(11 * HOUR)
+            recount(account)
+        assert kept(account) == {present, *((*each, False) for each in ended)}, "somebody may still count in them"
+        account.run(2 * HOUR)
+        recount(account, 4)
+        assert kept(account) == {present, *((*each, True) for each in ended)}
+        before = summary_of(account)
+        account.run(2 * HOUR)
+        assert account.expire()
+        assert kept(account) == {present}
+        assert summary_of(account) == before
+        assert (before["total"], stream.is_read) == (7, True)
 
 
 def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
@@ -251,9 +294,9 @@ class RecountedSimulation(CountedSimulation):
 
     def _lose_and_recount(self) -> None:
         self.take(MINUTE - SECOND)
-        for lane in self.stream.lanes:
+        for shard in self.stream.shards:
             # What was written so far is lost: the stream begins here.
-            lane.position = len(lane.records)
+            shard.position = len(shard.records)
         self.dynamodb.page = 40
         while True:
             self.take(20 * SECOND)

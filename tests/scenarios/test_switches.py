@@ -288,6 +288,7 @@ def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
         assert tasks.lift(MINE).status == 200
 
 
+@pytest.mark.slow
 def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
     """A few calls of each process reach a host that is down for ten minutes; no task fails, all succeed after."""
     with Switched() as tasks:

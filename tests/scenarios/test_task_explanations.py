@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb.task_items import item_of, key_of
+from duetime.domain.explanations.gate import GateName
+from duetime.domain.times import to_iso
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
 from tests.scenarios.graphs import Graphs
@@ -148,6 +153,39 @@ def test_a_late_start_was_the_triggers_or_the_queues() -> None:
         assert found["queue"] == pytest.approx(40 * SECOND, abs=2 * SECOND)
         assert found.get("worker", 0) < SECOND
         assert [gate["name"] for gate in body["gates"]][:3] == ["due", "trigger", "queue"]
+
+
+def test_a_task_that_was_due_before_it_was_created_was_late_from_the_first() -> None:
+    """The time before its creation is nobody's here."""
+    with Explained() as tasks:
+        task_id = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": to_iso(tasks.now - HOUR)}).body["id"]
+        assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
+        body = why(tasks, task_id)
+        assert body["gates"][0]["name"] == "creation"
+        assert spent(body)["creation"] == pytest.approx(HOUR, abs=SECOND)
+        assert "1 h creation" in body["text"]
+
+
+def test_a_reason_that_this_version_does_not_know_is_told_in_its_words() -> None:
+    """A later version has put the task back, before it was taken out of use again."""
+    with Explained() as tasks:
+        tasks.ask("PUT", STOP, {"stopped": True})
+        task_id = tasks.create()
+        tasks.run(5 * SECOND)
+        record = tasks.record(task_id)
+        key = key_of(record.id)
+        stored = tasks.table.partitions[key["p"]["S"]][task_id]
+        changed = item_of(replace(record, waiting_for="the tide is out", waits=()))
+        stored |= {name: value for name, value in changed.items() if stored.get(name) != value and name != "e"}
+        gate = waiting(why(tasks, task_id))
+        assert (gate["name"], gate["waits_for"]) == ("other", None)
+        assert gate["text"].startswith("It was put back: the tide is out. It is checked again")
+
+
+def test_each_gate_has_its_test_here() -> None:
+    """A gate that is added is tried in this module, by its name."""
+    tried = Path(__file__).read_text("utf-8")
+    assert [gate.value for gate in GateName if f'"{gate.value}"' not in tried] == []
 
 
 def test_a_start_on_time_is_not_taken_apart() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
+from duetime.domain.times import to_iso
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
             assert task.started_at < max(task.due_at + SECOND, right_again + 2 * MINUTE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step: Millis) -> None:
     """Every occurrence that falls due when the clock is right again runs once; none of them counts as missed before."""
@@ -81,6 +83,40 @@ def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step
             )
             < SECOND
         )
+
+
+LATE_AFTER = {"api": 3 * MINUTE, "worker": HOUR}
+"""A message that a worker takes for one of the distant future is found by the second recovery scan."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [step for step in STEPS if step < 0])
+@pytest.mark.parametrize("function", LATE_AFTER)
+def test_nothing_is_lost_while_the_clock_of_the_api_or_of_workers_is_behind(function: str, step: Millis) -> None:
+    """What was created before or meanwhile runs once, however far behind it was for five minutes."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        due: dict[str, Millis] = {}
+
+        def create() -> None:
+            for delay in range(30, 1500, 70):
+                at = scenario.now + delay * SECOND
+                made = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": to_iso(at)})
+                due[made.body["id"]] = at
+
+        create()
+        _step(scenario, function, step)
+        scenario.run(2 * MINUTE)
+        create()
+        scenario.run(3 * MINUTE)
+        _step(scenario, function, 0)
+        right_again = scenario.now
+        scenario.run(HOUR + 10 * MINUTE)
+        for task_id, at in due.items():
+            task = scenario.record(task_id)
+            assert (task.state, task.attempt) == ("succeeded", 1)
+            assert task.started_at is not None
+            assert task.started_at < max(at, right_again) + LATE_AFTER[function]
 
 
 def test_clocks_may_differ_by_less_than_the_margin() -> None:

@@ -129,8 +129,9 @@ class ScheduleWatching:
         check = self.account.watching.check
         comes = count_between(stored_schedule.schedule(), nominal - 1, nominal)
         check(comes == 1, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
+        # After a pause also what a calendar or jitter has moved behind its end.
         check(
-            nominal >= stored_schedule.updated_at - 1,
+            max(nominal, task.due_at) >= stored_schedule.updated_at - 1,
             f"{task.id} stands for {nominal}, before {stored_schedule.name} began",
         )
         # Whatever its calendars are by now.

@@ -54,12 +54,14 @@ def violations_of(seed: int, rate: float) -> list[object]:
         simulation.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[2:])])
 def test_no_change_brings_back_what_was_stopped_nor_drops_what_is_due(seed: int) -> None:
     """Whatever meets: a stopped occurrence never begins, and each other one does."""
     assert violations_of(seed, 0.0) == []
 
 
+@pytest.mark.slow
 def test_an_occurrence_that_comes_back_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mistake: a change does not ask what its user has stopped."""
     monkeypatch.setattr(stopped_occurrences, "is_stopped", lambda _task: False)

@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import AwsTarget, HandlerTarget
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
 from duetime_testing.simulation.code_versions import UNKNOWN
@@ -97,6 +97,7 @@ class Watching:
         accepted_topologies: topologies whose creation was acknowledged.
         claimed_at: when each task was last taken up.
         attempts: when the first phase of each attempt began, by its task and fence.
+        begun: tasks at which a first attempt has begun.
         tasks_made: how many records there are.
         events: the names of the tasks that the intake was asked for by events.
         callbacks: the states that were posted to the callback URL of each task.
@@ -118,6 +119,7 @@ class Watching:
     accepted_topologies: list[str] = field(default_factory=list)
     claimed_at: dict[str, Millis] = field(default_factory=dict)
     attempts: dict[tuple[str, int], Millis] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
     tasks_made: int = 0
     events: list[str] = field(default_factory=list)
     callbacks: dict[str, set[str]] = field(default_factory=dict)
@@ -206,6 +208,7 @@ class Watching:
             skew = process.home.fastest_skew if isinstance(process.home, Machine) else SKEW
             self.check(now + skew >= task.next_at, f"{what} began {task.next_at - now - skew} ms early")
             self._check_lateness(task, now, what)
+            self._check_expiry(task, now, what)
         self.check(phase not in _BEGINNING or task_id not in self.cancelled, f"{what} began after its cancel")
         self.account.attempts.began(task, phase, fence)
         self.account.topologies.began(task, phase)
@@ -285,6 +288,14 @@ class Watching:
             after = now - max(task.next_at, self.account.calm_at)
             self.latest_in_calm = max(self.latest_in_calm, after)
             self.check(after <= MENDED, f"{what} began {after} ms late although nothing failed any more")
+
+    def _check_expiry(self, task: Task, now: Millis, what: str) -> None:
+        """No handler is called for the first time after its task has expired, by whoever's clock."""
+        is_first = task.attempt == 1 and task.id.text not in self.begun
+        self.begun.add(task.id.text)
+        if task.start_by is None or not is_first or not isinstance(task.target, HandlerTarget):
+            return
+        self.check(now <= task.start_by + 2 * SKEW, f"{what} began {now - task.start_by} ms after it had expired")
 
     def _check_lock(self, effect: Effect, what: str) -> None:
         lock = effect.lock

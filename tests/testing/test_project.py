@@ -65,6 +65,7 @@ def _pytest(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - ours
 
 
+@pytest.mark.slow
 def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
     """Both pass as they are written, without a socket and without moto, and any mistake in their use is a failure."""
     done = _pytest(project, "-q", "-W", "error", "--strict-markers", "--strict-config")
@@ -78,6 +79,7 @@ def test_the_packages_have_types(package: str) -> None:
     assert files(package).joinpath("py.typed").is_file()
 
 
+@pytest.mark.slow
 def test_without_its_handler_the_example_fails_and_says_why(project: Path) -> None:
     """The project's handlers were what ran: without them the task fails, and the report names the type."""
     (project / "shop" / "handlers.py").write_text("")
@@ -98,6 +100,7 @@ def test_a_run_that_does_not_use_the_fixture_does_not_import_the_kit(project: Pa
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_the_option_sends_the_same_tests_to_a_deployment(project: Path) -> None:
     """Tests that need virtual time are skipped; others call the URL that is named."""
     test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n"

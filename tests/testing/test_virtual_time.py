@@ -104,6 +104,7 @@ def test_a_year_passes_at_once(duetime: Duetime) -> None:
     assert duetime._account.calls - calls < 100
 
 
+@pytest.mark.slow
 def test_minutes_that_are_left_out_change_nothing() -> None:
     """With every tick of the trigger, and without those that read nothing, the same runs at the same instants."""
 

@@ -1,6 +1,5 @@
 """The root of the `duetime` command."""
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -30,6 +29,8 @@ def show_version(*, requested: bool) -> None:
 @examples("duetime version")
 def print_version() -> None:
     """Show the version."""
+    from importlib.metadata import version  # noqa: PLC0415 - its import takes a tenth of a command's time
+
     typer.echo(f"duetime {version('duetime-client')}")
 
 

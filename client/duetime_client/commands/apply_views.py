@@ -6,17 +6,14 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from duetime_client.commands.console import console, printable, progress_bar
+from duetime_client.commands.console import console, printable
 from duetime_client.errors import ApiError
 from duetime_client.manifests.differences import TIMINGS, Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from rich.progress import Progress
 
     from duetime_client.errors import ClientError
     from duetime_client.manifests.apply import Done
@@ -63,17 +60,6 @@ def show_outcome(done: Sequence[Done], *, checked: bool, invalid: int = 0) -> No
     sums += [f"{failed} rejected"] if failed else []
     sums += [f"{left} not tried: apply the file again"] if left else []
     err.print(", ".join(sums) or "nothing to do", style="bold red" if failed or left else "green")
-
-
-def bar() -> Progress:
-    """A progress bar on the error stream."""
-    return progress_bar(
-        TextColumn("  {task.description}"),
-        BarColumn(bar_width=40),
-        MofNCompleteColumn(),
-        TextColumn("[red]{task.fields[refused]}[/red]"),
-        TimeElapsedColumn(),
-    )
 
 
 def _lines(step: Step) -> Iterator[Text]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from duetime_client.bulk_operations import BulkOperation
@@ -12,7 +11,7 @@ from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, progress_bar, show_json
+from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
@@ -75,8 +74,9 @@ def cancel(
 
 def watched(client: Client, operation_id: str) -> BulkOperation:
     """Follow an operation until it has ended, with a progress bar on the error stream."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with progress_bar(*columns) as progress:
+    from duetime_client.commands.progress_bars import counting_bar  # noqa: PLC0415 - see that module
+
+    with counting_bar() as progress:
         bar = progress.add_task("")
         for operation in client.bulk_operations.follow(operation_id):
             total = operation.matched if operation.topology_id else None

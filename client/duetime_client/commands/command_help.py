@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     # Typer names the base of its context and commands in no public module.
     from typer._click import Context, HelpFormatter
+    from typer._click.core import Parameter
 
 C = TypeVar("C", bound="Callable[..., Any]")
 
@@ -32,6 +33,7 @@ SCREEN = 30
 NAME_WIDTH = 26
 WIDEST = 100
 _EXAMPLES = "examples"
+_OWN_FLAGS = frozenset({"help", "install_completion", "show_completion"})
 
 
 def examples(*lines: str) -> Callable[[C], C]:
@@ -50,8 +52,20 @@ def examples_of(command: object) -> Sequence[str]:
     return found
 
 
+def _with_values(parameters: list[Parameter]) -> list[Parameter]:
+    """Typer's own flags with a value: for one without it, each run of each command would import pydantic."""
+    for parameter in parameters:
+        if parameter.name in _OWN_FLAGS:
+            parameter.default = False
+    return parameters
+
+
 class HelpfulCommand(TyperCommand):
     """A command whose help fits a screen."""
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """Its parameters."""
+        return _with_values(super().get_params(ctx))
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 - as the base class
         """Print the help."""
@@ -60,6 +74,10 @@ class HelpfulCommand(TyperCommand):
 
 class HelpfulGroup(TyperGroup):
     """A group of commands whose help looks as that of its commands."""
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """Its parameters."""
+        return _with_values(super().get_params(ctx))
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 - as the base class
         """Print the help."""

@@ -8,7 +8,6 @@ from io import TextIOWrapper
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn
 from rich.text import Text
 
 from duetime_client.commands.document_output import shown_document
@@ -30,12 +29,6 @@ def console(*, stderr: bool = False) -> Console:
 def say(sentence: str) -> None:
     """Print what a command did, on one line."""
     console().print(printable(sentence), soft_wrap=True)
-
-
-def progress_bar(*columns: ProgressColumn, transient: bool = True) -> Progress:
-    """A progress bar on the error stream; nothing where that is not a terminal."""
-    err = console(stderr=True)
-    return Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
 
 
 def show_json(document: object, *, of_many: bool = False) -> None:

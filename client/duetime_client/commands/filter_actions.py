@@ -8,9 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-from duetime_client.commands.console import console, progress_bar, show_json
+from duetime_client.commands.console import console, show_json
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.plurals import counted
@@ -167,9 +166,10 @@ def show_matched(tasks: Iterator[Task], clock: Clock, total: int) -> None:
 
 def run_with_progress(pages: Iterator[FilterActionResult], total: int | None) -> Totals:
     """Add up the pages, with a progress bar on the error stream."""
+    from duetime_client.commands.progress_bars import counting_bar  # noqa: PLC0415 - see that module
+
     totals = Totals()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with progress_bar(*columns) as progress:
+    with counting_bar() as progress:
         bar = progress.add_task("", total=total)
         for page in pages:
             if page.operation_id is not None and totals.operation_id is None:

@@ -30,6 +30,7 @@ _OPTIONS = {
     "target": "--arn",
     "retry": "--max-attempts",
     "timeout_seconds": "--timeout",
+    "expires_seconds": "--expires",
     "notify_within_seconds": "--notify-within",
     "notify_on.late_seconds": "--notify-late",
     "notify_on": "--notify-to",

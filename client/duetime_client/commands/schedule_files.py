@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from duetime_client.client import Client
-from duetime_client.commands.apply_views import DONE, bar, show_outcome, show_plan
+from duetime_client.commands.apply_views import DONE, show_outcome, show_plan
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Auth, Deployment, Owner, Url, connected, exit_code_of
 from duetime_client.commands.console import console, show_json
@@ -182,7 +182,9 @@ def _applied(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bool,
         return [*unchanged, *invalid]
     if not (dry_run or yes or typer.confirm("Apply these changes?", err=True)):
         raise typer.Exit(1)
-    with bar() as progress:
+    from duetime_client.commands.progress_bars import counting_bar  # noqa: PLC0415 - see that module
+
+    with counting_bar("refused") as progress:
         shown = progress.add_task("checking" if dry_run else "applying", total=len(wanted), refused="")
         errors = 0
 

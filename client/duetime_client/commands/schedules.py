@@ -25,14 +25,13 @@ from duetime_client.commands.schedule_options import (
 from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_runs, show_schedules
 from duetime_client.commands.task_arguments import moment, task_fields
 from duetime_client.commands.task_options import AllowUnknownType, IdempotencyKey, IfMatch, TaskOptions, TaskType
+from duetime_client.request_limits import MAX_PAGE
 
 if TYPE_CHECKING:
     from duetime_client import literals
     from duetime_client.schedule_models import ScheduleFields
 
 app = CommandGroup(help="Create and control schedules: recurring tasks.", no_args_is_help=True)
-MAX_PAGE = 100
-"""The API puts at most this many schedules on a page."""
 
 
 @app.command("list")

@@ -1,12 +1,10 @@
 """`duetime tasks`: pause, resume, run, retry, rollback, delete, attempts, events, query, notify, progress."""
 
-from collections.abc import Callable
 from http import HTTPStatus
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duetime_client.client import Client
 from duetime_client.commands.attempt_views import show_attempts
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
@@ -18,12 +16,17 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import json_of
 from duetime_client.commands.task_options import Fence, HttpQuery, IfMatch, Reason, TaskId
 from duetime_client.commands.task_view import show
-from duetime_client.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime_client.client import Client
+    from duetime_client.task import Task
 
 app = CommandGroup()
 
 
-def action(name: str, help_text: str, act: Callable[[Client], Callable[..., Task]], starts: str = "") -> None:
+def action(name: str, help_text: str, act: "Callable[[Client], Callable[..., Task]]", starts: str = "") -> None:
     """Add a command that does one thing with one task and shows the task."""
 
     def command(

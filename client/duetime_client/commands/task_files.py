@@ -10,7 +10,6 @@ from uuid import uuid4
 import typer
 from rich.text import Text
 
-from duetime_client.commands.apply_views import bar
 from duetime_client.commands.connection import exit_code_of
 from duetime_client.commands.console import console, printable, show_json
 from duetime_client.errors import ApiError
@@ -51,10 +50,12 @@ def read_lines(file: str, defaults: Mapping[str, Any]) -> Sequence[TaskLine]:
 
 def create_from_file(client: Client, lines: Sequence[TaskLine], key: str | None, *, as_json: bool) -> None:
     """Create the tasks with a progress bar; exit code 1 if a line was refused, 3 if the API did not respond."""
+    from duetime_client.commands.progress_bars import counting_bar  # noqa: PLC0415 - see that module
+
     used = key or f"file-{uuid4().hex[:12]}"
     results: list[LineResult] = []
     try:
-        with bar() as progress:
+        with counting_bar("refused") as progress:
             shown = progress.add_task("creating", total=len(lines), refused="")
             refused = 0
             for result in create_lines(client, lines, used):

@@ -184,6 +184,16 @@ class TaskOptions:
             rich_help_panel=ATTEMPTS,
         ),
     ] = None
+    expires_seconds: Annotated[
+        int | None,
+        typer.Option(
+            "--expires",
+            metavar="SECONDS",
+            min=1,
+            help="Fail it, with the error Expired, if it has not started so long after its due time.",
+            rich_help_panel=ATTEMPTS,
+        ),
+    ] = None
     rollback_on_failure: Annotated[
         bool | None,
         typer.Option(

@@ -103,6 +103,8 @@ def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
         yield "target", shown_json(task.target)
     if task.lock is not None:
         yield "lock", shown_json(task.lock)
+    if task.expires_seconds is not None:
+        yield "expires", Text(f"{task.expires_seconds} s after its due time, if it has not started")
     yield from address_lines(task)
     if task.payload is not None:
         yield "payload", shown_json(task.payload)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_client.client import Client
-from duetime_client.commands import task_control, task_waiting
+from duetime_client.commands import task_control, task_wait
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
@@ -35,17 +35,15 @@ from duetime_client.commands.task_options import (
 )
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.commands.task_view import show
-from duetime_client.task import Task
+from duetime_client.request_limits import MAX_PAGE
 
 if TYPE_CHECKING:
+    from duetime_client.task import Task
     from duetime_client.task_fields import TaskFields
 
 app = CommandGroup(help="Create, follow, update and cancel tasks.", no_args_is_help=True)
 app.add_typer(task_control.app)
-app.add_typer(task_waiting.app)
-
-MAX_PAGE = 100
-"""The API puts at most this many tasks on a page."""
+app.add_typer(task_wait.app)
 
 
 @app.command()
@@ -236,7 +234,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     show(task, clock, as_json=as_json)
 
 
-def outcome(client: Client, task: Task, clock: Clock) -> Task:
+def outcome(client: Client, task: "Task", clock: Clock) -> "Task":
     """Follow a task until it has ended, with a spinner on the error stream."""
     with console(stderr=True).status("") as status:
         for seen in client.tasks.follow(task.id):

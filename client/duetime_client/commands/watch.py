@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from duetime_client.client import Client
     from duetime_client.literals import TaskState
     from duetime_client.task_fields import TaskFilter
+    from duetime_client.changes import Change
 
 
 @examples("duetime watch ID", "duetime watch --mine --state failed", "duetime watch --schedule nightly")
@@ -77,7 +78,7 @@ def _changes(
     return client.tasks.watch(**filters) if schedule is None else client.schedules.watch(schedule)
 
 
-def _show(change: Change, clock: Clock, *, as_json: bool) -> None:
+def _show(change: "Change", clock: Clock, *, as_json: bool) -> None:
     if as_json:
         document = {"id": change.id, "version": change.version, "left": change.left, "item": change.item}
         show_json(document, of_many=True)

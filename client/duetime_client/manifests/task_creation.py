@@ -11,6 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
 from duetime_client.errors import ApiError, ClientError, InvalidField
+from duetime_client.request_limits import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from duetime_client.manifests.task_lines import TaskLine
     from duetime_client.task_fields import NewTask
 
-PER_BATCH = 100
-"""The API takes this many tasks in one request."""
 AT_ONCE = 4
 """Requests that are under way at once."""
 _IN_BATCH = re.compile(r"^tasks(?:\[\d+\]|\.\d+)\.?")
@@ -61,9 +60,9 @@ def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterato
     remaining = iter(lines)
     position = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        while group := list(islice(remaining, PER_BATCH * AT_ONCE)):
-            starts = range(0, len(group), PER_BATCH)
-            batches = [(position + start, group[start : start + PER_BATCH]) for start in starts]
+        while group := list(islice(remaining, MAX_BATCH * AT_ONCE)):
+            starts = range(0, len(group), MAX_BATCH)
+            batches = [(position + start, group[start : start + MAX_BATCH]) for start in starts]
             # One batch needs no thread.
             carried_out = pool.map if len(batches) > 1 else map
             for results in carried_out(lambda batch: _created(client, batch[0], batch[1], key, failed), batches):

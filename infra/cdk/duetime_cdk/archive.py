@@ -12,8 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
-from duetime_cdk.environments import LOCAL
-from duetime_cdk.removal_policies import removal_of
+from duetime_cdk.private_bucket import private_bucket
 from duetime_cdk.table_stream import OLDEST, READ
 
 if TYPE_CHECKING:
@@ -56,15 +55,10 @@ class ArchiveBucket(Construct):
             _Age(s3.StorageClass.INFREQUENT_ACCESS, _INFREQUENT_AFTER),
             _Age(s3.StorageClass.GLACIER_INSTANT_RETRIEVAL, _COLD_AFTER),
         ]
-        self.bucket = s3.Bucket(
+        self.bucket = private_bucket(
             self,
-            "Bucket",
-            encryption=s3.BucketEncryption.S3_MANAGED,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            enforce_ssl=True,
+            environment=environment,
             lifecycle_rules=[
-                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
                 s3.LifecycleRule(prefix=RESULTS_PREFIX, expiration=Duration.days(_QUERY_RESULTS_DAYS)),
                 s3.LifecycleRule(
                     prefix="archive/",
@@ -81,16 +75,8 @@ class ArchiveBucket(Construct):
                     for prefix in ("unreadable/", "aws/lambda/")
                 ),
             ],
-            removal_policy=removal_of(environment),
-            # As of the bucket of payloads.
-            auto_delete_objects=not environment.protected and environment.name != LOCAL,
-        )
-        Validations.of(self.bucket).acknowledge(
-            Acknowledgment(
-                id="AwsSolutions-S1",
-                reason="One function writes it, and whoever reads it does so by a role of the account, which CloudTrail"
-                " can log; server access logs would cost more than the objects",
-            )
+            why_unlogged="One function writes it, and whoever reads it does so by a role of the account, which"
+            " CloudTrail can log",
         )
 
 

@@ -11,8 +11,7 @@ from constructs import Construct
 from duetime.adapters.dynamodb import schema
 from duetime.domain.operating_parameters import CONTENT_OUTLIVES_RECORD, UNREFERENCED_OBJECT_LIFE_DAYS
 from duetime.domain.times import DAY
-from duetime_cdk.environments import LOCAL
-from duetime_cdk.removal_policies import removal_of
+from duetime_cdk.private_bucket import private_bucket
 
 if TYPE_CHECKING:
     from aws_cdk import CfnElement
@@ -29,15 +28,10 @@ class Content(Construct):
         key, value = schema.EXPIRING_TAG
         kept = environment.retention_days + CONTENT_OUTLIVES_RECORD // DAY
         _, unreferenced = schema.UNREFERENCED_TAG
-        self.bucket = s3.Bucket(
+        self.bucket = private_bucket(
             self,
-            "Bucket",
-            encryption=s3.BucketEncryption.S3_MANAGED,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            enforce_ssl=True,
+            environment=environment,
             lifecycle_rules=[
-                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
                 # An object is written again, with the tag, when its task ends: its age counts from then.
                 s3.LifecycleRule(tag_filters={key: value}, expiration=Duration.days(kept)),
                 # An object that no record refers to was left by a writer that vanished or was rejected.
@@ -45,16 +39,7 @@ class Content(Construct):
                     tag_filters={key: unreferenced}, expiration=Duration.days(UNREFERENCED_OBJECT_LIFE_DAYS)
                 ),
             ],
-            removal_policy=removal_of(environment),
-            # CloudFormation deletes no bucket with objects in it. The embedded AWS does, and has no custom resources.
-            auto_delete_objects=not environment.protected and environment.name != LOCAL,
-        )
-        Validations.of(self.bucket).acknowledge(
-            Acknowledgment(
-                id="AwsSolutions-S1",
-                reason="Only the functions read and write it, and each access is logged with its task by them;"
-                " server access logs would cost more than the objects",
-            )
+            why_unlogged="Only the functions read and write it, and each access is logged with its task by them",
         )
 
     def grant_access(self, function: LambdaFunction, *, reads: bool = True) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import duetime
 
 _BUNDLED = Path(__file__).parent / "assets"
-_CHECKOUT = Path(__file__).parents[3]
-_SOURCES = _BUNDLED if _BUNDLED.is_dir() else _CHECKOUT
+CHECKOUT = None if _BUNDLED.is_dir() else Path(__file__).parents[3]
+"""The folder of the checkout; none if this package was installed from its wheel."""
+_SOURCES = CHECKOUT or _BUNDLED
 _PROJECT_FILE = "cdk.json"
 
 FUNCTIONS = _SOURCES / "functions"
@@ -30,10 +31,10 @@ def project_folder(start: Path | None = None) -> Path:
     for folder in (here, *here.parents):
         if (folder / _PROJECT_FILE).is_file():
             return folder
-    return here if _SOURCES is _BUNDLED else _CHECKOUT
+    return CHECKOUT or here
 
 
 def node_package(name: str) -> Path:
     """Where a Node package, or a command of one, is if it is installed: in the project, or else in the checkout."""
     found = project_folder() / "node_modules" / name
-    return found if found.exists() else _CHECKOUT / "node_modules" / name
+    return found if CHECKOUT is None or found.exists() else CHECKOUT / "node_modules" / name

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.virtual_time import Strand
 
 BATCH = 25
-_LANES = 2
+_SHARDS = 2
 """How many shards the stream has: each is read on its own, and a record's writes are always in the same one."""
 _GATHERED = SECOND
 _AFTER_FAILURE = SECOND
 
 
 @dataclass
-class Lane:
+class StreamShard:
     """One shard of the stream.
 
     Attributes:
@@ -48,20 +48,20 @@ class SimulatedTableStream:
         self.repeats = repeats
         self.dead_until: Millis = 0
         self.deliveries = 0
-        self.lanes = [Lane() for _ in range(_LANES)]
+        self.shards = [StreamShard() for _ in range(_SHARDS)]
         self._stream = FakeStream(account.time.now)
         if function == "archive":
             self._stream.filters, self._stream.by_ttl = [schema.REMOVED_TASKS_FILTER], True
         self._stream.told = self._sort
         self._stream.watch(account.dynamodb.tables["tasks"])
         self._pollers: list[Strand] = [
-            account.time.start_process(partial(self._poll, number)) for number in range(_LANES)
+            account.time.start_process(partial(self._poll, number)) for number in range(_SHARDS)
         ]
 
     @property
     def is_read(self) -> bool:
         """Whether everything that was written is delivered."""
-        return all(lane.position == len(lane.records) for lane in self.lanes)
+        return all(shard.position == len(shard.records) for shard in self.shards)
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -70,20 +70,20 @@ class SimulatedTableStream:
 
     def _sort(self) -> None:
         record = self._stream.records[-1]
-        number = sum(record["dynamodb"]["Keys"]["p"]["S"].encode()) % _LANES
-        self.lanes[number].records.append(record)
+        number = sum(record["dynamodb"]["Keys"]["p"]["S"].encode()) % _SHARDS
+        self.shards[number].records.append(record)
         self._account.time.nudge(self._pollers[number])
 
     def _poll(self, number: int) -> None:
-        lane, account = self.lanes[number], self._account
+        shard, account = self.shards[number], self._account
         while True:
-            if lane.position == len(lane.records):
+            if shard.position == len(shard.records):
                 account.time.sleep_until(account.time.now() + DAY)
                 continue
             account.take(_GATHERED)
-            batch = lane.records[lane.position : lane.position + BATCH]
+            batch = shard.records[shard.position : shard.position + BATCH]
             self._deliver(batch)
-            lane.position += len(batch)
+            shard.position += len(batch)
 
     def _deliver(self, batch: list[dict[str, Any]]) -> None:
         """Deliver a batch until it is taken; each time that it fails, in halves."""

@@ -24,7 +24,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.emulator import Emulator
+    from duetime_local.emulator import Emulator
 
 PLACE = "us-east-1:000000000000"
 FUNCTION = f"arn:aws:lambda:{PLACE}:function:report"
@@ -120,7 +120,7 @@ def test_a_function_is_given_the_task_and_its_answer_is_the_result(
     """The event is what an HTTP endpoint would be sent."""
     told = result(call(function(engine, "return event")))
     assert {name: told[name] for name in ENVELOPE} == ENVELOPE
-    assert set(told) == {*ENVELOPE, "task_id", "deadline"}
+    assert set(told) == {*ENVELOPE, "task_id", "deadline", "due_at", "created_at", "lateness_ms"}
 
 
 def test_an_error_of_a_function_fails_the_attempt(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
@@ -357,10 +357,10 @@ def test_an_event_refused_in_an_answer_that_is_well_is_a_failure(code: str, *, r
 )
 def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, Any], size: int) -> None:
     """A clear failure, for good, instead of the service's refusal: no answer is scripted."""
-    payload = b'"' + b"x" * (size - 200) + b'"'
+    payload = b'"' + b"x" * (size - 300) + b'"'
     sent = failed(Scripted().runner.run(target(arn, **options), work(payload)))
     assert sent.error.type == "UnStubbedResponseError"
-    ending = failed(Scripted().runner.run(target(arn, **options), work(payload + b" " * 200)))
+    ending = failed(Scripted().runner.run(target(arn, **options), work(payload + b" " * 300)))
     assert (ending.error.type, ending.retriable) == ("PayloadTooLarge", False)
     assert str(size) in ending.error.message
 

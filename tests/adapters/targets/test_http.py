@@ -94,6 +94,9 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
         "attempt": 2,
         "fence": 3,
         "deadline": to_iso(attempt.deadline),
+        "due_at": to_iso(attempt.task.due_at),
+        "created_at": to_iso(attempt.task.created_at),
+        "lateness_ms": None,
         "payload": {"a": 1},
     }
 

@@ -9,7 +9,7 @@ from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.changes.events import DOCUMENTS, Event, EventKind, events_of
 from duetime.domain.changes.snapshots import ScheduleSnapshot, TaskSnapshot
 from duetime.domain.operating_parameters import LATE_EVENT_AFTER
-from duetime.domain.schedules.run_history import Remark
+from duetime.domain.schedules.run_history import ExpectationState, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
@@ -125,17 +125,38 @@ def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
     assert told(None, after) == told(after, None) == told(after, replace(after, edition=6)) == []
 
 
+def test_a_missed_expectation_is_told_with_its_deadline() -> None:
+    """Once for each write that has found one; a change of what is expected tells nothing."""
+    met = ExpectationState(1, 2, met_at=NOW - 1000)
+    before = replace(SCHEDULE, expectation=met)
+    after = replace(SCHEDULE, edition=5, expectation=replace(met, missed_at=NOW, misses=1))
+    (event,) = told(before, after)
+    assert event.kind is EventKind.EXPECTATION_MISSED
+    assert event.detail == {
+        "id": "c1-missed",
+        "owner": "ann",
+        "schedule": "nightly",
+        "deadline": "2026-11-21T02:33:07.250Z",
+        "met_at": "2026-11-21T02:33:06.250Z",
+        "misses": 1,
+    }
+    assert kinds(SCHEDULE, after) == [EventKind.EXPECTATION_MISSED]
+    assert told(after, replace(after, edition=6)) == told(after, before) == told(None, after) == []
+
+
 def test_every_event_is_of_its_document() -> None:
     """The fields of an event are those that its kind documents, no more and no fewer."""
     failed = replace(RUNNING, state=State.FAILED)
     late = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER)
     whole = replace(RUNNING, is_topology=True)
     skipped = replace(SCHEDULE, runs_skipped=2, log=(Remark(NOW, "key", "why"),))
+    missed = replace(SCHEDULE, expectation=ExpectationState(1, 2, missed_at=NOW, misses=1))
     found = [
         *told(RUNNING, failed),
         *told(None, late),
         *told(whole, replace(whole, state=State.SUCCEEDED)),
         *told(SCHEDULE, skipped),
+        *told(SCHEDULE, missed),
     ]
     assert {event.kind for event in found} == set(EventKind) == set(DOCUMENTS)
     for event in found:

@@ -8,6 +8,7 @@ import pytest
 from duetime.contract.bulk import confirmation
 from duetime.contract.bulk.bodies import BulkCancel, read_filter_action
 from duetime.contract.http import page_tokens, request_json
+from duetime.environment_variables import Variable
 from tests.functions.api.world import claimed_by_a_worker
 
 if TYPE_CHECKING:
@@ -123,11 +124,11 @@ def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more:
     assert api.send("POST", path, {"filter": {}, "all": True, **more}).status == 200
 
 
-def test_a_made_up_confirmation_is_refused(api: Gateway) -> None:
+def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]) -> None:
     """Whoever computes its check may put anything into a token; what is no moment is refused like any other."""
     body = read_filter_action(BulkCancel, request_json.read(json.dumps(REPORTS)))
     for text, status in (("7", 200), ("seven", 422), ("-", 422)):
-        token = page_tokens.text_token(text, confirmation._scope(body, "me"))
+        token = page_tokens.text_token(text, confirmation._scope(body, "me", environ[Variable.TABLE]))
         answer = api.send("POST", CANCEL, {**REPORTS, "confirmation_token": token}, {"X-Duetime-Owner": "me"})
         assert answer.status == status, text
 

@@ -333,6 +333,8 @@ def test_a_schedule_is_run_once_now(api: Gateway) -> None:
         "name": "nightly",
         "revision": 1,
         "scheduled_at": task["schedule"]["scheduled_at"],
+        "previous_at": "2026-11-21T01:30:00.000Z",
+        "next_at": "2026-11-22T01:30:00.000Z",
         "cause": "manual",
     }
     assert (task["type"], task["payload"], task["tags"]) == ("report", {"a": [1, None]}, {"team": "dba"})

@@ -38,6 +38,7 @@ FULL: dict[str, Any] = {
     "lock": {"key": "db-17", "max_holders": 2, "scope": "run"},
     "callback_url": "https://example.org/ended",
     "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600},
+    "expires_seconds": 600,
     "name": "monthly",
     "tags": {"team": "dba"},
     "allow_unknown_type": True,

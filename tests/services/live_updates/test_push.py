@@ -89,6 +89,7 @@ def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, co
     assert store.closed == ([store.watching] if delivery is Delivery.GONE else [])
 
 
+@pytest.mark.slow
 def test_120_000_changes_a_second_are_240_short_messages_to_one_watcher() -> None:
     """Each batch of changes is one message that says to read again, however many tasks it has, and one read."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)

@@ -134,6 +134,7 @@ class Deployment:
         return sum(len(self.sent[LARGE, priority]) for priority in Priority)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "pace"),
     [

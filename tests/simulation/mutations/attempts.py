@@ -207,4 +207,10 @@ MUTANTS = (
         'f"result.{self.runtime.nonce()}", result, expiry)',
         '"result", result)',
     ),
+    Mutant(
+        "a task that has expired is started",
+        "domain/tasks/expiry.py",
+        "now <= task.start_by or",
+        "now <= task.start_by + 600_000 or",
+    ),
 )

@@ -13,10 +13,11 @@ import tomllib
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from runpy import run_path
 from typing import TYPE_CHECKING
 
 from duetime_cdk.layers.bytecode import write_bytecode
-from duetime_cdk.layers.handler_import import MODULE, handler_types, module_text
+from duetime_cdk.layers.handler_import import MODULE, handler_types, module_text, reject_invalid_syntax
 from duetime_cdk.layers.install import drop_unused_data, install
 from duetime_cdk.layers.target import Target
 from duetime_cdk.sources import CONSTRAINTS, CORE, REQUIREMENTS, project_folder
@@ -102,6 +103,7 @@ def types_layer(target: Target, package: Path) -> Layer:
     Raises:
         HandlersUnimportable: it cannot be imported.
     """
+    reject_invalid_syntax(package)
     here = handlers_layer(Target.of_this_machine(), package)
 
     def fill(packages: Path) -> None:
@@ -109,6 +111,12 @@ def types_layer(target: Target, package: Path) -> Layer:
         (packages / f"{MODULE}.py").write_text(module_text(types))
 
     return _layer("types", target, _digest(here.fingerprint, _digest_of_files(CORE)), fill)
+
+
+def types_of(layer: Layer) -> tuple[str, ...]:
+    """The list in a layer of types."""
+    types: tuple[str, ...] = run_path(str(layer.folder / "python" / f"{MODULE}.py"))["TYPES"]
+    return types
 
 
 def _layer(name: str, target: Target, inputs: str, fill: Callable[[Path], None]) -> Layer:

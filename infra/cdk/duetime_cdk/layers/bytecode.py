@@ -7,17 +7,24 @@ loads them without comparing anything. Only an interpreter of the same feature v
 
 from __future__ import annotations
 
+import py_compile
 import shutil
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
+from py_compile import PycInvalidationMode, PyCompileError
 
+from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers.target import RUNNING_PYTHON
 from duetime_cdk.sources import node_package
 
 COMPILE_IN_WASM = Path(__file__).with_name("compile.mjs")
 MOUNT_POINT = "/opt"
 """Where Lambda unpacks layers: tracebacks name the files there."""
+FEW = 50
+"""So many modules are compiled in this process: to start another one takes longer. A saved handler waits for that."""
+_LINES = 15
 
 
 class BytecodeUnwritable(RuntimeError):
@@ -30,8 +37,24 @@ class BytecodeUnwritable(RuntimeError):
         )
 
 
+class SourceUncompilable(NotDeployable):
+    """A module of a layer is not valid in the layer's version of Python."""
+
+    def __init__(self, python: str, output: str) -> None:
+        told = "\n".join(f"  {line}" for line in output.strip().splitlines()[-_LINES:])
+        super().__init__(f"a module cannot be compiled by Python {python}; nothing is deployed:\n{told}")
+
+
 def write_bytecode(root: Path, python: str) -> None:
-    """Compile every module under `root` for the feature version `python`."""
+    """Compile every module under `root` for the feature version `python`.
+
+    Raises:
+        BytecodeUnwritable: there is no Python of that version.
+        SourceUncompilable: a module is not valid in it.
+    """
+    if python == RUNNING_PYTHON and len(list(islice(root.rglob("*.py"), FEW + 1))) <= FEW:
+        _compile_here(root, python)
+        return
     interpreter = _interpreter(python)
     if interpreter:
         command = [interpreter, "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]
@@ -39,7 +62,20 @@ def write_bytecode(root: Path, python: str) -> None:
     else:
         command = _wasm_command(root, python)
     # The command is made of our own constants and paths; nothing in it comes from outside.
-    subprocess.run(command, check=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise SourceUncompilable(python, done.stdout + done.stderr)
+
+
+def _compile_here(root: Path, python: str) -> None:
+    for path in root.rglob("*.py"):
+        named = Path(MOUNT_POINT, path.relative_to(root))
+        try:
+            py_compile.compile(
+                str(path), dfile=str(named), doraise=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH
+            )
+        except PyCompileError as error:
+            raise SourceUncompilable(python, error.msg) from None
 
 
 def _interpreter(python: str) -> str | None:

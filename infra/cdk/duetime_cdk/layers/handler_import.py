@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,19 @@ def _without_machinery(lines: Sequence[str]) -> list[str]:
         if is_own or not line.startswith(" "):
             found.append(line)
     return found
+
+
+def reject_invalid_syntax(package: Path) -> None:
+    """Read all modules of a package as Python does, without running them.
+
+    Raises:
+        HandlersUnimportable: one is not Python; the error names its line.
+    """
+    for path in sorted(package.rglob("*.py")):
+        try:
+            compile(path.read_bytes(), path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            raise HandlersUnimportable(package.name, "".join(traceback.format_exception_only(error))) from None
 
 
 def handler_types(package: str, folders: Sequence[Path], source: Path | None = None) -> tuple[str, ...]:

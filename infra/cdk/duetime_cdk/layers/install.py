@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from uv import find_uv_bin
 
+from duetime_cdk.errors import NotDeployable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -27,6 +29,14 @@ A handlers' layer that lists `boto3` in its requirements brings the whole of it,
 """
 
 
+class RequirementsUninstallable(NotDeployable):
+    """What a layer needs cannot be installed: it does not exist, contradicts a pin, or has no wheel for the target."""
+
+    def __init__(self, output: str) -> None:
+        told = "\n".join(f"  {line}" for line in output.strip().splitlines())
+        super().__init__(f"the requirements of a layer cannot be installed; nothing is deployed:\n{told}")
+
+
 def install(requirements: Sequence[str], constraints: Path, target: Target, into: Path) -> None:
     """Install `requirements`, at the versions that `constraints` pins, into the folder `into`.
 
@@ -35,13 +45,18 @@ def install(requirements: Sequence[str], constraints: Path, target: Target, into
         constraints: the file that pins every version.
         target: what the wheels must fit.
         into: the folder that becomes importable.
+
+    Raises:
+        RequirementsUninstallable: uv cannot install them.
     """
     command = [find_uv_bin(), "pip", "install", "--quiet", "--python", sys.executable]
     command += ["--target", str(into), "--constraints", str(constraints), "--only-binary", ":all:"]
     if target.wheels:
         command += ["--python-platform", target.wheels, "--python-version", target.python]
     # uv by the path its own package names; the requirements are those of this checkout's files.
-    subprocess.run([*command, *requirements], check=True)  # noqa: S603
+    done = subprocess.run([*command, *requirements], capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise RequirementsUninstallable(done.stderr)
     shutil.rmtree(into / "bin", ignore_errors=True)
     (into / ".lock").unlink(missing_ok=True)
 

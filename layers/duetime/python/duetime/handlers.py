@@ -41,7 +41,16 @@ from duetime.handler_errors import (
     Unretriable,
 )
 from duetime.process_locks import process_lock
-from duetime.task_handlers import PHASES, Accepted, Context, Registered, TaskHandler, registered_as
+from duetime.task_handlers import (
+    PHASES,
+    Accepted,
+    Context,
+    Registered,
+    RunSchedule,
+    RunTopology,
+    TaskHandler,
+    registered_as,
+)
 
 __all__ = [
     "PHASES",
@@ -56,6 +65,8 @@ __all__ = [
     "HandlerTimeout",
     "PayloadInvalid",
     "Registered",
+    "RunSchedule",
+    "RunTopology",
     "TaskHandler",
     "Unretriable",
     "handler",

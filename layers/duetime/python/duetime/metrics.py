@@ -93,6 +93,11 @@ METRICS: Mapping[str, Metric] = {
         " or its previous run is still running (`overlap`)",
         Dimension.REASON,
     ),
+    "tasks_expired": _count(
+        "worker api",
+        "tasks that failed because they had not started in their `expires_seconds`; `tasks_failed` counts them too",
+        Dimension.TYPE,
+    ),
     "claims_rejected": _count(
         "worker api", "claims and outcomes that the record rejected: duplicates, stale messages, takeovers"
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -29,6 +29,34 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSchedule:
+    """The schedule that a task, or the topology that it is a node of, is a run of.
+
+    Attributes:
+        name: of the schedule.
+        scheduled_at: the time that this run stands for, before jitter and calendars, in UTC: also in a backfill.
+        previous_at: the schedule's time before that one; `None` if there is none.
+        next_at: the schedule's time after that one; `None` if there is none.
+        cause: `schedule`, `catch_up`, `backfill` or `manual`.
+    """
+
+    name: str
+    scheduled_at: datetime
+    previous_at: datetime | None = None
+    next_at: datetime | None = None
+    cause: str = "schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class RunTopology:
+    """The topology that a task is a node of: its id, the number of its run, and the node's name."""
+
+    id: str
+    run: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """The running attempt, as its handler sees it.
 
@@ -43,6 +71,11 @@ class Context:
         traceparent: the trace in which the task was created (W3C Trace Context), to link spans to; `None` if the
             request named none.
         due_at: when the task was due, in UTC; `None` only in a context that a test has made without it.
+        created_at: when the task was created, in UTC; `None` likewise.
+        lateness_ms: how long after its due time the first attempt started, in milliseconds.
+        schedule: the schedule that the task, or its topology, is a run of; `None` if it is none.
+        topology: the topology that the task is a node of; `None` if it is none.
+        tags: the task's tags.
     """
 
     task_id: str
@@ -56,6 +89,11 @@ class Context:
     inputs: Any = None
     traceparent: str | None = None
     due_at: datetime | None = None
+    created_at: datetime | None = None
+    lateness_ms: int | None = None
+    schedule: RunSchedule | None = None
+    topology: RunTopology | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
@@ -69,6 +107,11 @@ class Context:
         checkpoint: Any = None,  # noqa: ANN401 - any JSON
         inputs: Any = None,  # noqa: ANN401 - any JSON
         due_at: datetime | None = None,
+        created_at: datetime | None = None,
+        lateness_ms: int | None = None,
+        schedule: RunSchedule | None = None,
+        topology: RunTopology | None = None,
+        tags: Mapping[str, str] | None = None,
         requested_action: str | None = None,
         report: Callable[[int | None, str], None] = lambda _percent, _message: None,
     ) -> Context:
@@ -87,6 +130,11 @@ class Context:
             ask=lambda: requested_action,
             inputs=inputs,
             due_at=due_at,
+            created_at=created_at,
+            lateness_ms=lateness_ms,
+            schedule=schedule,
+            topology=topology,
+            tags=tags or {},
         )
 
     @property

@@ -39,8 +39,9 @@ class BroadcastServices(Part):
     @cached_property
     def recounter(self) -> SummaryRecounter:
         """Counts tasks that are not counted by their changes."""
-        recounts, pages = self.part(SummaryServices).recounts, self.settings.summary_recount_megabytes
-        return SummaryRecounter(recounts, self._generations, self.runtime, pages)
+        summary, settings = self.part(SummaryServices), self.settings
+        pages, spread = settings.summary_recount_megabytes, settings.summary_spread
+        return SummaryRecounter(summary.recounts, summary.store, spread, self._generations, self.runtime, pages)
 
     @cached_property
     def _generations(self) -> Generations:

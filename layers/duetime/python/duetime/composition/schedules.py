@@ -28,6 +28,6 @@ class ScheduleServices(Part):
         """Makes the occurrences of schedules."""
         core = self.part(CoreServices)
         rules = CreationRules(core.target_rules, read_graph)
-        occurrence_tasks = OccurrenceTasks(core.stores.contents, core.enqueuer, self.runtime.clock, rules)
+        occurrence_tasks = OccurrenceTasks(core.stores.contents, core.enqueuer, self.runtime, rules)
         planner = ExpansionPlanner(core.stores, occurrence_tasks, self.runtime, self.settings.look_ahead_ms)
         return ScheduleExpander(planner, self.runtime)

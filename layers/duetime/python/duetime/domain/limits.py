@@ -214,6 +214,8 @@ MIN_LATE_SECONDS = 60
 """Shortest time after the due time at which a late start can be told: the trigger looks once a minute."""
 MAX_LATE_SECONDS = 604_800
 """Longest time after the due time at which a late start can be told."""
+MAX_EXPIRES_SECONDS = 2_592_000
+"""Longest time after the due time in which the first attempt of a task may start, if that is limited."""
 SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
 MAX_METRIC_VALUES = 20

@@ -187,6 +187,11 @@ SUMMARY_RESTART_DELAY = 2 * MINUTE
 long after that the first recount starts."""
 SUMMARY_KNOWN = MINUTE
 """How long a process caches the generation of the counts."""
+SUMMARY_ENDED_KEPT = DAY
+"""How long after a generation of counts has ended its counts are kept: much longer than a process that knows of no
+later one counts in it, or reads it."""
+SUMMARY_OWNERS_AT_ONCE = 100
+"""Owners whose counts of ended generations are given a TTL in one run of the recount."""
 SUMMARY_RECOUNT_EVERY = 5 * MINUTE
 """How often a part of the table is read while older tasks are recounted."""
 SUMMARY_RECOUNT_RUN = 30 * SECOND

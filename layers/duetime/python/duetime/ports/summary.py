@@ -40,6 +40,10 @@ class SummaryStore(Protocol):
         """Read one part of an owner's counts, eventually consistently."""
         ...
 
+    def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
+        """Give one part of an owner's counts of all generations before this one a time to live. Safe to resend."""
+        ...
+
 
 class SummaryRecounts(Protocol):
     """The generations of the counts, and what recounts of the table find."""

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 class SpanKind(Enum):
-    """What a span is to others: it makes work, does work that others made, or calls somebody and waits."""
+    """What a span is to others: it makes work, does work of others, calls somebody and waits, or none of these."""
 
+    INTERNAL = "internal"
     PRODUCER = "producer"
     CONSUMER = "consumer"
     CLIENT = "client"
@@ -28,6 +29,7 @@ class Span:
         attributes: by the semantic conventions of OpenTelemetry.
         links: contexts (`traceparent`) of what caused it, perhaps long ago.
         parent: the context that it is a part of; `None` for the span that is open in this thread, if any.
+        begins_trace: it is a part of nothing, and begins a trace of its own, whatever is open in this thread.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Span:
     attributes: Mapping[str, str | int] = field(default_factory=dict)
     links: Sequence[str | None] = ()
     parent: str | None = None
+    begins_trace: bool = False
 
 
 class OpenSpan(Protocol):

@@ -12,10 +12,11 @@ from duetime.domain.dispatch.enqueue_plan import (
     Timer,
     delay_seconds,
     enqueue_plan,
+    first_unread,
     is_direct,
     late_timer,
 )
-from duetime.domain.tasks.states import LEGAL, State
+from duetime.domain.tasks.states import LEGAL, STARTABLE, State
 from duetime.ports.queues import Outgoing
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import TaskStore
+
+_WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "target", "started_at"})
+"""Fields that decide when it is checked whether a task is late or has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class Enqueuer:
         if plan.timer:
             self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
         self._watch_lateness(task)
+        self._watch_expiry(task, task.generation)
         return self.tasks.create(replace(task, sent=plan.direct, nonce=self.runtime.nonce()))
 
     def produce(self, task: Task) -> bool:
@@ -105,19 +110,35 @@ class Enqueuer:
             priority, target = sets.get("priority", task.priority), sets.get("target", task.target)
             after = replace(task, state=LEGAL[move].to or task.state, priority=priority, target=target)
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
-        self.watch_change(task, move, sets)
+        self.watch_change(task, move, sets, generation)
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
         result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied):
             self.send_due([result.task])
         return result
 
-    def watch_change(self, task: Task, move: Move, sets: TaskChanges) -> None:
-        """Have it checked whether a task is late, if a move that is about to be written changes when it would be."""
-        due_at, notify_on = sets.get("due_at", task.due_at), sets.get("notify_on", task.notify_on)
-        after = replace(task, state=LEGAL[move].to or task.state, due_at=due_at, notify_on=notify_on)
+    def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
+        """Have it checked whether a task is late or expires, if a move that is about to be written changes when.
+
+        Args:
+            task: the record as it was last seen.
+            move: what happens to the task.
+            sets: what the move changes.
+            generation: the one that the move begins; `None` if it begins none.
+        """
+        watched = {name: sets[name] for name in _WATCHED & sets.keys()}  # type: ignore[literal-required]  # fields
+        after = replace(task, state=LEGAL[move].to or task.state, **watched)
         if after.late_at != task.late_at or task.state is State.BLOCKED:
             self._watch_lateness(after)
+        if generation is not None or after.start_by != task.start_by:
+            self._watch_expiry(after, task.generation if generation is None else generation)
+
+    def _watch_expiry(self, task: Task, generation: int) -> None:
+        """Have a worker function end a task in time that pull workers may never ask for; others are checked anyway."""
+        if task.start_by is None or not task.pull_queue or task.state not in STARTABLE or task.started_at is not None:
+            return
+        at = first_unread(max(task.start_by, self.runtime.now()), self.look_ahead)
+        self.tasks.add_timer(Timer(task.id, generation, at, task.priority, task.owner))
 
     def _watch_lateness(self, task: Task) -> None:
         if (timer := late_timer(task, self.runtime.now(), self.look_ahead)) is not None:

@@ -1,4 +1,4 @@
-"""The spans of a task's way: it is created, sent, and processed.
+"""The spans of a task's way: it is created, sent, and processed; a schedule's run is created by an expansion.
 
 Attributes follow the semantic conventions of OpenTelemetry for messaging (1.44, in development). Work links to the
 creation, and is no child of it: it may begin days later.
@@ -32,6 +32,27 @@ def creation_span(task_type: str, requested_in: str | None) -> Span:
     """The creation of a task, which is a part of the trace of its request."""
     attributes = {_SYSTEM: "duetime", _OPERATION: "create", _TYPE: "create", _DESTINATION: task_type}
     return Span(f"create {task_type}", SpanKind.PRODUCER, attributes, parent=requested_in)
+
+
+def expansion_span(schedules: int) -> Span:
+    """The creation of the runs of so many schedules in one tick of the trigger."""
+    return Span("expand schedules", SpanKind.INTERNAL, {"duetime.schedules": schedules}, begins_trace=True)
+
+
+def run_span(task_type: str, schedule: str, links: Sequence[str | None], requested_in: str | None) -> Span:
+    """The creation of a run of a schedule.
+
+    A trace of its own, so that each run is sampled by itself; that of a manual run is a part of its request's.
+
+    Args:
+        task_type: of its task.
+        schedule: its name.
+        links: to the tick that creates the run, and to the creation of its schedule.
+        requested_in: the trace of the request for a manual run.
+    """
+    attributes = {_SYSTEM: "duetime", _OPERATION: "create", _TYPE: "create", _DESTINATION: task_type}
+    attributes["duetime.schedule.name"] = schedule
+    return Span(f"create {task_type}", SpanKind.PRODUCER, attributes, links, requested_in, begins_trace=True)
 
 
 def dispatch_span(messages: Sequence[Message]) -> Span:

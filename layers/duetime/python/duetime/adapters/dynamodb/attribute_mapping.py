@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb import action_codecs, attempt_codecs, attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb import (
+    action_codecs,
+    attempt_codecs,
+    attribute_values,
+    field_codecs,
+    reference_codecs,
+    schema,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,10 +58,12 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("lock", "K", field_codecs.lock, field_codecs.read_lock),
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
+        Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
-        Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),
-        Attribute("node_ref", "G", field_codecs.node_ref, field_codecs.read_node_ref),
+        Attribute("schedule_ref", "H", reference_codecs.schedule_ref, reference_codecs.read_schedule_ref),
+        Attribute("node_ref", "G", reference_codecs.node_ref, reference_codecs.read_node_ref),
+        Attribute("topology_schedule_ref", "HG", reference_codecs.schedule_ref, reference_codecs.read_schedule_ref),
         # Numbers that conditions compare are always there, zero or not: no condition needs a second form.
         Attribute("generation", "t", attribute_values.number, attribute_values.integer),
         Attribute("version", "e", attribute_values.number, attribute_values.integer),

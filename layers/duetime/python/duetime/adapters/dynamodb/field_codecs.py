@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
-from duetime.domain.ids import TaskId
 from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.attempt_records import Wait
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
@@ -29,20 +27,15 @@ if TYPE_CHECKING:
 _HTTP = "http"
 _PULL = "pull"
 _TOPOLOGY = "topology"
-_GIVEN = "!"
-"""In front of a node's note: it is given results of its parents."""
 _ARN = "arn:"
 _NOTIFIES = "async"
 _FAILURES, _NONE = "f", "-"
 """Whether failures are told."""
 _PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
 _QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
-_CAUSES = {Cause.SCHEDULE: "r", Cause.MANUAL: "t", Cause.BACKFILL: "b"}
 _STORED_STATES = {State.WAITING: "postponed"}
 """States that records have under an earlier name."""
 _STATES = {stored: value for value, stored in _STORED_STATES.items()}
-_REPORTS = "!"
-"""Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
 
 
 def traceparent(value: str) -> Value:
@@ -199,31 +192,6 @@ def tags(value: dict[str, str]) -> Value | None:
 def read_tags(value: Value) -> dict[str, str]:
     """Read tags."""
     return {key: tag["S"] for key, tag in value["M"].items()}
-
-
-def schedule_ref(value: ScheduleRef) -> Value:
-    """The schedule's occurrence that a task is: hexadecimal numbers, a letter, a mark, and last the name."""
-    cause = _CAUSES[value.cause] + (_REPORTS if value.reports else "")
-    return {"S": f"{value.revision:x} {value.nominal:x} {cause} {value.mark} {value.schedule}"}
-
-
-def read_schedule_ref(value: Value) -> ScheduleRef:
-    """Read the schedule's occurrence that a task is."""
-    revision, nominal, letters, mark, schedule = str(value["S"]).split(" ", 4)
-    cause = next(cause for cause, letter in _CAUSES.items() if letter == letters[0])
-    return ScheduleRef(schedule, int(revision, 16), int(nominal, 16), cause, mark, letters.endswith(_REPORTS))
-
-
-def node_ref(value: NodeRef) -> Value:
-    """Which node of a topology a task is: the run in hexadecimal, the topology, a note, and last the name."""
-    note = (_GIVEN if value.inputs else "") + value.note
-    return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
-
-
-def read_node_ref(value: Value) -> NodeRef:
-    """Read which node of a topology a task is."""
-    run, topology, note, key = str(value["S"]).split(" ", 3)
-    return NodeRef(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
 
 
 def progress(value: Progress) -> Value:

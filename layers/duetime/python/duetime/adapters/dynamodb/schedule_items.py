@@ -42,7 +42,7 @@ ACTIVITY = "a"
 UID = "u"
 _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
 _FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
-_EXPECTATION, _FORMER_PAYLOAD, _ACTIONS = "E", "F", "Q"
+_EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT = "E", "F", "Q", "V"
 ACTIVE = "a"
 BUFFERED = "w"
 
@@ -105,6 +105,8 @@ def item_of(stored: StoredSchedule) -> Item:
         item[_STOPPED] = packed(stopped_form(stored.stopped))
     if stored.former_payload is not None:
         item[_FORMER_PAYLOAD] = field_codecs.content(stored.former_payload)
+    if stored.traceparent is not None:
+        item[_TRACEPARENT] = field_codecs.traceparent(stored.traceparent)
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
     if stored.actions.records:
@@ -168,6 +170,7 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         stopped=read_stopped(unpacked(item[_STOPPED])) if _STOPPED in item else (),
         actions=read_schedule_actions(item[_ACTIONS]) if _ACTIONS in item else NO_SCHEDULE_ACTIONS,
         former_payload=field_codecs.read_content("payload", item[_FORMER_PAYLOAD]) if _FORMER_PAYLOAD in item else None,
+        traceparent=field_codecs.read_traceparent(item[_TRACEPARENT]) if _TRACEPARENT in item else None,
     )
 
 

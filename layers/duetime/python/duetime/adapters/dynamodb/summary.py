@@ -5,6 +5,8 @@ A transaction writes both: so a step is in the counts if, and only if, it is kno
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
@@ -15,14 +17,16 @@ from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_STEPS_KEP
 from duetime.domain.summary.counts import MARK_BYTES, CountedSteps, Summary, sums
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.attribute_values import Item
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.summary.counts import Group, Step, StepSet
     from duetime.domain.times import Millis
 
+_COUNTS_MARK = "c"
+"""Before the generation, and the type, in the sort key of counts."""
 _STEPS_MARK = "s#"
 """Before the second in the sort key of the steps that are counted."""
 _MARKS, _COUNTED_AT = "h", "u"
@@ -68,8 +72,35 @@ class DynamoSummaryStore:
         mark = _count_mark(generation)
         counts: dict[Group, int] = {}
         as_of: Millis | None = None
+        for items, is_last in islice(self._pages(owner, part, mark), SUMMARY_PAGES):
+            for item in items:
+                counts |= counts_of(item, mark)
+                as_of = max(as_of or 0, attribute_values.integer(item[_COUNTED_AT]))
+            if is_last:
+                return Summary(counts, as_of)
+        return Summary(counts, as_of, is_complete=False)
+
+    def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
+        """Give one part of an owner's counts of all generations before this one a time to live."""
+        for items, _ in self._pages(owner, part, _COUNTS_MARK):
+            for item in items:
+                if schema.TTL in item or _generation_of(item) >= generation:
+                    continue
+                key = {name: item[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
+                with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
+                    self._client.update_item(
+                        TableName=self._table,
+                        Key=key,
+                        UpdateExpression="SET #x = :x",
+                        ConditionExpression="attribute_exists(#p) AND attribute_not_exists(#x)",
+                        ExpressionAttributeNames={"#x": schema.TTL, "#p": schema.PARTITION_KEY},
+                        ExpressionAttributeValues={":x": attribute_values.expiry(expires_at)},
+                    )
+
+    def _pages(self, owner: str, part: int, mark: str) -> Iterator[tuple[Sequence[StoredItem], bool]]:
+        """The items of a part whose sort keys begin with a mark, in pages, and whether each is the last."""
         start: dict[str, Any] = {}
-        for _ in range(SUMMARY_PAGES):
+        while True:
             with translated():
                 answer = self._client.query(
                     TableName=self._table,
@@ -81,13 +112,10 @@ class DynamoSummaryStore:
                     },
                     **start,
                 )
-            for item in answer["Items"]:
-                counts |= counts_of(item, mark)
-                as_of = max(as_of or 0, attribute_values.integer(item[_COUNTED_AT]))
+            yield answer["Items"], "LastEvaluatedKey" not in answer
             if "LastEvaluatedKey" not in answer:
-                return Summary(counts, as_of)
+                return
             start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
-        return Summary(counts, as_of, is_complete=False)
 
     def _remembering(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step]) -> dict[str, Any]:
         marks = b"".join(sorted({*counted.marks, *(step.mark for step in steps)}))
@@ -141,7 +169,12 @@ def _steps_key(of: StepSet) -> Item:
 
 def _count_mark(generation: int) -> str:
     """What comes before the type in the sort key of its counts; the first generation's is older than the others."""
-    return f"c{generation or ''}#"
+    return f"{_COUNTS_MARK}{generation or ''}#"
+
+
+def _generation_of(item: StoredItem) -> int:
+    """The generation of an item of counts."""
+    return int(attribute_values.string(item[schema.SORT_KEY]).removeprefix(_COUNTS_MARK).partition("#")[0] or 0)
 
 
 def _came_late(response: Any) -> bool:  # noqa: ANN401 - the published types do not know its members

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
@@ -18,7 +19,7 @@ from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_RECOUNT_KEPT, SUMMARY_RECOUNT_RUN
 from duetime.domain.summary.counts import Group, Summary
-from duetime.domain.summary.recount import Generation, OlderTasks, Recount
+from duetime.domain.summary.recount import EndedCounts, Generation, OlderTasks, Recount
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _GENERATION, _OWNER_MARK = "generation", "o#"
 """Sort keys in the partition that belongs to no owner."""
-_STATE, _PART = "w", "k"
+_STATE, _ENDED_COUNTS, _PART = "w", "f", "k"
 _FIELDS = ("type", "state", "priority", "erased")
 _SHOWN = (schema.SORT_KEY, schema.OWNER_KEY, schema.VERSION_OF_SCHEMA, *(ATTRIBUTES[field].name for field in _FIELDS))
 _CREATED_AT = ATTRIBUTES["created_at"].name
@@ -207,6 +208,7 @@ def _item_of(generation: Generation) -> Item:
         **_key("", _GENERATION),
         schema.VERSION_OF_SCHEMA: version,
         _STATE: attribute_values.text(json.dumps(state, separators=(",", ":"))),
+        _ENDED_COUNTS: attribute_values.text(json.dumps(astuple(generation.ended_counts))),
     }
 
 
@@ -218,4 +220,10 @@ def _generation_of(item: StoredItem) -> Generation:
     state = json.loads(attribute_values.string(item[_STATE]))
     for name in ("recounting", "recounted"):
         state[name] = state[name] and Recount(**state[name])
-    return Generation(**state, version=version_of(item))
+    # Functions of the version before leave it out: all owners are gone through once more.
+    ended = (
+        EndedCounts(*json.loads(attribute_values.string(item[_ENDED_COUNTS])))
+        if _ENDED_COUNTS in item
+        else EndedCounts()
+    )
+    return Generation(**state, ended_counts=ended, version=version_of(item))

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "https://opentelemetry.io/schemas/1.44.0"
 _KINDS = {
+    SpanKind.INTERNAL: trace.SpanKind.INTERNAL,
     SpanKind.PRODUCER: trace.SpanKind.PRODUCER,
     SpanKind.CONSUMER: trace.SpanKind.CONSUMER,
     SpanKind.CLIENT: trace.SpanKind.CLIENT,
@@ -62,10 +64,9 @@ class OtlpTracer:
     def span(self, span: Span) -> Iterator[_OpenSpan]:
         """A span around a block; an error that leaves the block is told by its type alone: messages quote data."""
         links = [Link(context) for each in span.links if (context := _context_of(each)) is not None]
-        parent = _context_of(span.parent)
         opened = self._tracer.start_span(
             span.name,
-            None if parent is None else trace.set_span_in_context(trace.NonRecordingSpan(parent)),
+            _parent_of(span),
             _KINDS[span.kind],
             dict(span.attributes),
             links,
@@ -111,6 +112,14 @@ def _traceparent_of(span: trace.Span) -> str | None:
     if not span.is_recording() or not context.is_valid:
         return None
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+
+
+def _parent_of(span: Span) -> Context | None:
+    """What a span is a part of; `None` for what is open in this thread."""
+    parent = _context_of(span.parent)
+    if parent is not None:
+        return trace.set_span_in_context(trace.NonRecordingSpan(parent))
+    return Context() if span.begins_trace else None
 
 
 def _context_of(traceparent: str | None) -> SpanContext | None:

@@ -9,23 +9,47 @@ from duetime.domain.tasks.trace_context import TRACEPARENT
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
 
 def envelope(work: Work) -> bytes:
     """The same facts as a Python handler's context, as JSON; the payload stands in it as it came."""
     task = work.task
-    facts = {
+    facts: dict[str, object] = {
         "task_id": task.id.text,
         "type": task.type,
         "attempt": task.attempt,
         "fence": task.fence,
         "deadline": to_iso(work.deadline),
+        "due_at": to_iso(task.due_at),
+        "created_at": to_iso(task.created_at),
+        "lateness_ms": task.lateness,
+        **_parents(task),
     }
+    if task.tags:
+        facts["tags"] = dict(task.tags)
     if task.traceparent is not None:
         facts[TRACEPARENT] = task.traceparent
     given = b"" if work.inputs is None else b', "inputs": ' + work.inputs
     return json.dumps(facts).encode()[:-1] + given + b', "payload": ' + work.payload + b"}"
+
+
+def _parents(task: Task) -> dict[str, object]:
+    """The schedule and the topology that a task belongs to."""
+    run, node = task.schedule_run, task.node_ref
+    parents: dict[str, object] = {}
+    if run is not None:
+        parents["schedule"] = {
+            "name": run.schedule,
+            "scheduled_at": to_iso(run.nominal),
+            "previous_at": None if run.previous is None else to_iso(run.previous),
+            "next_at": None if run.next is None else to_iso(run.next),
+            "cause": run.cause,
+        }
+    if node is not None:
+        parents["topology"] = {"id": node.topology.text, "run": node.run, "node": node.key}
+    return parents
 
 
 def result_of(data: bytes) -> bytes:

@@ -10,6 +10,7 @@ from duetime.adapters.targets.http_messages import NOT_SENT, OURS, TIMEOUT, Call
 from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
 from duetime.domain.tasks.attempt_results import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.placeholders import filled_url
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.trace_context import TRACEPARENT
 from duetime.domain.times import DAY, SECOND, to_iso
@@ -45,7 +46,7 @@ class HttpRunner:
             Call(
                 id=f"{task.id}-{task.fence}-{work.phase}",
                 method="PUT",
-                url=_asking_for(target.url, work.phase),
+                url=_asking_for(filled_url(target.url, task), work.phase),
                 headers={
                     **_facts(task),
                     "Content-Type": "application/json",
@@ -77,7 +78,7 @@ class HttpRunner:
                 # Asked twice, it is to answer twice: no two questions share an id.
                 id=f"{task.id}-{task.fence}-{query}-{nonce}",
                 method="GET",
-                url=_asking_for(target.url, query),
+                url=_asking_for(filled_url(target.url, task), query),
                 headers=_facts(task),
                 seconds=QUERY_TIMEOUT / SECOND,
                 most=MAX_QUERY_ANSWER_BYTES,
@@ -106,7 +107,17 @@ def _facts(task: Task) -> dict[str, str]:
         "Duetime-Task": task.id.text,
         "Duetime-Attempt": str(task.attempt),
         "Duetime-Fence": str(task.fence),
+        "Duetime-Due-At": to_iso(task.due_at),
+        **_parents(task),
     }
+
+
+def _parents(task: Task) -> dict[str, str]:
+    """The schedule and the topology that a task belongs to; their names have visible ASCII characters only."""
+    run, node = task.schedule_run, task.node_ref
+    schedule = {} if run is None else {"Duetime-Schedule": run.schedule, "Duetime-Scheduled-At": to_iso(run.nominal)}
+    topology = {} if node is None else {"Duetime-Topology": node.topology.text, "Duetime-Node": node.key}
+    return schedule | topology
 
 
 def trace_header(task: Task) -> dict[str, str]:

@@ -24,12 +24,15 @@ from duetime.handlers import (
     Context,
     HandlerTimeout,
     Registered,
+    RunSchedule,
+    RunTopology,
     Unretriable,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
@@ -193,7 +196,23 @@ def _context(work: Work) -> Context:
         inputs=None if work.inputs is None else json.loads(work.inputs),
         traceparent=work.task.traceparent,
         due_at=to_datetime(work.task.due_at),
+        created_at=to_datetime(work.task.created_at),
+        lateness_ms=work.task.lateness,
+        schedule=_schedule(work.task.schedule_run),
+        topology=_topology(work.task.node_ref),
+        tags=work.task.tags,
     )
+
+
+def _schedule(run: ScheduleRef | None) -> RunSchedule | None:
+    if run is None:
+        return None
+    before, after = (None if at is None else to_datetime(at) for at in (run.previous, run.next))
+    return RunSchedule(run.schedule, to_datetime(run.nominal), before, after, run.cause.value)
+
+
+def _topology(node: NodeRef | None) -> RunTopology | None:
+    return None if node is None else RunTopology(node.topology.text, node.run, node.key)
 
 
 def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:

@@ -49,7 +49,8 @@ KEY = Header(
 TRACEPARENT = Header(
     "traceparent",
     "The trace of the request, by W3C Trace Context: the task keeps it as its creation context and hands it on to its "
-    "handler or target, to its callback and to the nodes of a topology. One that is not well-formed is ignored.",
+    "handler or target, to its callback and to the nodes of a topology; a schedule hands it on to its runs. One that "
+    "is not well-formed is ignored.",
     {"example": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 )
 IF_MATCH = Header("If-Match", "Only if the resource still has this ETag; without the header, whatever its version.")

@@ -40,6 +40,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("body", "data", "input", "args", "kwargs", "params", "message"), ("payload",)),
     **dict.fromkeys(("task", "task_name", "task_type", "job", "job_type", "handler", "function"), ("type",)),
     **dict.fromkeys(("timeout", "ttl", "timeout_ms", "time_limit"), ("timeout_seconds",)),
+    **dict.fromkeys(("expires", "expires_in", "expiry", "start_within_seconds"), ("expires_seconds",)),
     **dict.fromkeys(("deadline", "deadline_seconds"), ("notify_within_seconds", "timeout_seconds")),
     **dict.fromkeys(("backoff", "initial_delay", "retry_delay", "backoff_seconds"), ("initial_seconds", "retry")),
     **dict.fromkeys(("max_delay", "max_backoff"), ("max_seconds", "retry.max_seconds")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.operations import OPERATIONS
@@ -34,8 +35,9 @@ _INFO: Schema = {
 }
 
 
+@cache
 def document(authentication: str = ANY) -> Schema:
-    """The whole document.
+    """The whole document; it is built once and shared, so nobody may change it.
 
     Args:
         authentication: how the deployment knows its callers; without it, all ways that there are.

@@ -12,6 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from duetime.contract.tasks.responses import Instant, TaskSummary  # noqa: TC001 - pydantic reads them at run time
+from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
 
 
 class TaskEvent(TypedDict):
@@ -28,6 +29,24 @@ class TaskEvent(TypedDict):
     data: Annotated[TaskSummary, Field(description="The task as lists show it, without payload and result.")]
 
 
+class RunSchedule(TypedDict):
+    """The schedule that a task, or its topology, is a run of."""
+
+    name: Annotated[str, Field(description="Name of the schedule.")]
+    scheduled_at: Annotated[Instant, Field(description="The time that this run stands for.")]
+    previous_at: Annotated[Instant | None, Field(description="The schedule's time before that one; null for none.")]
+    next_at: Annotated[Instant | None, Field(description="The schedule's time after that one; null for none.")]
+    cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
+
+
+class RunTopology(TypedDict):
+    """The topology that a task is a node of."""
+
+    id: Annotated[str, Field(description="Id of the topology.")]
+    run: Annotated[int, Field(description="Number of the topology's run; the first is 1.")]
+    node: Annotated[str, Field(description="Name of the node.")]
+
+
 class TargetRequest(TypedDict):
     """The task that an HTTP target is called with."""
 
@@ -36,6 +55,16 @@ class TargetRequest(TypedDict):
     attempt: Annotated[int, Field(description="Number of the attempt; the first is 1.")]
     fence: Annotated[int, Field(description="The fence of this attempt; a later attempt has a higher one.")]
     deadline: Annotated[Instant, Field(description="When the attempt must have ended.")]
+    due_at: Annotated[Instant, Field(description="When the task was due.")]
+    created_at: Annotated[Instant, Field(description="When the task was created.")]
+    lateness_ms: Annotated[
+        int | None, Field(description="How long after its due time the first attempt started, in milliseconds.")
+    ]
+    schedule: NotRequired[
+        Annotated[RunSchedule, Field(description="Missing if neither it nor its topology is a run of a schedule.")]
+    ]
+    topology: NotRequired[Annotated[RunTopology, Field(description="Only for a node of a topology.")]]
+    tags: NotRequired[Annotated[dict[str, str], Field(description="The task's tags; missing if it has none.")]]
     inputs: NotRequired[
         Annotated[
             dict[str, Any],
@@ -51,7 +80,7 @@ class TargetRequest(TypedDict):
             ),
         ]
     ]
-    payload: Annotated[Any, Field(description="The task's payload, as it was given.")]
+    payload: Annotated[Any, Field(description="The task's payload, with its placeholders replaced.")]
 
 
 MODELS: tuple[type, ...] = (TaskEvent, TargetRequest)

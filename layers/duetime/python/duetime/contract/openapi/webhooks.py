@@ -19,6 +19,11 @@ _TASK = (
     ("Duetime-Task", "The task's id."),
     ("Duetime-Attempt", "Which attempt this is."),
     ("Duetime-Fence", "The fence of the attempt."),
+    ("Duetime-Due-At", "When the task was due."),
+    ("Duetime-Schedule", "Name of the schedule that the task, or its topology, is a run of; only then."),
+    ("Duetime-Scheduled-At", "The time that this run stands for; only of a schedule's run."),
+    ("Duetime-Topology", "Id of the topology that the task is a node of; only then."),
+    ("Duetime-Node", "Name of the node; only of a node."),
 )
 _WORK = (
     ("Duetime-Deadline", "When the attempt must have ended."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duetime.contract.http.operation import IF_MATCH, KEY, Header, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Returns
 from duetime.contract.schedules import (
     bodies,
     calendar_responses,
@@ -36,7 +36,7 @@ CREATE = Operation(
     "at once. A timing without any occurrence is refused.",
     body=bodies.ScheduleCreate,
     nesting=1,
-    headers=(KEY,),
+    headers=(KEY, TRACEPARENT),
     errors=(for_schedules.ScheduleExists, for_schedules.ScheduleNotFound, errors.KeyReused),
 )
 LIST = Operation(
@@ -115,7 +115,7 @@ RUN = Operation(
     NEW_TASK,
     description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
     body=bodies.ScheduleActionRequest,
-    headers=(KEY, IF_MATCH),
+    headers=(KEY, IF_MATCH, TRACEPARENT),
     errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )
 CREATE_BACKFILL = Operation(
@@ -165,7 +165,8 @@ LIST_RUNS = Operation(
     Returns(run_responses.ScheduleRunPage, "A page of runs."),
     description="Its runs, newest first, since it was created and over all its changes: timed, manual and backfill "
     "runs, skipped and missed ones with the reason, and the next planned ones. "
-    f"A run is listed as long as its task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be "
+    "A run is listed with its task and its outcome as long as the task is kept. "
+    f"A page examines at most {MAX_EXAMINED} of your tasks, so it can be "
     "empty and still have a next page; `applied` says what the list covers.",
     query=queries.RunListQuery,
 )

@@ -17,9 +17,8 @@ from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.contract.schedules.queries import RunListQuery
-    from duetime.domain.schedules.runs import ScheduleRun
+    from duetime.domain.schedules.runs import RunPage, ScheduleRun
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.times import Millis
 
 
 class ScheduleRunResponse(TypedDict):
@@ -50,6 +49,16 @@ class AppliedRunsWindow(TypedDict):
             "occurrences without a task are listed only as far as `skipped_runs` of the schedule has them."
         ),
     ]
+    tasks_kept_since: Annotated[
+        Instant,
+        Field(
+            description="Tasks that ended before it may be gone: their runs are listed as `expired`, without task and "
+            "outcome, or from before `complete_since` not at all."
+        ),
+    ]
+    is_archived: Annotated[
+        bool, Field(description="Whether the archive has the tasks that are gone: `duetime archive query` finds them.")
+    ]
 
 
 class ScheduleRunPage(TypedDict):
@@ -62,16 +71,16 @@ class ScheduleRunPage(TypedDict):
     ]
 
 
-def run_page(
-    stored: StoredSchedule, runs: Sequence[ScheduleRun], since: Millis, query: RunListQuery, next_token: str | None
-) -> ScheduleRunPage:
-    """A page of runs of a schedule that were due since an instant."""
+def run_page(page: RunPage, query: RunListQuery, next_token: str | None) -> ScheduleRunPage:
+    """A page of runs of a schedule."""
     return ScheduleRunPage(
-        runs=[_run(each, stored) for each in runs],
+        runs=[_run(each, page.stored) for each in page.runs],
         applied=AppliedRunsWindow(
-            due_after=to_iso(since),
+            due_after=to_iso(page.since),
             due_before=instant(query.due_before),
-            complete_since=to_iso(max(since, stored.updated_at)),
+            complete_since=to_iso(page.complete_since),
+            tasks_kept_since=to_iso(page.kept_since),
+            is_archived=page.is_archived,
         ),
         next_token=next_token,
     )

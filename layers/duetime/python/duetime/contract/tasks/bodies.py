@@ -11,6 +11,7 @@ from duetime.contract.tasks.fields import (
     AllowUnknownType,
     At,
     DelaySeconds,
+    ExpiresSeconds,
     LockKey,
     MaxHolders,
     NotifyWithinSeconds,
@@ -32,6 +33,7 @@ from duetime.domain.limits import (
     MAX_RETRY_MULTIPLIER,
     MAX_RETRY_WAIT_SECONDS,
 )
+from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import LockScope, Priority
@@ -114,10 +116,12 @@ class _NullAsDefault(Body):
         return {name: each for name, each in value.items() if each is not None or name not in cls.NULLABLE}
 
 
+_PLACEHOLDERS = ", ".join(f"`{PREFIX}{name}>`" for name in PLACEHOLDERS)
 Payload = Annotated[
     Any,
     Field(
-        description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers with a fraction are double-precision.",
+        description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers with a fraction are double-precision. "
+        f"Texts may hold placeholders, which are replaced in each attempt: {_PLACEHOLDERS}.",
         examples=[{"any": "json"}],
     ),
 ]
@@ -140,6 +144,7 @@ class TaskLabels(_NullAsDefault):
         AfterValidator(_or_empty),
         Field(description="A name for people, not necessarily unique; null for none."),
     ] = ""
+    expires_seconds: ExpiresSeconds | None = None
     tags: Tags = {}  # noqa: RUF012 - pydantic copies defaults
 
 

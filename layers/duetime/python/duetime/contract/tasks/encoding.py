@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from duetime.contract.tasks.reference_encoding import schedule_response, topology_response
 from duetime.contract.tasks.responses import (
     LeaseResponse,
     NotifyOnResponse,
     RetryResponse,
-    ScheduleReferenceResponse,
     TaskErrorResponse,
     TaskLockResponse,
     TaskOptionsResponse,
     TaskProgressResponse,
     TaskSummary,
-    TopologyReferenceResponse,
     WaitingForResponse,
 )
 from duetime.contract.tasks.target_responses import (
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.target_responses import TargetResponse
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -58,6 +56,7 @@ def entry(task: Task) -> TaskSummary:
         **options_response(task),
         target=target_response(task.target),
         due_at=to_iso(task.due_at),
+        expires_at=instant(task.start_by),
         next_at=None if task.is_terminal else to_iso(task.next_at),
         created_at=to_iso(task.created_at),
         started_at=instant(task.started_at),
@@ -68,8 +67,8 @@ def entry(task: Task) -> TaskSummary:
         awaiting_notification=task.awaiting_notification,
         requested_action=task.requested_action,
         waiting_for=_waiting_for(task),
-        schedule=_schedule_ref(task.schedule_ref),
-        topology=_node_ref(task.node_ref),
+        schedule=schedule_response(task.schedule_run),
+        topology=topology_response(task.node_ref),
         progress=_progress(task.progress),
         error=error_response(task.error),
         lateness_ms=task.lateness,
@@ -91,6 +90,7 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
         lock=_lock(options.lock),
         callback_url=options.callback_url,
         notify_on=_notify_on(options.notify_on),
+        expires_seconds=options.expires_seconds,
     )
 
 
@@ -176,25 +176,6 @@ def _notify_on(notify_on: task_options.NotifyOn | None) -> NotifyOnResponse | No
     if notify_on is None:
         return None
     return NotifyOnResponse(to=notify_on.to, failed=notify_on.failed, late_seconds=notify_on.late_seconds)
-
-
-def _schedule_ref(schedule_ref: ScheduleRef | None) -> ScheduleReferenceResponse | None:
-    if schedule_ref is None:
-        return None
-    return ScheduleReferenceResponse(
-        name=schedule_ref.schedule,
-        revision=schedule_ref.revision,
-        scheduled_at=to_iso(schedule_ref.nominal),
-        cause=schedule_ref.cause,
-    )
-
-
-def _node_ref(node_ref: NodeRef | None) -> TopologyReferenceResponse | None:
-    if node_ref is None:
-        return None
-    return TopologyReferenceResponse(
-        id=node_ref.topology.text, run=node_ref.run, node=node_ref.key, reason=node_ref.note or None
-    )
 
 
 def _progress(progress: domain.Progress | None) -> TaskProgressResponse | None:

@@ -18,7 +18,7 @@ from duetime.contract.tasks.target_bodies import (
     TopologyTarget,
 )
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
-from duetime.domain.tasks import targets, task_options
+from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.task import TaskSpec
@@ -98,13 +98,25 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload as it is stored.
 
     Raises:
-        FieldsInvalid: it is too large.
+        FieldsInvalid: it is too large, or a text in it holds a placeholder that there is none of.
     """
     payload = compact(body.payload)
     if len(payload) > MAX_PAYLOAD_BYTES:
         reason = f"is larger than {MAX_PAYLOAD_BYTES} bytes"
         raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.TOO_LONG)])
+    if placeholders.holds_any(payload):
+        _reject_bad_placeholders(body.payload, (*place, "payload"))
     return payload
+
+
+def _reject_bad_placeholders(value: object, place: Place) -> None:
+    faults = []
+    for where, text, is_key in placeholders.texts_of(value, place):
+        why = "is a key with a placeholder; only values may hold one" if is_key else placeholders.refusal(text)
+        if why is not None:
+            faults.append(Fault(path_of(where), why))
+    if faults:
+        raise FieldsInvalid(faults)
 
 
 def delay_of(body: TaskFields | TaskPatch) -> Millis | None:

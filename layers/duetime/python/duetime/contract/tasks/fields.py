@@ -13,6 +13,7 @@ from duetime.domain.limits import (
     MAX_DUE_AHEAD,
     MAX_ERROR_MESSAGE_LENGTH,
     MAX_ERROR_TYPE_LENGTH,
+    MAX_EXPIRES_SECONDS,
     MAX_LOCK_HOLDERS,
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
@@ -136,6 +137,16 @@ NotifyWithinSeconds = Annotated[
         le=MAX_DEADLINE_SECONDS,
         description="Time limit of an asynchronous attempt in seconds: when it has not reported its outcome by "
         "then, it has failed.",
+    ),
+]
+ExpiresSeconds = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_EXPIRES_SECONDS,
+        description="How many seconds after its due time its first attempt can start at the latest; after that it "
+        "fails with the error `Expired`, and nothing is called. Null for no limit.",
+        examples=[600],
     ),
 ]
 RollbackOnFailure = Annotated[

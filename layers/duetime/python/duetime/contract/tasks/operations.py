@@ -7,6 +7,7 @@ from dataclasses import replace
 from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks import (
     attempt_responses,
+    batch_responses,
     bodies,
     patch_bodies,
     queries,
@@ -43,7 +44,7 @@ CREATE_MANY = Operation(
     "createTaskBatch",
     "POST /v1/tasks/batch",
     "Create a batch of tasks",
-    Returns(responses.TaskBatchResult, "The result of each task, in the order of the request."),
+    Returns(batch_responses.TaskBatchResult, "The result of each task, in the order of the request."),
     description=f"Up to {MAX_BATCH} tasks, each with its own result: a task that is refused does not stop the "
     "others. The idempotency key applies to each task together with its position in the list.",
     body=bodies.TaskBatchCreate,

@@ -10,6 +10,7 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.bodies import ONE_DUE_TIME, Payload, TaskCreate, TaskFields, WaitSeconds
 from duetime.contract.tasks.fields import (
     DelaySeconds,
+    ExpiresSeconds,
     LockKey,
     MaxHolders,
     Moment,
@@ -127,6 +128,7 @@ class TaskPatch(Body):
     notify_on: Annotated[
         NotifyOnPatch | None, Field(description="Who is told of a failure or of a late start; null for nobody.")
     ] = None
+    expires_seconds: ExpiresSeconds | None = None
     name: Annotated[TaskName | None, Field(description="A name for people; null removes it.")] = None
     tags: Annotated[
         Annotated[dict[TagKey, TagValue | None], Field(json_schema_extra={"additionalProperties": False})] | None,

@@ -13,7 +13,6 @@ from typing import (
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.http.problems import Problem  # noqa: TC001 - same
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
 from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
@@ -93,7 +92,13 @@ class ScheduleReferenceResponse(TypedDict):
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     revision: Annotated[int, Field(description="Revision of the schedule that created the task.")]
-    scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
+    scheduled_at: Annotated[
+        Instant, Field(description="The time that it was scheduled for, before jitter and calendars.")
+    ]
+    previous_at: Annotated[
+        Instant | None, Field(description="The schedule's time before that one; null if there is none.")
+    ]
+    next_at: Annotated[Instant | None, Field(description="The schedule's time after that one; null if there is none.")]
     cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
 
 
@@ -110,6 +115,9 @@ class TaskOptionsResponse(TypedDict):
     lock: TaskLockResponse | None
     callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
     notify_on: NotifyOnResponse | None
+    expires_seconds: Annotated[
+        int | None, Field(description="How long after its due time its first attempt can start; null for no limit.")
+    ]
 
 
 class _Identity(TypedDict):
@@ -123,6 +131,10 @@ class TaskSummary(_Identity, TaskOptionsResponse):
 
     target: TargetResponse
     due_at: Annotated[Instant, Field(description="When it is due.")]
+    expires_at: Annotated[
+        Instant | None,
+        Field(description="The latest time at which its first attempt can start; null for no limit, or if not known."),
+    ]
     next_at: Annotated[Instant | None, Field(description="When the scheduler checks it next; null once it has ended.")]
     created_at: Instant
     started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before that.")]
@@ -147,7 +159,7 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     ]
     schedule: Annotated[
         ScheduleReferenceResponse | None,
-        Field(description="The schedule that it is a run of; null for a task that is none."),
+        Field(description="The schedule that it, or the topology that it is a node of, is a run of; null for none."),
     ]
     topology: Annotated[
         TopologyReferenceResponse | None,
@@ -220,23 +232,3 @@ class TaskPage(TypedDict):
     next_token: Annotated[
         str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
     ]
-
-
-class TaskBatchAccepted(TypedDict):
-    """A task of a batch that was created."""
-
-    status: Literal[201]
-    task: TaskSummary
-
-
-class TaskBatchRejected(TypedDict):
-    """A task of a batch that was not created."""
-
-    status: int
-    problem: Problem
-
-
-class TaskBatchResult(TypedDict):
-    """The result of each task of a batch, in its order."""
-
-    results: Sequence[TaskBatchAccepted | TaskBatchRejected]

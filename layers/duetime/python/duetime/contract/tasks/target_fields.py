@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from duetime.contract.tasks.fields import each_once, printable
 from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_URL_LENGTH
+from duetime.domain.tasks import placeholders
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 
 # The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
@@ -29,6 +30,17 @@ def http_url(text: str) -> str:
         raise ValueError("should be an http or https URL with a host")
     if "@" in parts.netloc:
         raise ValueError("contains credentials, which would be stored and shown")
+    return text
+
+
+def target_url(text: str) -> str:
+    """Refuse what is no URL of HTTP once its placeholders are replaced; no placeholder says where a call leads."""
+    if why := placeholders.refusal(text):
+        raise ValueError(why)
+    http_url(placeholders.sample_url(text))
+    authority = re.split("[/?#]", text.partition("://")[2], maxsplit=1)[0]
+    if placeholders.PREFIX in authority:
+        raise ValueError("has a placeholder in its host; only its path and its query may hold one")
     return text
 
 
@@ -55,11 +67,12 @@ TargetUrl = Annotated[
     Field(
         min_length=1,
         max_length=MAX_URL_LENGTH,
-        description="http or https, with a host and without credentials.",
+        description="http or https, with a host and without credentials. Path and query may hold placeholders such "
+        "as `<duetime.task-id>`.",
         examples=["https://example.org/report"],
         json_schema_extra={"format": "uri"},
     ),
-    AfterValidator(http_url),
+    AfterValidator(target_url),
 ]
 CallbackUrl = Annotated[
     str,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.domain.changes.changes import ChangeBatch, ScheduleChange, TaskChange
-    from duetime.domain.changes.snapshots import TaskSnapshot
+    from duetime.domain.changes.snapshots import ScheduleSnapshot, TaskSnapshot
     from duetime.domain.times import Millis
 
 
@@ -31,6 +31,7 @@ class EventKind(StrEnum):
     TASK_LATE = "duetime.task.late.v1"
     TOPOLOGY_ENDED = "duetime.topology.ended.v1"
     SCHEDULE_SKIPPED = "duetime.schedule.skipped.v1"
+    EXPECTATION_MISSED = "duetime.schedule.expectation_missed.v1"
 
 
 class EventDetail(TypedDict):
@@ -87,12 +88,22 @@ class ScheduleSkipped(EventDetail):
     runs_skipped: Annotated[int, "How many occurrences the schedule has skipped so far."]
 
 
+class ExpectationMissed(EventDetail):
+    """A run that is expected of a schedule (`expect_success_by`, `expect_every_seconds`) has not succeeded in time."""
+
+    schedule: Annotated[str, "Name of the schedule."]
+    deadline: Annotated[str, "When it should have succeeded at the latest, in UTC."]
+    met_at: Annotated[str | None, "The latest success that was in time, in UTC; null if none was."]
+    misses: Annotated[int, "How many deadlines the schedule has missed so far."]
+
+
 DOCUMENTS: Mapping[EventKind, type] = {
     EventKind.TASK_ENDED: TaskEnded,
     EventKind.TASK_FAILED: TaskFailed,
     EventKind.TASK_LATE: TaskLate,
     EventKind.TOPOLOGY_ENDED: TopologyEnded,
     EventKind.SCHEDULE_SKIPPED: ScheduleSkipped,
+    EventKind.EXPECTATION_MISSED: ExpectationMissed,
 }
 """The detail of each kind."""
 
@@ -162,8 +173,25 @@ def _task(change_id: str, what: str, task: TaskSnapshot) -> TaskDetail:
 
 def _of_schedule(change: ScheduleChange) -> Iterator[Event]:
     before, schedule = change.before, change.after
-    # A new schedule of the same name has skipped nothing.
-    if before is None or schedule is None or before.uid != schedule.uid or schedule.runs_skipped <= before.runs_skipped:
+    # A new schedule of the same name has skipped and missed nothing.
+    if before is None or schedule is None or before.uid != schedule.uid:
+        return
+    yield from _of_skips(change, before, schedule)
+    missed, known = schedule.expectation, before.expectation
+    if missed is not None and missed.missed_at is not None and missed.misses > (known.misses if known else 0):
+        told = ExpectationMissed(
+            id=f"{change.id}-missed",
+            owner=schedule.owner,
+            schedule=schedule.name,
+            deadline=to_iso(missed.missed_at),
+            met_at=None if missed.met_at is None else to_iso(missed.met_at),
+            misses=missed.misses,
+        )
+        yield Event(EventKind.EXPECTATION_MISSED, change.at, told)
+
+
+def _of_skips(change: ScheduleChange, before: ScheduleSnapshot, schedule: ScheduleSnapshot) -> Iterator[Event]:
+    if schedule.runs_skipped <= before.runs_skipped:
         return
     for number, remark in enumerate(remark for remark in schedule.log if remark.key and remark not in before.log):
         detail = ScheduleSkipped(

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.schedules.run_history import Remark
+    from duetime.domain.schedules.run_history import ExpectationState, Remark
     from duetime.domain.schedules.schedule import ScheduleState
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.attempt_records import TaskError
@@ -66,6 +66,7 @@ class ScheduleSnapshot:
         version: of its definition, the ETag.
         edition: grows with every write, and goes on growing when the name is used again.
         log: the latest remarks: what did not run, and why.
+        expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
     """
 
     owner: str
@@ -77,6 +78,7 @@ class ScheduleSnapshot:
     runs_started: int = 0
     runs_skipped: int = 0
     log: tuple[Remark, ...] = ()
+    expectation: ExpectationState | None = None
 
 
 def task_snapshot(task: Task) -> TaskSnapshot:
@@ -116,4 +118,5 @@ def schedule_snapshot(stored: StoredSchedule) -> ScheduleSnapshot:
         runs_started=stored.runs_started,
         runs_skipped=stored.runs_skipped,
         log=stored.log,
+        expectation=stored.expectation,
     )

@@ -67,10 +67,17 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
     if task.state is State.RUNNING and task.awaiting_notification and isinstance(task.target, TopologyTarget):
         return CheckTopology(task)
     if task.state in LEASED:
-        return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")
+        return _while_leased(task, message, now)
     if task.state in STARTABLE:
         return _until_due(task, max(task.next_at, (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN), now)
     return DeleteMessage(f"{task.state}")
+
+
+def _while_leased(task: Task, message: Message, now: Millis) -> Redelivery:
+    if task.pull_queue and not message.pull_queue:
+        # It came to see whether the task has expired; the message of the attempt is on the queue of its type.
+        return DeleteMessage("a pull worker has leased it")
+    return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")
 
 
 def _after_the_attempt(task: Task, now: Millis) -> Redelivery:

@@ -10,6 +10,7 @@ from duetime.domain.explanations.present_gate import present_gate
 from duetime.domain.explanations.start_gates import closed_gates
 from duetime.domain.explanations.timeline import summary_of, timeline
 from duetime.domain.tasks.states import NOT_STARTED, State
+from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.explanations.facts import Facts
@@ -62,7 +63,8 @@ def explain(task: Task, facts: Facts) -> TaskExplanation:
     present = replace(present, since=last.since, duration=last.duration)
     ahead = tuple(gate for gate in closed if gate.name is not present.name)
     gates = (*(_passed(part) for part in parts[:-1]), present, *ahead)
-    return TaskExplanation(task, facts.now, _open_text(present, ahead), gates, since, until)
+    text = f"{_open_text(present, ahead)}{_expiry_text(task)}"
+    return TaskExplanation(task, facts.now, text, gates, since, until)
 
 
 def _passed(part: Part) -> Gate:
@@ -82,6 +84,12 @@ def _ended_text(task: Task, parts: tuple[Part, ...]) -> str:
     if task.state in {State.FAILED, State.CANCELLED} and task.error is not None:
         why = f" {task.error.type}: {task.error.message}"
     return f"{summary_of(task, parts)}{why}"
+
+
+def _expiry_text(task: Task) -> str:
+    if task.start_by is None or task.started_at is not None or task.is_terminal:
+        return ""
+    return f" If it has not started by {to_iso(task.start_by)}, it expires."
 
 
 def _open_text(present: Gate, ahead: tuple[Gate, ...]) -> str:

@@ -6,6 +6,7 @@ What is rejected is either no cron expression, or one that different crons read 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from duetime.domain.errors import FaultCode, FieldInvalid
@@ -196,6 +197,7 @@ def _weekday_number(text: str, column: Field) -> int:
     return (column.value(text) - column.sunday_first) % 7
 
 
+@lru_cache(maxsize=256)
 def _expanded(expression: str) -> tuple[Sequence[Sequence[int | str]], Mapping[int, set[int | str]]]:
     """Lists of values by croniter: minute, hour, day, month, weekday from Sunday, second; and weekdays of the month."""
     # Its import takes 0.1 s, which only who reads a cron expression shall wait for.

@@ -87,6 +87,11 @@ def previous_nominal(schedule: Schedule, before: Millis) -> Millis | None:
     return None if found is None or found <= first else found
 
 
+def neighbours(schedule: Schedule, nominal: Millis) -> tuple[Millis | None, Millis | None]:
+    """The instants before and after another one that its timing means, whatever calendars exclude."""
+    return previous_nominal(schedule, nominal), next_nominal(schedule, nominal)
+
+
 def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurrence]:
     """The occurrences in (after, until] in order, no more runs among them than remain."""
     return _forward(schedule, after, until)

@@ -44,7 +44,7 @@ def may_overlap(stored: StoredSchedule) -> bool:
 
 def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
     """Why an occurrence is skipped, whatever else runs; one that its owner triggered or backfilled never is."""
-    if schedule_ref.cause is not Cause.SCHEDULE:
+    if not schedule_ref.is_by_timing:
         return None
     if stored.state is ScheduleState.PAUSED:
         return Skipped(f"the schedule {stored.name!r} is paused", SkipCode.PAUSED)

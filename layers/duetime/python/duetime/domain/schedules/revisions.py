@@ -40,6 +40,8 @@ class RevisionEnd:
 class StoppedOccurrence:
     """An occurrence that was placed ahead, and that its user stopped, or ran early, before the schedule was changed.
 
+    Or one that was placed before a pause and is due after it: no other change keeps those.
+
     Attributes:
         nominal: the instant that it stands for; no later revision places it again.
         task_id: its task.

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
-NOT_KEPT = "its task is no longer kept"
+NOT_KEPT = "its task, if it had one, is no longer kept"
+ARCHIVED = f"{NOT_KEPT}; the archive has it"
 
 
 class RunStatus(StrEnum):
@@ -82,12 +83,18 @@ class RunPage:
     Attributes:
         stored: the schedule.
         since: the first due time that was listed.
+        complete_since: from there on, every occurrence is listed.
+        kept_since: tasks that ended before may be gone.
+        is_archived: whether those that are gone are in the archive.
         after: where to go on; `None` if there are no more.
     """
 
     stored: StoredSchedule
     runs: Sequence[ScheduleRun]
     since: Millis
+    complete_since: Millis
+    kept_since: Millis
+    is_archived: bool
     after: TaskId | None
 
 
@@ -111,7 +118,7 @@ def run_of_task(task: Task, now: Millis) -> ScheduleRun:
 
 
 def run_without_task(
-    stored: StoredSchedule, occurrence: Occurrence, task: Task | None, now: Millis, retention: Millis
+    stored: StoredSchedule, occurrence: Occurrence, task: Task | None, kept_since: Millis, not_kept: str
 ) -> ScheduleRun | None:
     """What became of an occurrence of the present timing, as far as no task of it is listed.
 
@@ -119,8 +126,8 @@ def run_without_task(
         stored: the schedule.
         occurrence: whose time has come.
         task: its task, if that exists; what its user deleted is left in its place.
-        now: the time.
-        retention: how long an ended task is kept.
+        kept_since: the task of one that was due before may be gone.
+        not_kept: what is said of such an occurrence.
 
     Returns:
         `None` if its task is listed, if its schedule is still to place it, or had ended.
@@ -138,8 +145,8 @@ def run_without_task(
         if stored.state is not ScheduleState.PAUSED:
             return None
         return ScheduleRun(occurrence.nominal, RunStatus.SKIPPED, reason="the schedule is paused")
-    if occurrence.due_at + retention < now:
-        return ScheduleRun(occurrence.nominal, RunStatus.EXPIRED, reason=NOT_KEPT)
+    if occurrence.due_at < kept_since:
+        return ScheduleRun(occurrence.nominal, RunStatus.EXPIRED, reason=not_kept)
     return ScheduleRun(occurrence.nominal, RunStatus.MISSED, reason=remark.note if remark else "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import MAX_NOTE_LENGTH, MAX_REMARKS, MAX_STOPPED_OCCURRENCES
+from duetime.domain.limits import MAX_REMARKS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from duetime.domain.schedules.expansion import count_missed, expand
 from duetime.domain.schedules.expansion_results import decide_missed
@@ -14,7 +14,6 @@ from duetime.domain.schedules.revisions import NO_REVISION, with_end
 from duetime.domain.schedules.run_history import RUN_BY_HAND, LastRun
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
-from duetime.domain.tasks.action_history import BY_SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +41,7 @@ def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] =
         remaining_runs=None if remaining is None else remaining + taken_back,
         runs_started=max(0, stored.runs_started - taken_back),
         revision_ends=(),
-        stopped=tuple(each for each in stored.stopped if each.nominal > now),
+        stopped=tuple(each for each in stored.stopped if each.nominal > now or stored.state is ScheduleState.PAUSED),
     )
 
 
@@ -78,20 +77,6 @@ def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calenda
         stored, _ = decide_missed(stored, stored.schedule(calendars), now, now)
     after = edited(stored, now, calendars)
     return replace(after, done=after.updated_at)
-
-
-def paused(
-    stored: StoredSchedule,
-    now: Millis,
-    reason: str,
-    calendars: Sequence[Calendar] = (),
-    by: Attribution = BY_SYSTEM,
-) -> StoredSchedule:
-    """Held, with the reason why."""
-    held = retimed(stored, now, calendars)
-    held = replace(held, state=ScheduleState.PAUSED, paused_reason=reason[:MAX_NOTE_LENGTH])
-    held = held.after_action(ScheduleAction.PAUSED, replace(by, reason=held.paused_reason), now)
-    return held.remarked(now, "", f"paused: {reason}" if reason else "paused")
 
 
 def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Sequence[Occurrence]:

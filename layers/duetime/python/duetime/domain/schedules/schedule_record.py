@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
-from duetime.domain.schedules.occurrences import next_nominal, unmoved_due_at
+from duetime.domain.schedules.occurrences import neighbours, next_nominal, unmoved_due_at
 from duetime.domain.schedules.revisions import is_of, revision_of
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
@@ -48,19 +48,22 @@ class StoredSchedule:
         revision_ends: the ends of the revisions before it that had the same timing, the latest last: what stands for an
             instant up to an end belongs to that revision, and still runs. One that had no instant is left out.
         actions: what was done to it.
-        stopped: occurrences that an earlier revision had placed ahead and that their user stopped, or ran early.
+        stopped: occurrences that an earlier revision had placed ahead and that their user stopped, or ran early, and
+            what was placed before a pause and is due after it.
         version: grows with all that its owner, or a failure, does to it: the ETag.
         incarnation: grows with every write.
         generation: grows with every expansion; timers carry it, and a stale one is dropped by it.
         done: the instant up to which its occurrences were placed, or why not was remarked.
         remaining_runs: how many may still run after those that were placed.
         last_run: the latest occurrence that was placed.
-        owed: a missed occurrence that was decided to run and may not have been placed yet.
+        owed: a missed occurrence that was decided to run, or one whose instant a pause covered and that is due after
+            it; it may not have been placed yet.
         log: the latest remarks, oldest first.
         runs_started: how many occurrences were placed, over its whole life, but for those that a change took back.
         runs_skipped: how many were not.
         former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
+        traceparent: the trace in which it was created, which its runs link to; `None` if nobody named one.
     """
 
     owner: str
@@ -90,6 +93,7 @@ class StoredSchedule:
     stopped: tuple[StoppedOccurrence, ...] = ()
     actions: ScheduleHistory = NO_SCHEDULE_ACTIONS
     former_payload: Content | None = None
+    traceparent: str | None = None
 
     @property
     def name(self) -> str:
@@ -136,6 +140,12 @@ class StoredSchedule:
         )
 
     @property
+    def outside_payloads(self) -> tuple[Content, ...]:
+        """The payloads that it has, or had before its last change, outside of it."""
+        known = (self.payload, self.former_payload)
+        return tuple(each for each in known if each is not None and each.is_outside)
+
+    @property
     def stopped_instants(self) -> frozenset[Millis]:
         """The instants of the occurrences that their user stopped, or ran early."""
         return frozenset(each.nominal for each in self.stopped)
@@ -175,7 +185,8 @@ class StoredSchedule:
     def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE) -> ScheduleRef:
         """What an occurrence's task carries of it."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
-        return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)
+        before, after = neighbours(self.schedule(), nominal)
+        return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports, before, after)
 
     def remarked(self, at: Millis, key: str, note: str) -> StoredSchedule:
         """With one more remark."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import (
+    SUMMARY_ENDED_KEPT,
     SUMMARY_GAP,
     SUMMARY_RECOUNT_AGAIN,
     SUMMARY_RECOUNT_AT_LEAST,
@@ -68,6 +69,19 @@ class OlderTasks:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedCounts:
+    """How far the counts of ended generations were given a time to live.
+
+    Attributes:
+        before: the counts of all generations before this one were.
+        owner: the last owner whose counts of later ones were; empty for none.
+    """
+
+    before: int = 0
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """A generation of counts.
 
@@ -77,6 +91,7 @@ class Generation:
         seen_at: when it was last known that changes are read.
         recounting: the recount that is going on; `None` for none.
         recounted: the last complete one; `None` for none.
+        ended_counts: those of generations that have ended.
         version: of this value; 0 if it is not stored.
     """
 
@@ -85,6 +100,7 @@ class Generation:
     seen_at: Millis
     recounting: Recount | None = None
     recounted: Recount | None = None
+    ended_counts: EndedCounts = EndedCounts()
     version: int = 0
 
     def was_unread(self, now: Millis) -> bool:
@@ -93,7 +109,9 @@ class Generation:
 
     def next(self, now: Millis) -> Generation:
         """The next generation. It begins a little later, when every process knows of it."""
-        return Generation(self.number + 1, now + SUMMARY_RESTART_DELAY, now, version=self.version)
+        # Owners before the one that was reached have counts of this generation, too.
+        ended = EndedCounts(self.ended_counts.before)
+        return Generation(self.number + 1, now + SUMMARY_RESTART_DELAY, now, ended_counts=ended, version=self.version)
 
     def is_complete(self, now: Millis) -> bool:
         """Whether all tasks are counted, older ones as of the last recount."""
@@ -116,6 +134,16 @@ class Generation:
         if read.cursor:
             return replace(self, recounting=done)
         return replace(self, recounting=None, recounted=done)
+
+    def lets_counts_expire(self, now: Millis) -> bool:
+        """Whether counts of ended generations have no time to live, and nobody uses them any more."""
+        return self.ended_counts.before < self.number and now >= self.since + SUMMARY_ENDED_KEPT
+
+    def after_ended_counts(self, owner: str) -> Generation:
+        """The value to store after counts were given a time to live, up to those of an owner; empty: all of them."""
+        return replace(
+            self, ended_counts=EndedCounts(self.ended_counts.before, owner) if owner else EndedCounts(self.number)
+        )
 
     def _next_part(self, now: Millis) -> Recount | None:
         """The recount whose next part should be counted now."""

@@ -107,9 +107,22 @@ class Skipped:
     code: SkipCode
 
 
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The target was not called, and will not be: the time in which the first attempt might have started is over.
+
+    Attributes:
+        reason: why, in words a user understands.
+    """
+
+    reason: str
+
+
+EXPIRED = "Expired"
+"""Class of the error of a task that has expired."""
 SKIPPED = "Skipped"
 """Class of the error of a task that was skipped."""
-Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped
+Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped | Expired
 
 
 @dataclass(frozen=True, slots=True)

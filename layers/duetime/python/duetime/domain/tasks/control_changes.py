@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import StateConflict, TaskNotFound
+from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
+from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.states import LEGAL, Move
 from duetime.domain.tasks.targets import pull_queue_of
 from duetime.domain.tasks.task import RequestedAction
@@ -27,6 +28,15 @@ DONE: dict[Move, str] = {
 """What a move does to a task, in the words of a refusal."""
 
 
+ASKED = {
+    RequestedAction.PAUSE: (Action.PAUSE_REQUESTED, "paused"),
+    RequestedAction.CANCEL: (Action.CANCEL_REQUESTED, "cancelled"),
+}
+"""How a request to a running attempt is recorded, and what is refused if there is none."""
+NO_EXPIRY: TaskChanges = {"expires_seconds": None}
+"""What a request to run a task now, or to try it again, changes: whoever makes it wants it to run, however late."""
+
+
 def require_legal(task: Task, move: Move) -> None:
     """Refuse a move that the state of a task does not allow.
 
@@ -38,6 +48,16 @@ def require_legal(task: Task, move: Move) -> None:
         raise TaskNotFound(task.id)
     if task.state not in LEGAL[move].sources:
         raise StateConflict(task, DONE.get(move, move.value))
+
+
+def require_version(task: Task, version: int | None) -> None:
+    """Refuse a task at another version than the one that is meant; `None` means any.
+
+    Raises:
+        VersionMismatch: it is at another one.
+    """
+    if version not in (None, task.version):
+        raise VersionMismatch(task)
 
 
 def stronger(action: RequestedAction, task: Task) -> TaskChanges:

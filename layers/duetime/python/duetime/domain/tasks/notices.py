@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import CALLBACK_MARGIN
+from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.states import GOING_ON, State
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 NOTICE_SERVICES = frozenset({AwsService.SNS, AwsService.EVENTBRIDGE})
 """The services of AWS whose resources notices may be sent to."""
 _FIFO = ".fifo"
+_REOPENING = frozenset({Action.RETRIED, Action.ROLLBACK_REQUESTED})
 
 
 class NoticeKind(StrEnum):
@@ -56,16 +58,24 @@ def is_notice_arn(address: str) -> bool:
 def failure_notice(task: Task) -> Notice | None:
     """The notice of a task that has just ended; `None` if nobody asked for one, or it has not failed for good.
 
-    What was rolled back because its last attempt had failed has failed, too.
+    What was rolled back because its last attempt had failed has failed, too. A rollback that somebody asked for is no
+    failure, and the one that it follows was told when it happened.
     """
     if task.notify_on is None or not task.notify_on.failed:
         return None
-    was_undone = task.state is State.ROLLED_BACK and task.rollback_on_failure and task.error is not None
+    is_undone = task.state is State.ROLLED_BACK and task.rollback_on_failure and task.error is not None
+    was_undone = is_undone and not _was_asked_to_roll_back(task)
     if task.state is not State.FAILED and not was_undone:
         return None
     last = task.attempt_history[-1] if task.attempt_history else None
     at = last.started_at + last.took if last and last.started_at else task.next_at
     return Notice(NoticeKind.FAILED, f"{task.id}-{last.fence if last else 0}-failed", at)
+
+
+def _was_asked_to_roll_back(task: Task) -> bool:
+    """Whether its last rollback was asked for, and did not follow a failure by itself."""
+    asked = [each.action for each in task.actions.records if each.action in _REOPENING]
+    return bool(asked) and asked[-1] is Action.ROLLBACK_REQUESTED
 
 
 def time_to_tell(task: Task) -> Millis:

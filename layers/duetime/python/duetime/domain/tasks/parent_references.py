@@ -16,11 +16,13 @@ class Cause(StrEnum):
 
     Attributes:
         SCHEDULE: its timing.
+        CATCH_UP: its timing, and that run was missed: it is made up for.
         MANUAL: a run by request.
         BACKFILL: a backfill of a past period.
     """
 
     SCHEDULE = "schedule"
+    CATCH_UP = "catch_up"
     MANUAL = "manual"
     BACKFILL = "backfill"
 
@@ -36,6 +38,8 @@ class ScheduleRef:
         cause: why it was placed.
         mark: tells the schedule from another one that had its name before.
         reports: whether the schedule wants to hear of its end.
+        previous: the instant before `nominal` that the timing means; `None` if there is none.
+        next: the instant after it.
     """
 
     schedule: str
@@ -44,6 +48,13 @@ class ScheduleRef:
     cause: Cause = Cause.SCHEDULE
     mark: str = ""
     reports: bool = False
+    previous: Millis | None = None
+    next: Millis | None = None
+
+    @property
+    def is_by_timing(self) -> bool:
+        """Whether the schedule's timing made it, and nobody's request."""
+        return self.cause in {Cause.SCHEDULE, Cause.CATCH_UP}
 
 
 @dataclass(frozen=True, slots=True)

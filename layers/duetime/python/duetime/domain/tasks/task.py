@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.action_history import NO_ACTIONS
+from duetime.domain.tasks.attempt_results import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions
@@ -70,6 +71,7 @@ class Task(TaskOptions):
         due_at: when its user wants it to run.
         schedule_ref: the schedule's occurrence that it is; `None` for a task that no schedule placed.
         node_ref: the node of a topology that it is; `None` for a task that is none.
+        topology_schedule_ref: of a node: the schedule's occurrence that its topology is; `None` if it is none.
         next_at: when it is checked next: the planned start of its next attempt.
         generation: grows only when a new check is set; timers, messages and claims carry it.
         version: grows with every write; the ETag and the order of events.
@@ -108,6 +110,7 @@ class Task(TaskOptions):
     target: Target = field(default_factory=HandlerTarget)
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
+    topology_schedule_ref: ScheduleRef | None = None
     generation: int = 0
     version: int = 1
     fence: int = 0
@@ -148,6 +151,33 @@ class Task(TaskOptions):
         if self.notify_on is None or self.notify_on.late_seconds is None:
             return None
         return max(self.due_at, self.created_at) + self.notify_on.late_seconds * SECOND
+
+    @property
+    def start_by(self) -> Millis | None:
+        """The last instant at which its first attempt may start; `None` if there is none, or none yet.
+
+        A task that was due before it was created has its whole time, and a node's begins with its due time, which its
+        parents decide.
+        """
+        if self.expires_seconds is None or self.state is State.BLOCKED:
+            return None
+        return max(self.due_at, self.created_at) + self.expires_seconds * SECOND
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether it has failed because its first attempt had not started in time."""
+        is_so = self.state is State.FAILED and self.started_at is None
+        return is_so and self.error is not None and self.error.type == EXPIRED
+
+    @property
+    def schedule_run(self) -> ScheduleRef | None:
+        """The schedule's occurrence that it, or the topology that it is a node of, is; `None` for neither."""
+        return self.schedule_ref or self.topology_schedule_ref
+
+    @property
+    def scheduled_at(self) -> Millis:
+        """The time that its run stands for: of a schedule's occurrence; of any other task, when it is due."""
+        return self.due_at if self.schedule_run is None else self.schedule_run.nominal
 
     @property
     def is_topology(self) -> bool:

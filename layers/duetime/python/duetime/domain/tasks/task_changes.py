@@ -33,6 +33,7 @@ class TaskChanges(TypedDict, total=False):
     lock: LockSpec | None
     callback_url: str | None
     notify_on: NotifyOn | None
+    expires_seconds: int | None
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None

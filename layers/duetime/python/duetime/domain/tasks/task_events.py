@@ -28,6 +28,7 @@ class EventType(StrEnum):
     """What happened.
 
     Attributes:
+        EXPIRED: it had not started in time, and was not started any more.
         FINISHED: the outcome was stored, and everything that follows it was done.
     """
 
@@ -43,6 +44,7 @@ class EventType(StrEnum):
     CANCEL_REQUESTED = "cancel_requested"
     ATTEMPT_STARTED = "attempt_started"
     ATTEMPT_ENDED = "attempt_ended"
+    EXPIRED = "expired"
     FINISHED = "finished"
 
 
@@ -140,5 +142,7 @@ def _end(task: Task) -> Iterator[TaskEvent]:
     elif task.state is State.CANCELLED and task.node_ref is not None and task.node_ref.note:
         by = Attribution(ActorType.TOPOLOGY, reason=task.node_ref.note)
         yield TaskEvent(EventType.CANCELLED, task.finished_at, by)
+    elif task.has_expired and task.error is not None:
+        yield TaskEvent(EventType.EXPIRED, task.finished_at, Attribution(ActorType.SYSTEM, reason=task.error.message))
     if task.is_terminal and task.finished_at is not None:
         yield TaskEvent(EventType.FINISHED, task.finished_at, state=task.state)

@@ -71,6 +71,7 @@ class TaskOptions:
         lock: what it needs for itself, or shares with few, while it runs.
         callback_url: where its outcome is told.
         notify_on: who is told if it fails for good, or does not start in time.
+        expires_seconds: how long after its due time its first attempt may start; `None` for no limit.
     """
 
     priority: Priority = Priority.NORMAL
@@ -81,6 +82,7 @@ class TaskOptions:
     lock: LockSpec | None = None
     callback_url: str | None = None
     notify_on: NotifyOn | None = None
+    expires_seconds: int | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 

@@ -10,6 +10,7 @@ from duetime.domain.errors import ContentExpired
 from duetime.domain.operating_parameters import NODE_MARGIN
 from duetime.domain.tasks.attempt_results import Failed, NotSent
 from duetime.domain.tasks.notices import failure_notice
+from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.times import SECOND
@@ -111,7 +112,7 @@ class InlineCompletion:
     def _clean(self, task: Task) -> None:
         """The outcome stands, whatever happens to its cleaning up: a failure is told, not retried."""
         try:
-            payload = self.stores.contents.fetch(task.id, task.payload)
+            payload = filled_payload(self.stores.contents.fetch(task.id, task.payload), task)
         except ContentExpired as error:
             self._not_cleaned(task, type(error).__name__)
             return
@@ -178,8 +179,8 @@ def _is_of_a_topology(task: Task) -> bool:
 
 
 def _never_began(task: Task) -> bool:
-    """Whether a node of a topology was cancelled before its target was ever called: it has nothing to tidy up."""
-    return task.node_ref is not None and task.started_at is None
+    """Whether its target was never called, such as that of a node that was cancelled: there is nothing to tidy up."""
+    return task.started_at is None
 
 
 def _reports(task: Task) -> bool:

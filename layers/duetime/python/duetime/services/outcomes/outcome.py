@@ -10,9 +10,9 @@ from duetime.domain.limits import ATTEMPTS_INLINE, MAX_CHECKPOINT_BYTES, MAX_RES
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import (
-    SKIPPED,
     Deferred,
     Ending,
+    Expired,
     Failed,
     Postponed,
     Skipped,
@@ -24,10 +24,10 @@ from duetime.domain.tasks.attempt_results import (
 from duetime.domain.tasks.attempt_run import claim_undone, waits_with
 from duetime.domain.tasks.cancellation import is_cancelled
 from duetime.domain.tasks.content_expiry import after_record, unless_referenced
+from duetime.domain.tasks.expiry import checked_by
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
-from duetime.services.content_retention import let_expire
-from duetime.services.outcomes import attempt_metrics
+from duetime.services.outcomes import attempt_metrics, unstarted_tasks
 from duetime.services.outcomes.suspended_attempts import write_deferral, write_pause
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ class OutcomeWriter:
             case Postponed():
                 return self.postpone(run.task, ending)
             case Skipped():
-                return self.skip(run.task, ending)
+                return unstarted_tasks.skip(self, run.task, ending)
+            case Expired():
+                return unstarted_tasks.expire(self, run.task, ending)
 
     def postpone(self, task: Task, held: Postponed) -> WriteResult:
         """Put a claimed task back before its target was called: no attempt, no attempt record, and a check later.
@@ -96,6 +98,7 @@ class OutcomeWriter:
             "waits": waits_with(task, held.reason, self.runtime.now()),
             "lease_expires_at": None,
         }
+        held = replace(held, until=checked_by(task, held.until))
         attempt_metrics.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
@@ -108,29 +111,6 @@ class OutcomeWriter:
         return self.write_outcome(
             task, Move.STOP, {**sets, "waiting_for": None, "requested_action": None}, self.runtime.now()
         )
-
-    def skip(self, task: Task, skipped: Skipped) -> WriteResult:
-        """Take a claimed task back for good before its target was called: no attempt, no attempt record, and no check.
-
-        Nothing follows, as with a task that its user took back: what lies outside the record is let expire here.
-
-        Args:
-            task: the record as it was claimed for its work.
-            skipped: why.
-        """
-        now = self.runtime.now()
-        sets: TaskChanges = {
-            **claim_undone(task),
-            "error": failure(SKIPPED, skipped.reason).error,
-            "waiting_for": None,
-            "finished_at": now,
-            "expires_at": now + self.retention,
-        }
-        end = self.stores.tasks.apply(Write(task.id, Move.SKIP, self.runtime.nonce(), Guard(fence=task.fence), sets))
-        if isinstance(end, Applied):
-            self.runtime.telemetry.count("tasks_skipped", reason=skipped.code)
-            let_expire(self.stores.contents, end.task, now + self.retention)
-        return end
 
     def write_outcome(
         self,

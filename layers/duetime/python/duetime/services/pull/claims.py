@@ -17,6 +17,8 @@ from duetime.domain.dispatch.acknowledgement import (
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.attempt_results import Postponed, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.attempt_run import Claimant, Run
+from duetime.domain.tasks.expiry import expired
+from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction
@@ -26,11 +28,12 @@ from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Outgoing
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
-from duetime.services.outcomes import attempt_metrics, lost_attempts
+from duetime.services.outcomes import attempt_metrics, lost_attempts, unstarted_tasks
 from duetime.services.pull.messages import ClaimedDelivery, Leased
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.tasks.attempt_results import Expired
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest
     from duetime.domain.tasks.task import Task
@@ -103,20 +106,29 @@ class LeaseClaims:
             end = self.outcome_writer.finish(Run(task, now, now), ending, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
+        if late := expired(task, now):
+            return self._expired(task, late)
         if held := self.pull_locks.take(task, task.lease_expires_at or now):
             return self._ended(self._postpone(task, held))
         try:
             inputs = self.input_reader.inputs_of(task)
-            payload = replace(task.payload, data=self._bytes(task, task.payload))
+            payload = replace(task.payload, data=filled_payload(self._bytes(task, task.payload), task))
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             failed = failure(type(error).__name__, str(error), retriable=False)
             end = self.outcome_writer.finish(Run(task, now, now), failed, RUN_ONLY)
             self.pull_locks.give_back(task)
             return self._ended(end)
+        if late := expired(task, self.runtime.now()):
+            return self._expired(task, late)
         attempt_metrics.count_start(self.runtime.telemetry, task, now)
         key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
+
+    def _expired(self, task: Task, late: Expired) -> DeleteMessage | RedeliverMessage:
+        end = unstarted_tasks.expire(self.outcome_writer, task, late)
+        self.pull_locks.give_back(task)
+        return self._ended(end)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
         """What happens to a message whose claim was rejected; what follows an outcome is the worker functions'."""
@@ -139,7 +151,7 @@ class LeaseClaims:
 
     def _postpone(self, task: Task, held: Postponed | Skipped) -> WriteResult:
         end = (
-            self.outcome_writer.skip(task, held)
+            unstarted_tasks.skip(self.outcome_writer, task, held)
             if isinstance(held, Skipped)
             else self.outcome_writer.postpone(task, held)
         )

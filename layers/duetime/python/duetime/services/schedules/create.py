@@ -44,8 +44,16 @@ class ScheduleCreator:
     shards: Shards
     repeats: RepeatedRequests
 
-    def create(self, owner: str, spec: ScheduleSpec, key: IdempotencyKey | None = None) -> Accepted[StoredSchedule]:
+    def create(
+        self, owner: str, spec: ScheduleSpec, key: IdempotencyKey | None = None, traceparent: str | None = None
+    ) -> Accepted[StoredSchedule]:
         """Make a schedule, and place what is due soon; a request that is repeated by its key makes no other.
+
+        Args:
+            owner: of the schedule.
+            spec: what it is to be.
+            key: by which the request is known again.
+            traceparent: the trace in which it is asked for.
 
         Raises:
             FieldInvalid: a field cannot be accepted, or its time never comes.
@@ -56,7 +64,7 @@ class ScheduleCreator:
         now = self.runtime.now()
         known = self.repeats.known(owner, key, now)
         if known is not None:
-            return self._made_before(owner, spec, known)
+            return self._made_before(owner, spec, known, traceparent)
         self.writer.expander.planner.occurrence_tasks.accept(spec.task)
         uid = TaskId.of(
             now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
@@ -68,14 +76,16 @@ class ScheduleCreator:
         if vacancy is None:
             # The same request, sent twice at once, may have made it since the key was read.
             if (known := self.repeats.known(owner, key, now)) is not None:
-                return self._made_before(owner, spec, known)
+                return self._made_before(owner, spec, known, traceparent)
             raise ScheduleExists(name)
         made = self._made(owner, uid, replace(spec, name=name), vacancy)
         if key is not None and (other := self.repeats.remember(owner, key, uid, now, vacancy)):
-            return self._made_before(owner, spec, other)
-        return Accepted(self._save(made, spec))
+            return self._made_before(owner, spec, other, traceparent)
+        return Accepted(self._save(replace(made, traceparent=traceparent), spec))
 
-    def _made_before(self, owner: str, spec: ScheduleSpec, known: RememberedKey) -> Accepted[StoredSchedule]:
+    def _made_before(
+        self, owner: str, spec: ScheduleSpec, known: RememberedKey, traceparent: str | None
+    ) -> Accepted[StoredSchedule]:
         """What a request made that is repeated; if it came to an end before its write, what it would have made.
 
         Raises:
@@ -90,12 +100,16 @@ class ScheduleCreator:
             raise ScheduleExists(name)
         if self.stores.schedules.vacancy(owner, name) != known.edition:
             raise ScheduleNotFound(name)
-        return Accepted(self._save(self._made(owner, known.task_id, replace(spec, name=name), known.edition), spec))
+        made = self._made(owner, known.task_id, replace(spec, name=name), known.edition)
+        return Accepted(self._save(replace(made, traceparent=traceparent), spec))
 
     def _save(self, made: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
         """Store a new schedule with the payload of its tasks, and place what is due soon."""
         made = replace(made, payload=self.writer.store_payload(made.uid, spec.task.payload))
         self.writer.write_timer(made)
+        if made.incarnation and (removed := self.stores.schedules.read_removed(made.owner, made.name)) is not None:
+            # Its place is taken: who removed it may not have come to its payloads, and nobody finds them afterwards.
+            self.writer.expire_payloads(removed)
         if not self.stores.schedules.save(made, self.runtime.nonce()):
             self.writer.expire_payload(made.uid, made.payload)
             found, _ = self.stores.schedules.read(made.owner, made.name)

@@ -88,6 +88,8 @@ class ScheduleExpander:
         """
         try:
             stored, _ = self.planner.stores.schedules.read(timer.owner, timer.name)
+            if stored is None:
+                self._clean_up(timer)
             if stored is None or stored.uid != timer.uid or stored.generation != timer.generation:
                 return True
             return (self.planner.plan(timer, stored) or True) if stored.is_expandable else True
@@ -100,12 +102,22 @@ class ScheduleExpander:
             self._defect(timer, error)
             return True
 
-    def _produce(self, dues: Sequence[tuple[ExpansionPass, Due]]) -> None:
-        self.runtime.executor.map(self._produced, [(current, due) for current, due in dues if not current.failed])
+    def _clean_up(self, timer: ScheduleTimer) -> None:
+        """Complete the removal of a schedule: whoever removed it may have vanished."""
+        removed = self.planner.stores.schedules.read_removed(timer.owner, timer.name)
+        if removed is not None and removed.uid == timer.uid:
+            self.planner.occurrence_tasks.expire_payloads(removed)
 
-    def _produced(self, pair: tuple[ExpansionPass, Due]) -> None:
+    def _produce(self, dues: Sequence[tuple[ExpansionPass, Due]]) -> None:
+        # Read here: the spans that are open are those of this thread.
+        tick = self.runtime.tracer.current()
+        self.runtime.executor.map(
+            partial(self._produced, tick), [(current, due) for current, due in dues if not current.failed]
+        )
+
+    def _produced(self, tick: str | None, pair: tuple[ExpansionPass, Due]) -> None:
         current, due = pair
-        work = partial(self.planner.occurrence_tasks.produce, current.after, due, current.payload)
+        work = partial(self.planner.occurrence_tasks.produce, current.after, due, current.payload, tick)
         task = self._guarded(current, work)
         if task is not None:
             current.tasks.append(task)

@@ -10,8 +10,8 @@ from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
 from duetime.domain.operating_parameters import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
+from duetime.domain.schedules.pauses import paused
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import paused
 from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parent_references import Cause
@@ -126,7 +126,9 @@ class ExpansionPlanner:
         """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
         if stored.state is ScheduleState.ACTIVE:
             now = self.runtime.now()
-            self.save(paused(self.stopped_occurrences.marked(stored, now, calendars), now, str(refusal), calendars))
+            stopped = self.stopped_occurrences
+            marked, still_due = stopped.marked(stored, now, calendars), stopped.still_due(stored, now)
+            self.save(paused(marked, now, str(refusal), calendars, still_due=still_due))
 
     def _by_timing(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
         """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
@@ -142,7 +144,8 @@ class ExpansionPlanner:
                 stored = current.before = self._decided(stored, schedule, now)
                 schedule = stored.schedule(calendars)
         expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead)
-        current.due = [Due(each) for each in expansion.runs]
+        owed = stored.owed
+        current.due = [Due(each, Cause.CATCH_UP if each is owed else Cause.SCHEDULE) for each in expansion.runs]
         current.next_at, current.more = expansion.next_at, expansion.more
         current.after = replace(expansion.after, generation=current.after.generation, tzdata=current.after.tzdata)
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
+from duetime.domain.schedules.pauses import paused, resumed
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import edited, paused, rescheduled, retimed, with_new_timing
+from duetime.domain.schedules.schedule_changes import edited, rescheduled, retimed, with_new_timing
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
@@ -114,15 +115,21 @@ class ScheduleManager:
         after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
         if not spec.has_timing_of(stored.spec):
             after = with_new_timing(after)
+        elif stored.state is ScheduleState.PAUSED:
+            # What is due after the pause runs, whenever its instant was.
+            after = replace(after, done=stored.done)
         return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
         """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
         stored = self.writer.read(owner, name, version)
+        if stored.outside_payloads:
+            # The trigger comes later, and lets expire what a process that vanishes has left.
+            self.writer.write_timer(stored)
         for _ in range(TRIES):
             expires_at = self.runtime.now() + DELETION_MARKER_LIFE
             if self.stores.schedules.remove(stored, self.runtime.nonce(), expires_at):
-                self._expire_payloads(stored)
+                self.writer.expire_payloads(stored)
                 return
             try:
                 stored = self.writer.read_again(stored, version)
@@ -138,13 +145,8 @@ class ScheduleManager:
         except ScheduleNotFound:
             removed = self.stores.schedules.read_removed(owner, name)
             if removed is not None:
-                self._expire_payloads(removed)
+                self.writer.expire_payloads(removed)
             raise
-
-    def _expire_payloads(self, stored: StoredSchedule) -> None:
-        for payload in (stored.payload, stored.former_payload):
-            if payload is not None:
-                self.writer.expire_payload(stored.uid, payload)
 
     def pause(self, owner: str, name: str, by: Attribution = BY_OWNER, version: int | None = None) -> StoredSchedule:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.
@@ -167,8 +169,9 @@ class ScheduleManager:
                 after = replace(stored, paused_reason=reason, version=stored.version + 1)
                 return after.after_action(ScheduleAction.PAUSED, by, self.runtime.now())
             seen = self.writer.marked(stored)
-            calendars = self.writer.expander.planner.known_calendars_of(seen)
-            return paused(seen, self.runtime.now(), reason, calendars, by)
+            planner, now = self.writer.expander.planner, self.runtime.now()
+            still_due = planner.stopped_occurrences.still_due(seen, now)
+            return paused(seen, now, reason, planner.known_calendars_of(seen), by, still_due)
 
         stored = self.writer.read(owner, name)
         if stored.state is not ScheduleState.PAUSED or stored.paused_reason != reason:
@@ -176,7 +179,7 @@ class ScheduleManager:
         return self.writer.with_payload(stored)
 
     def resume(self, owner: str, name: str, version: int | None = None, by: Attribution = BY_OWNER) -> StoredSchedule:
-        """Let a schedule go on from now: what came while it was held is not caught up.
+        """Let a schedule go on from now: what was due while it was held is not caught up.
 
         One that is active stays as it is, whatever its version, as in `pause`.
 
@@ -185,22 +188,20 @@ class ScheduleManager:
             FieldInvalid: a calendar that it names is gone, or its task's target may not be called any more.
         """
 
-        def resumed(stored: StoredSchedule) -> StoredSchedule:
+        def going_on(stored: StoredSchedule) -> StoredSchedule:
             if stored.state is not ScheduleState.PAUSED:
                 return stored
-            now = self.runtime.now()
-            after = replace(stored, state=ScheduleState.ACTIVE, paused_reason="", done=now, updated_at=now)
-            after = replace(after, version=stored.version + 1)
-            self.writer.expander.planner.occurrence_tasks.check(after)
-            self.writer.expander.planner.calendars_of(after)
-            return after.after_action(ScheduleAction.RESUMED, by, now)
+            planner, now = self.writer.expander.planner, self.runtime.now()
+            planner.occurrence_tasks.check(stored)
+            calendars = planner.calendars_of(stored)
+            return resumed(stored, now, calendars, planner.stopped_occurrences.dropped(stored, now), by)
 
         stored = self.writer.read(owner, name)
         if stored.state is ScheduleState.ENDED:
             raise ScheduleStateConflict(name, stored.state, "resumed")
         if stored.state is ScheduleState.ACTIVE:
             return self.writer.with_payload(stored)
-        return self.writer.expand(self.writer.write(stored, version, resumed, with_timer=True))
+        return self.writer.expand(self.writer.write(stored, version, going_on, with_timer=True))
 
 
 def _in_next_revision(

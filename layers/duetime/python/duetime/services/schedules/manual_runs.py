@@ -68,8 +68,17 @@ class ManualRuns:
         version: int | None = None,
         key: IdempotencyKey | None = None,
         by: Attribution = BY_OWNER,
+        traceparent: str | None = None,
     ) -> Accepted[Task]:
         """Have a schedule's task run once, now, whatever its recurrence and even if it is held.
+
+        Args:
+            owner: of the schedule.
+            name: of the schedule.
+            version: that it must be at; `None` for any.
+            key: by which the request is known again.
+            by: who asks for it.
+            traceparent: the trace in which it is asked for.
 
         Returns:
             The task; it may yet be skipped because of the run before, as any occurrence. Repeated by its key, the task
@@ -96,8 +105,8 @@ class ManualRuns:
             # The schedule that it was sent for is gone; this is another one of its name.
             raise ScheduleNotFound(name)
         if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
-            return self.run(owner, name, version, key, by)
-        return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND), by)
+            return self.run(owner, name, version, key, by, traceparent)
+        return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND, traceparent), by)
 
     def _produced(self, stored: StoredSchedule, due: Due, by: Attribution) -> Accepted[Task]:
         """The task of a run by hand, counted and sent, unless a repeat of its request was first."""

@@ -9,6 +9,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import Cause
+from duetime.services.spans import MESSAGE_ID, run_span
 from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task, TaskSpec
-    from duetime.ports.runtime import Clock
+    from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.tasks.creation_rules import CreationRules
@@ -30,11 +31,13 @@ class Due:
     Attributes:
         cause: why.
         purpose: what else than its recurrence it is made for, such as a backfill's id.
+        requested_in: the trace of the request for a manual run.
     """
 
     occurrence: Occurrence
     cause: Cause = Cause.SCHEDULE
     purpose: str = ""
+    requested_in: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class OccurrenceTasks:
 
     contents: ContentStore
     enqueuer: Enqueuer
-    clock: Clock
+    runtime: Runtime
     rules: CreationRules
 
     def check(self, stored: StoredSchedule) -> None:
@@ -84,18 +87,39 @@ class OccurrenceTasks:
             self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
         return self.payload_of(stored) if dues else b""
 
-    def produce(self, stored: StoredSchedule, due: Due, payload: bytes) -> Task:
+    def expire_payloads(self, removed: StoredSchedule) -> None:
+        """Let what a schedule that is gone had outside of it expire; its tasks have payloads of their own."""
+        for payload in removed.outside_payloads:
+            self.contents.expire(removed.uid, payload, unless_referenced(self.clock.now()))
+
+    def produce(self, stored: StoredSchedule, due: Due, payload: bytes, tick: str | None = None) -> Task:
         """Make the task of an occurrence exist; `Enqueuer.send_due` must follow.
+
+        Args:
+            stored: its schedule.
+            due: the occurrence.
+            payload: of its schedule.
+            tick: the context of the span in which the trigger does so.
 
         Raises:
             FieldInvalid: its target may not be called any more.
             Unavailable: the store did not answer.
         """
-        return self.produce_once(stored, due, payload)[0]
+        return self.produce_once(stored, due, payload, tick)[0]
 
-    def produce_once(self, stored: StoredSchedule, due: Due, payload: bytes) -> tuple[Task, bool]:
+    def produce_once(
+        self, stored: StoredSchedule, due: Due, payload: bytes, tick: str | None = None
+    ) -> tuple[Task, bool]:
         """Make the task of an occurrence exist, as `produce` does, and say whether it was this call that made it."""
-        occurrence, now = due.occurrence, self.clock.now()
+        span = run_span(stored.spec.task.type, stored.name, (tick, stored.traceparent), due.requested_in)
+        with self.runtime.tracer.span(span) as opened:
+            context = opened.context or due.requested_in or stored.traceparent
+            task, is_new = self._produced(stored, due, payload, context)
+            opened.end_with({MESSAGE_ID: task.id.text})
+        return task, is_new
+
+    def _produced(self, stored: StoredSchedule, due: Due, payload: bytes, traceparent: str | None) -> tuple[Task, bool]:
+        occurrence, now = due.occurrence, self.runtime.now()
         task_id = stored.id_of(occurrence, due.purpose)
         spec = stored.spec.task
         spec = replace(spec, target=self.rules.targets.target_of(spec))
@@ -103,7 +127,8 @@ class OccurrenceTasks:
         content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
         # A calendar moves an occurrence, and not its id.
-        task = replace(task, next_at=occurrence.due_at, schedule_ref=stored.schedule_ref(occurrence.nominal, due.cause))
+        ref = stored.schedule_ref(occurrence.nominal, due.cause)
+        task = replace(task, next_at=occurrence.due_at, schedule_ref=ref, traceparent=traceparent)
         is_new = self.enqueuer.produce(task)
         if content.is_outside:
             # Also when another has written the record: it may not have come so far.

@@ -10,8 +10,9 @@ from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.schedules.occurrences import judged, next_nominal
 from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skipped, skipped_before, start_decision
+from duetime.domain.schedules.pauses import paused
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import paused, with_manual_run
+from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.schedules.successive_runs import continued, ended_at, run_after, run_of
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.parent_references import Cause
@@ -84,7 +85,7 @@ class OverlapControl:
             self._pause(task, schedule_ref)
         if not may_overlap(stored):
             self._make_room(task, stored, activity)
-        if stored.is_permanent and schedule_ref.cause is Cause.SCHEDULE:
+        if stored.is_permanent and schedule_ref.is_by_timing:
             self._go_on(task)
 
     def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> Postponed | Skipped | None:
@@ -158,8 +159,10 @@ class OverlapControl:
                 return
             kind = task.error.type if task.error else "error"
             now, calendars = self.runtime.now(), self.expander.planner.known_calendars_of(stored)
-            marked = self.expander.planner.stopped_occurrences.marked(stored, now, calendars)
-            held = paused(marked, now, f"the task {task.id} failed: {kind}", calendars)
+            stopped = self.expander.planner.stopped_occurrences
+            marked, still_due = stopped.marked(stored, now, calendars), stopped.still_due(stored, now)
+            reason = f"the task {task.id} failed: {kind}"
+            held = paused(marked, now, reason, calendars, still_due=still_due)
             if self.stores.schedules.save(held, self.runtime.nonce()):
                 return
         raise Unavailable(f"the schedule {schedule_ref.schedule!r} was written by others again and again")

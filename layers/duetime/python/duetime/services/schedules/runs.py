@@ -1,6 +1,7 @@
 """The runs of a schedule, over its whole life and all its changes, newest first.
 
-Its tasks are found in its owner's list, where they are for as long as they are kept: no run costs a write for it. A
+Its tasks are found in its owner's list, where they are for as long as they are kept: no run costs a write for it. What
+became of older runs is not known here; the archive has their tasks, if there is one, and the page says so. A
 page examines a bounded number of the owner's tasks. What has no task follows from the schedule: of its present timing
 by arithmetic, of what was before from its remarks.
 """
@@ -14,7 +15,16 @@ from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import preceding
-from duetime.domain.schedules.runs import RunPage, RunStatus, ScheduleRun, run_of_task, run_without_task, runs_remarked
+from duetime.domain.schedules.runs import (
+    ARCHIVED,
+    NOT_KEPT,
+    RunPage,
+    RunStatus,
+    ScheduleRun,
+    run_of_task,
+    run_without_task,
+    runs_remarked,
+)
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.times import LAST_INSTANT
 from duetime.ports.tasks import ListQuery
@@ -92,7 +102,18 @@ class ScheduleRuns:
         own = [each for each in page.tasks if each.schedule_ref and each.schedule_ref.mark == stored.mark]
         runs = [run_of_task(each, now) for each in own if after is None or each.id >= after]
         planned = self._planned(stored, query) if query.after is None else ()
-        return RunPage(stored, _newest_first([*planned, *runs, *others]), since, after)
+        # Nothing but its tasks tells when a permanent schedule ran.
+        changed = max(stored.updated_at, self._kept_since) if stored.is_permanent else stored.updated_at
+        found = _newest_first([*planned, *runs, *others])
+        return RunPage(stored, found, since, max(since, changed), self._kept_since, self._is_archived, after)
+
+    @property
+    def _kept_since(self) -> Millis:
+        return self.clock.now() - self.retention
+
+    @property
+    def _is_archived(self) -> bool:
+        return self.task_reader.archive is not None
 
     def _without_tasks(
         self, stored: StoredSchedule, tasks: Sequence[Task], floor: Millis, ceiling: Millis
@@ -109,9 +130,9 @@ class ScheduleRuns:
         past = [each for each in found if each.nominal >= bound]
         ids = {each.key: stored.id_of(each) for each in past if each.runs and each.nominal not in listed}
         known = self.stores.tasks.read_many(list(ids.values()))
-        now = self.clock.now()
+        kept_since, not_kept = self._kept_since, ARCHIVED if self._is_archived else NOT_KEPT
         runs = [
-            run_without_task(stored, each, known.get(ids[each.key]) if each.key in ids else None, now, self.retention)
+            run_without_task(stored, each, known.get(ids[each.key]) if each.key in ids else None, kept_since, not_kept)
             for each in past
             if each.nominal not in listed
         ]

@@ -177,6 +177,11 @@ class ScheduleWriter:
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 
+    def expire_payloads(self, removed: StoredSchedule) -> None:
+        """Let what a schedule that is gone had outside of it expire."""
+        for payload in removed.outside_payloads:
+            self.expire_payload(removed.uid, payload)
+
     def expire_payload(self, uid: TaskId, payload: Content) -> None:
         """Let a payload expire that no schedule refers to any more; the tasks that do are there for some time."""
         if payload.is_outside:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import first_unread
+from duetime.domain.schedules.pauses import is_dropped, latest_occurrence
 from duetime.domain.schedules.revisions import StoppedOccurrence, is_stopped
 from duetime.domain.schedules.schedule_changes import counted, perhaps_placed, with_placed, with_stopped
 from duetime.domain.times import MINUTE
@@ -49,6 +50,24 @@ class StoppedOccurrences:
     ) -> Sequence[StoppedOccurrence]:
         """What was stopped, or began, after `before` was read and before the change to `after` was written."""
         return self._found(before, after.updated_at, calendars)[0]
+
+    def still_due(self, stored: StoredSchedule, now: Millis) -> Sequence[StoppedOccurrence]:
+        """What was placed and is due later although its instant is past: a pause that ends before then keeps it."""
+        # Its id is the same with any calendar.
+        found = latest_occurrence(stored, now)
+        if found is None or found.nominal > stored.done:
+            return ()
+        task_id = stored.id_of(found)
+        task = self.tasks.read(task_id)
+        if task is None or task.due_at <= now or not _is_open(task):
+            return ()
+        return (StoppedOccurrence(found.nominal, task_id, stored.revision_of(found.nominal)),)
+
+    def dropped(self, stored: StoredSchedule, now: Millis) -> Sequence[StoppedOccurrence]:
+        """What was placed before a pause and was due during it."""
+        known = {each.task_id: each for each in stored.stopped}
+        records = self.tasks.read_many(list(known), consistent=True) if known else {}
+        return [known[task_id] for task_id, task in records.items() if is_dropped(task, now)]
 
     def _found(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]

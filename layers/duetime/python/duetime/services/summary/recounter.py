@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import product
 from typing import TYPE_CHECKING
+
+from duetime.domain.operating_parameters import SUMMARY_OWNERS_AT_ONCE
 
 if TYPE_CHECKING:
     from duetime.domain.summary.counts import Group
     from duetime.domain.summary.recount import Generation
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
-    from duetime.ports.summary import SummaryRecounts
+    from duetime.ports.summary import SummaryRecounts, SummaryStore
     from duetime.services.summary.generations import Generations
 
 
@@ -18,13 +22,25 @@ class SummaryRecounter:
 
     Args:
         store: of generations and recounts.
+        counts: of what changes tell of.
+        spread: into how many parts each owner's counts are split.
         generations: begins new ones.
         runtime: the time; writes several counts at once.
         pages: the most megabytes of the table that one run reads; 0: nothing is recounted.
     """
 
-    def __init__(self, store: SummaryRecounts, generations: Generations, runtime: Runtime, pages: int) -> None:
+    def __init__(
+        self,
+        store: SummaryRecounts,
+        counts: SummaryStore,
+        spread: int,
+        generations: Generations,
+        runtime: Runtime,
+        pages: int,
+    ) -> None:
         self._store = store
+        self._counts = counts
+        self._spread = spread
         self._generations = generations
         self._runtime = runtime
         self._pages = pages
@@ -47,11 +63,20 @@ class SummaryRecounter:
             self._generations.begin_next("changes were not read for long")
             return
         begun = stored.advanced(now)
+        has_part = begun is not None and begun.recounting is not None and begun.recounting.busy_since == now
+        if not has_part and stored.lets_counts_expire(now):
+            self._expire_counts(begun or stored, now)
         # Of two at once, one stores what it begins.
-        if begun is None or not self._store.save(begun, self._runtime.nonce()):
-            return
-        if begun.recounting is not None and begun.recounting.busy_since == now:
+        elif begun is not None and self._store.save(begun, self._runtime.nonce()) and has_part:
             self._count_part()
+
+    def _expire_counts(self, present: Generation, now: Millis) -> None:
+        """Let the counts of ended generations expire, of some owners; done twice, it is done once."""
+        owners = self._store.owners(present.ended_counts.owner, SUMMARY_OWNERS_AT_ONCE)
+        parts = product(owners, range(self._spread))
+        self._runtime.executor.map(lambda each: self._counts.expire_counts(*each, present.number, now), parts)
+        last = owners[-1] if len(owners) == SUMMARY_OWNERS_AT_ONCE else ""
+        self._store.save(present.after_ended_counts(last), self._runtime.nonce())
 
     def _count_part(self) -> None:
         present = self._store.generation()

@@ -14,7 +14,17 @@ from duetime.domain.tasks.action_history import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
 from duetime.domain.tasks.content_expiry import unless_referenced
-from duetime.domain.tasks.control_changes import DONE, goes_on_at, no_pause, pause_taken_back, require_legal, stronger
+from duetime.domain.tasks.control_changes import (
+    ASKED,
+    DONE,
+    NO_EXPIRY,
+    goes_on_at,
+    no_pause,
+    pause_taken_back,
+    require_legal,
+    require_version,
+    stronger,
+)
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
@@ -36,11 +46,6 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _REOPENED = {Move.REOPEN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}
-_ASKED = {
-    RequestedAction.PAUSE: (Action.PAUSE_REQUESTED, "paused"),
-    RequestedAction.CANCEL: (Action.CANCEL_REQUESTED, "cancelled"),
-}
-"""How a request to a running attempt is recorded, and what is refused if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class TaskControl:
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
             return task
-        _check_version(task, version)
+        require_version(task, version)
         if task.state in LEGAL[Move.PAUSE].sources:
             paused = self._moved(task, Move.PAUSE, self._recorded(Action.PAUSED, by, self._pausing), version)
             self.lock_manager.release_reservation(paused)
@@ -101,7 +106,7 @@ class TaskControl:
         # Of a topology the nodes would have to go on as well.
         if not is_held and task.state in GOING_ON and not isinstance(task.target, TopologyTarget):
             return task
-        _check_version(task, version)
+        require_version(task, version)
         if task.state is State.PAUSED:
             sets_of = self._recorded(Action.RESUMED, by, self._resuming)
             return self._placed(task, Move.RESUME, goes_on_at, sets_of, version)
@@ -119,11 +124,11 @@ class TaskControl:
         task = self._read(owner, task_id)
         if is_repeated(task, Action.RUN_REQUESTED, version, by):
             return task
-        _check_version(task, version)
+        require_version(task, version)
         if task.state in GOING_ON - STARTABLE:
             return task
         now = self.runtime.now()
-        sets_of = self._recorded(Action.RUN_REQUESTED, by, self._resuming)
+        sets_of = self._recorded(Action.RUN_REQUESTED, by, lambda seen: {**self._resuming(seen), **NO_EXPIRY})
         return self._placed(task, Move.EXPEDITE, lambda _task: now, sets_of, version)
 
     def retry(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
@@ -136,10 +141,11 @@ class TaskControl:
             task = self._read(owner, task_id)
             if is_repeated(task, Action.RETRIED, version, by):
                 return task
-            _check_version(task, version)
+            require_version(task, version)
             if task.state in GOING_ON and task.attempt_history and not isinstance(task.target, TopologyTarget):
                 return task
-            sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task)}
+            sets: TaskChanges = {"result": None, "error": None, **NO_EXPIRY}
+            sets["attempt_history"] = reported_history(task)
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
             with suppress(VersionMismatch):
@@ -157,7 +163,7 @@ class TaskControl:
         task = self._read(owner, task_id)
         if is_repeated(task, Action.ROLLBACK_REQUESTED, version, by):
             return task
-        _check_version(task, version)
+        require_version(task, version)
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target offers no rollback")
@@ -175,7 +181,7 @@ class TaskControl:
         task = self.stores.tasks.read(task_id)
         if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)
-        _check_version(task, version)
+        require_version(task, version)
         return task
 
     def _recorded(
@@ -186,11 +192,11 @@ class TaskControl:
 
     def _ask(self, task: Task, requested_action: RequestedAction, version: int | None, by: Attribution) -> Task:
         if task.state not in LEGAL[Move.REQUEST_STOP].sources:
-            raise StateConflict(task, _ASKED[requested_action][1])
+            raise StateConflict(task, ASKED[requested_action][1])
         if task.requested_action in (requested_action, RequestedAction.CANCEL):
             # What is to stop for good need not pause.
             return task
-        sets_of = self._recorded(_ASKED[requested_action][0], by, partial(stronger, requested_action))
+        sets_of = self._recorded(ASKED[requested_action][0], by, partial(stronger, requested_action))
         return self._moved(task, Move.REQUEST_STOP, sets_of, version)
 
     def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], TaskChanges], version: int | None) -> Task:
@@ -243,8 +249,3 @@ class TaskControl:
         reopened = self._placed(task, move, lambda _task: now, sets_of, version)
         retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
         return reopened
-
-
-def _check_version(task: Task, version: int | None) -> None:
-    if version not in (None, task.version):
-        raise VersionMismatch(task)

@@ -79,6 +79,7 @@ class NodeTasks:
                 state=State.BLOCKED,
                 name=spec.name or key,
                 node_ref=node_ref,
+                topology_schedule_ref=topology_run.task.schedule_ref,
                 traceparent=topology_run.task.traceparent,
                 nonce=self.runtime.nonce(),
             )

@@ -22,7 +22,7 @@ from duetime.domain.dispatch.minute_entries import queue_of
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
-from duetime.services.spans import dispatch_span
+from duetime.services.spans import dispatch_span, expansion_span
 from duetime.services.trigger.shard_group_reader import Served
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class DueMessages:
         return not late or not self.queues.send([Outgoing(timer.message(), 0) for timer in late])
 
     def _expand(self, schedule_timers: Sequence[ScheduleTimer]) -> bool:
-        expanded = self.expander.expand(schedule_timers)
+        with self.runtime.tracer.span(expansion_span(len(schedule_timers))):
+            expanded = self.expander.expand(schedule_timers)
         now = self.runtime.now()
         self.runtime.telemetry.count("occurrences", len(expanded.tasks))
         self.send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])

@@ -184,9 +184,8 @@ class AttemptRunner:
         """Do what follows an outcome, unless its lock is not to be had, or the lease is another's by now."""
         self.phases.lease.begin(delivery_state, task)
         # Of an attempt that another worker began, or that never came to its lock: taken now.
-        cleans = Phase.CLEAN in self.phases.caller.targets.phases(task)
-        has_begun = task.started_at is not None
-        if cleans and has_begun and (held := self.handler_availability.held(task)):
+        cleans = Phase.CLEAN in self.phases.caller.targets.phases(task) and task.started_at is not None
+        if cleans and (held := self.handler_availability.held(task)):
             return held
         if cleans and (held := self.phases.locks.take(delivery_state, task, LockScope.TASK)):
             return held

@@ -9,6 +9,7 @@ from duetime.domain.conditional_writes import ConditionFailed, WriteResult
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.attempt_run import Run, has_unreported_error
+from duetime.domain.tasks.expiry import expired
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction
@@ -121,8 +122,8 @@ class AttemptPhases:
         self, delivery_state: DeliveryState, task: Task, phases: frozenset[Phase], watch: Watch
     ) -> Ending | ConditionFailed:
         """Have the target prepare and run, with the lease and the state checked before each phase."""
-        if requested := _requested(task):
-            return requested
+        if over := _requested(task) or expired(task, self.runtime.now()):
+            return over
         if held := self.start_gate.held(task) or self.locks.take(delivery_state, task, LockScope.TASK):
             return held
         ended = (

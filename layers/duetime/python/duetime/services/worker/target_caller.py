@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired
 from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, failure
+from duetime.domain.tasks.expiry import expired
+from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.targets import Work
@@ -48,7 +50,7 @@ class TargetCaller:
 
         try:
             inputs = self.input_reader.inputs_of(task) if task.node_ref is not None else None
-            payload = self._read(task, task.payload)
+            payload = filled_payload(self._read(task, task.payload), task)
             checkpoint = None if task.checkpoint is None else self._read(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             return failure(type(error).__name__, str(error), retriable=False)
@@ -56,6 +58,9 @@ class TargetCaller:
             return ended
         now = self.runtime.now()
         if delivery_state.started_at is None:
+            # Whatever it has waited for since its claim, such as a lock, may have taken the time that was left.
+            if late := expired(task, now):
+                return late
             delivery_state.started_at = now
         deadline = delivery_state.started_at + task.timeout_seconds * SECOND
         if now >= deadline:

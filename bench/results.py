@@ -1,0 +1,112 @@
+"""The figures of a run of the benchmark as files, and what became worse since the last committed run."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from bench.paired_timing import Comparison
+
+DATA, TABLE = "results.json", "RESULTS.md"
+COMMAND = "make bench"
+NOISE = 1.15
+"""A median is worse if it is above the slowest pair of the committed run by this factor; less may be noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worsening:
+    """A ratio that is worse than the committed one by more than noise.
+
+    Attributes:
+        key: of the figure.
+        before: committed median.
+        now: median of this run.
+    """
+
+    key: str
+    before: float
+    now: float
+
+
+def key_of(comparison: Comparison) -> str:
+    """The flat key of a comparison's median: its name in lower case, words joined by underscores."""
+    return re.sub(r"[^a-z0-9]+", "_", comparison.name.lower()).strip("_")
+
+
+def document(comparisons: Iterable[Comparison], counted: Mapping[str, float]) -> dict[str, Any]:
+    """What `results.json` holds: each figure by its key, then the spread of each ratio, and the machine.
+
+    Args:
+        comparisons: ratios of this run.
+        counted: figures that are counted or calculated, not timed.
+    """
+    measured = {key_of(each): each for each in comparisons}
+    return {
+        **counted,
+        **{key: round(each.ratio, 3) for key, each in measured.items()},
+        "spread": {key: [round(each.low, 3), round(each.high, 3)] for key, each in measured.items()},
+        "machine": machine(),
+        "command": COMMAND,
+    }
+
+
+def machine() -> str:
+    """The kind of machine, without its name."""
+    cores = os.cpu_count()
+    return f"{cores} processors, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
+
+
+def worsenings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Worsening]:
+    """The figures that became worse: a counted one at all, a ratio beyond the noise. More is worse for each of them."""
+    spread: Mapping[str, Sequence[float]] = before.get("spread", {})
+    for key, was in before.items():
+        value = now.get(key)
+        if not isinstance(was, (int, float)) or not isinstance(value, (int, float)):
+            continue
+        limit = spread[key][1] * NOISE if key in spread else was
+        if value > limit:
+            yield Worsening(key, was, value)
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The committed figures, or none."""
+    path = folder / DATA
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def write(folder: Path, figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> None:
+    """Write both files: for programs, and for readers."""
+    (folder / DATA).write_text(json.dumps(figures, indent=2) + "\n")
+    (folder / TABLE).write_text("\n".join(_page(figures, comparisons)) + "\n")
+
+
+def _page(figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Iterator[str]:
+    yield "# Results of the benchmark"
+    yield ""
+    yield f"Written by `{COMMAND}` on {figures['machine']}. Each ratio is the median of pairs that were timed in turn"
+    yield "in one run, with the smallest and the largest; the seconds depend on the machine, the ratios much less."
+    yield ""
+    yield "| key | measured | against | ratio | from | to | seconds |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for each in comparisons:
+        values = asdict(each)
+        timed = f"{values['ratio']:.2f} | {values['low']:.2f} | {values['high']:.2f} | {values['seconds']:.4f}"
+        yield f"| `{key_of(each)}` | {each.name} | {each.against} | {timed} |"
+    counted = {key: value for key, value in figures.items() if isinstance(value, (int, float))}
+    for each in comparisons:
+        counted.pop(key_of(each), None)
+    if counted:
+        yield ""
+        yield "Counted or calculated, the same on every machine:"
+        yield ""
+        yield "| key | figure |"
+        yield "| --- | --- |"
+        yield from (f"| `{key}` | {value} |" for key, value in counted.items())

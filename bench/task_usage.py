@@ -1,0 +1,53 @@
+"""What a plain task uses, counted on the embedded engine: units and requests, and dollars calculated from them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import boto3
+
+from bench import prices
+from duetime import composition
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Priority
+from duetime.handlers import REGISTRY, Registered
+from duetime.services.tasks.create import Order
+from local import emulator
+from tests.adapters.clouds import Cloud
+from tests.functions.meter import Meter
+from tests.functions.stack import OWNER, Stack
+
+_BATCH = 10
+_TYPE = "bench.nothing"
+_OF_QUEUES = ("SendMessage", "SendMessageBatch", "ReceiveMessage", "ChangeMessageVisibilityBatch", "DeleteMessageBatch")
+
+
+def counted() -> dict[str, float]:
+    """For one task of ten that are created in a batch and run: write units, requests, dollars for a million."""
+    with emulator.running(port=0) as engine:
+        os.environ.update(engine.environ)
+        REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
+        session = boto3.Session()
+        meter = Meter(session)
+        stack = Stack(Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs")), session)
+        try:
+            meter.reset()
+            composed(TaskServices).creator.create_many(OWNER, [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
+            stack.work(Priority.NORMAL)
+        finally:
+            composition.use(None)
+    return {
+        "write_units_per_task": (meter.table_units + meter.index_units) / _BATCH,
+        "requests_per_task": meter.total_requests / _BATCH,
+        "dollars_per_million_data_plane": round(dollars(meter) / _BATCH * prices.MILLION, 2),
+    }
+
+
+def dollars(meter: Meter) -> float:
+    """What a batch costs without the duration of its worker, which takes one invocation."""
+    sqs = sum(count for name, count in Counter(meter.requests).items() if name in _OF_QUEUES)
+    writes = (meter.table_units + meter.index_units) * prices.WRITE_UNIT
+    return writes + meter.read_units * prices.READ_UNIT + sqs * prices.SQS_REQUEST + prices.INVOCATION

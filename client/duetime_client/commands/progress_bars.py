@@ -1,0 +1,28 @@
+"""Progress bars on the error stream. Imported by a command when it draws one: most need none."""
+
+from __future__ import annotations
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+
+from duetime_client.commands.console import console
+
+
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """A bar that is removed at its end; nothing where the error stream is not a terminal."""
+    err = console(stderr=True)
+    return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+
+
+def counting_bar(*notes: str) -> Progress:
+    """A bar of things that are done one by one.
+
+    Args:
+        notes: names of fields of its task that are shown, in red.
+    """
+    return progress_bar(
+        TextColumn("  {task.description}"),
+        BarColumn(bar_width=40),
+        MofNCompleteColumn(),
+        *(TextColumn(f"[red]{{task.fields[{note}]}}[/red]") for note in notes),
+        TimeElapsedColumn(),
+    )

@@ -1,0 +1,45 @@
+"""A bucket that only this deployment's own roles reach, over TLS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import aws_s3 as s3
+
+from duetime_cdk.environments import LOCAL
+from duetime_cdk.removal_policies import removal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constructs import Construct
+
+    from duetime_cdk.environments import Environment
+
+
+def private_bucket(
+    scope: Construct, *, environment: Environment, lifecycle_rules: Sequence[s3.LifecycleRule], why_unlogged: str
+) -> s3.Bucket:
+    """The bucket of a construct, which removes uploads that were never completed after a day.
+
+    `why_unlogged` tells the report of cdk-nag why nobody needs its server access logs.
+    """
+    bucket = s3.Bucket(
+        scope,
+        "Bucket",
+        encryption=s3.BucketEncryption.S3_MANAGED,
+        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+        object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+        enforce_ssl=True,
+        lifecycle_rules=[
+            s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
+            *lifecycle_rules,
+        ],
+        removal_policy=removal_of(environment),
+        # CloudFormation deletes no bucket with objects in it. The embedded AWS does, and has no custom resources.
+        auto_delete_objects=not environment.protected and environment.name != LOCAL,
+    )
+    reason = f"{why_unlogged}; server access logs would cost more than the objects"
+    Validations.of(bucket).acknowledge(Acknowledgment(id="AwsSolutions-S1", reason=reason))
+    return bucket

@@ -1,0 +1,31 @@
+"""The bodies of answers to batches of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from typing import Literal
+
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.http.problems import Problem  # noqa: TC001 - same
+from duetime.contract.tasks.responses import TaskSummary  # noqa: TC001 - same
+
+
+class TaskBatchAccepted(TypedDict):
+    """A task of a batch that was created."""
+
+    status: Literal[201]
+    task: TaskSummary
+
+
+class TaskBatchRejected(TypedDict):
+    """A task of a batch that was not created."""
+
+    status: int
+    problem: Problem
+
+
+class TaskBatchResult(TypedDict):
+    """The result of each task of a batch, in its order."""
+
+    results: Sequence[TaskBatchAccepted | TaskBatchRejected]

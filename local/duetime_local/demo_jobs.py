@@ -1,0 +1,47 @@
+"""The demo's real input: periodic jobs of a real CI system, each made a task that is due within seconds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from duetime_local.project import example
+
+JOBS = "data/prow-periodics.jsonl"
+SHORTEST_WORK_MS = 5
+LONGEST_WORK_MS = 60
+ONE_FAILS_OF = 16
+ONE_IS_HTTP_OF = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """A job and what the demo makes of it, the same on every run."""
+
+    job: str
+    offset_ms: int
+    """When it is due, after the start."""
+    over_http: bool
+    """Whether it calls an HTTP endpoint instead of a Python handler."""
+    work_ms: int
+    fail_times: int
+    """How many of its attempts fail before one succeeds."""
+
+
+def plan(count: int, spread_ms: int) -> list[PlannedTask]:
+    """Read `count` jobs and spread them over `spread_ms`, in order of their due times."""
+    names = [json.loads(line)["name"] for line in example(JOBS).read_text().splitlines()[:count]]
+    return sorted((_planned(name, spread_ms) for name in names), key=lambda planned: planned.offset_ms)
+
+
+def _planned(job: str, spread_ms: int) -> PlannedTask:
+    # A hash of the name is spread evenly and needs no seed to be the same everywhere.
+    digest = hashlib.sha256(job.encode()).digest()
+    return PlannedTask(
+        job=job,
+        offset_ms=int.from_bytes(digest[:4]) * spread_ms >> 32,
+        over_http=digest[4] % ONE_IS_HTTP_OF == 0,
+        work_ms=SHORTEST_WORK_MS + digest[5] % (LONGEST_WORK_MS - SHORTEST_WORK_MS),
+        fail_times=1 if digest[6] % ONE_FAILS_OF == 0 else 0,
+    )

@@ -1,0 +1,179 @@
+"""The results of the demo: calls counted by the receiver, joined with the states of the API."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from duetime_local.demo_receiver import Execution
+
+SUCCEEDED = "succeeded"
+FAILED = "failed"
+OUTCOMES = frozenset({SUCCEEDED, FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """Milliseconds between the due times and the starts of the first attempts."""
+
+    p50: float
+    p99: float
+    max: float
+
+    def as_json(self) -> dict[str, float]:
+        """The figures as `--json` writes them."""
+        return {name: round(getattr(self, name), 1) for name in ("p50", "p99", "max")}
+
+
+@dataclass(frozen=True, slots=True)
+class RecurringFigures:
+    """The results of schedules."""
+
+    schedules: int
+    expected: int
+    """Occurrences of the schedules."""
+    ran: int
+    """Occurrences whose task ran and succeeded."""
+    missed: int
+    doubled: int
+    """Occurrences with more than one task."""
+    strange: int
+    """Tasks at other times."""
+    lateness_ms: Lateness
+
+    @property
+    def promises_kept(self) -> bool:
+        """Whether each schedule ran at each of its times, once, and at no other."""
+        return not (self.missed or self.doubled or self.strange)
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures as `--json` writes them."""
+        names = ("schedules", "expected", "ran", "missed", "doubled", "strange")
+        return {**{name: getattr(self, name) for name in names}, "lateness_ms": self.lateness_ms.as_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFigures:
+    """The results of a workflow."""
+
+    name: str
+    nodes: int
+    edges: int
+    ran: int
+    """Nodes that ran once, and succeeded."""
+    before_parents: int
+    """Dependencies of which the node started before its parent had ended."""
+    succeeded: bool
+    """Whether the API reports success of the topology."""
+    seconds: float
+    """From its creation to the end of its last node."""
+    shortest_seconds: float
+    """Length of its critical path."""
+
+    @property
+    def ratio(self) -> float:
+        """Duration divided by the length of the critical path."""
+        return self.seconds / self.shortest_seconds
+
+    @property
+    def promises_kept(self) -> bool:
+        """Whether each node ran once, and only after all of its parents."""
+        return self.succeeded and self.ran == self.nodes and not self.before_parents
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures as `--json` writes them."""
+        names = ("name", "nodes", "edges", "ran", "before_parents", "succeeded")
+        times = {"seconds": self.seconds, "shortest_seconds": self.shortest_seconds, "ratio": self.ratio}
+        return {
+            **{name: getattr(self, name) for name in names},
+            **{name: round(value, 3) for name, value in times.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The demo's result."""
+
+    accepted: int
+    succeeded: int
+    """Succeeded, as reported by the API and seen by the receiver."""
+    retried: int
+    """Executed more than once, one attempt after the other."""
+    failed: int
+    lost: int
+    """Accepted, but without an outcome."""
+    doubled: int
+    """Had two concurrent executions, or another one after success."""
+    early: int
+    """Started before it was due."""
+    lateness_ms: Lateness
+    seconds_to_first_task: float
+    recurring: RecurringFigures | None = None
+    """The results of the schedules, if there were any."""
+    graph: GraphFigures | None = None
+    """The results of the workflow, if there was one."""
+
+    @property
+    def promises_kept(self) -> bool:
+        """Whether no task was lost, run twice or early, and the schedules and the workflow ran correctly."""
+        others = [part for part in (self.recurring, self.graph) if part is not None]
+        return all(part.promises_kept for part in others) and not (self.lost or self.doubled or self.early)
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures as `--json` writes them."""
+        names = ("accepted", "succeeded", "retried", "failed", "lost", "doubled", "early")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "lateness_ms": self.lateness_ms.as_json(),
+            "seconds_to_first_task": round(self.seconds_to_first_task, 2),
+            **({} if self.recurring is None else {"recurring": self.recurring.as_json()}),
+            **({} if self.graph is None else {"graph": self.graph.as_json()}),
+        }
+
+
+def count(
+    due_ms: Mapping[str, int], executions: Iterable[Execution], states: Mapping[str, str], began_ms: int
+) -> Figures:
+    """Count the results of the accepted tasks (`due_ms`, by id), given their last known `states`."""
+    by_task: dict[str, list[Execution]] = defaultdict(list)
+    # A set: a report that was sent again is one execution.
+    for execution in sorted(set(executions), key=lambda one: (one.started_at_ms, one.fence)):
+        if execution.task_id in due_ms:
+            by_task[execution.task_id].append(execution)
+    proven = {task_id for task_id, ran in by_task.items() if any(one.succeeded for one in ran)}
+    succeeded = sum(states.get(task_id) == SUCCEEDED for task_id in proven)
+    failed = sum(states.get(task_id) == FAILED for task_id in due_ms)
+    starts = {task_id: ran[0].started_at_ms for task_id, ran in by_task.items()}
+    return Figures(
+        accepted=len(due_ms),
+        succeeded=succeeded,
+        retried=sum(len(ran) > 1 for ran in by_task.values()),
+        failed=failed,
+        lost=len(due_ms) - succeeded - failed,
+        doubled=sum(_doubled(ran) for ran in by_task.values()),
+        early=sum(start < due_ms[task_id] for task_id, start in starts.items()),
+        lateness_ms=lateness([start - due_ms[task_id] for task_id, start in starts.items()]),
+        seconds_to_first_task=(min(starts.values(), default=began_ms) - began_ms) / 1000,
+    )
+
+
+def lateness(milliseconds: Sequence[float]) -> Lateness:
+    """Percentiles by nearest rank, so that each is a value that was measured."""
+    ranked = sorted(milliseconds) or [0.0]
+
+    def percentile(percent: int) -> float:
+        return ranked[max(0, -(-len(ranked) * percent // 100) - 1)]
+
+    return Lateness(percentile(50), percentile(99), ranked[-1])
+
+
+def _doubled(executions: Sequence[Execution]) -> bool:
+    """Whether, in order of their starts, one began before the one before it ended, or after a success."""
+    return any(
+        later.started_at_ms < earlier.ended_at_ms or earlier.succeeded for earlier, later in pairwise(executions)
+    )

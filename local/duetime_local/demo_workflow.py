@@ -1,0 +1,132 @@
+"""The demo's workflow: a real graph, run as one topology, and checked against the graph that it is."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import TYPE_CHECKING, Any
+
+from duetime_local import demo_receiver
+from duetime_local.demo_report import SUCCEEDED, GraphFigures
+from duetime_local.project import example
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from duetime_client import Client
+    from duetime_client.topologies import Topology
+    from duetime_local.demo_receiver import Execution, Receiver
+
+MONTAGE = "topologies/montage.json"
+PATIENCE_SECONDS = 600.0
+LOOK_SECONDS = 0.5
+ONE_IS_HTTP_OF = 3
+LONGEST_OVER_HTTP = 1.0
+"""Calls of a batch are made together: a longer one would keep the others waiting."""
+SECOND_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A graph, and how long each of its nodes takes."""
+
+    name: str
+    parents: Mapping[str, Sequence[str]]
+    seconds: Mapping[str, float]
+
+    @classmethod
+    def read(cls) -> Workflow:
+        """The demo's."""
+        document = json.loads(example(MONTAGE).read_text(encoding="utf-8"))
+        nodes: dict[str, dict[str, Any]] = document["nodes"]
+        return cls(
+            document["name"],
+            {key: node.get("depends_on", []) for key, node in nodes.items()},
+            {key: node["payload"]["seconds"] for key, node in nodes.items()},
+        )
+
+    @property
+    def edges(self) -> int:
+        """How many dependencies it has."""
+        return sum(map(len, self.parents.values()))
+
+    @property
+    def shortest_seconds(self) -> float:
+        """How long its longest chain takes: nothing can run it faster."""
+        ends: dict[str, float] = {}
+        for key in TopologicalSorter(self.parents).static_order():
+            ends[key] = self.seconds[key] + max((ends[parent] for parent in self.parents[key]), default=0.0)
+        return max(ends.values())
+
+    def body(self, counter: Receiver) -> dict[str, Any]:
+        """The topology, of tasks that work for as long and that the receiver sees; some are calls of an endpoint."""
+        return {
+            "name": self.name,
+            "nodes": {key: self._node(key, place, counter) for place, key in enumerate(self.parents)},
+        }
+
+    def _node(self, key: str, place: int, counter: Receiver) -> dict[str, Any]:
+        seconds = self.seconds[key]
+        node: dict[str, Any] = {
+            "type": "ci.job",
+            "payload": {"job": key, "work_ms": round(seconds * SECOND_MS), "report_url": counter.report_url},
+            "depends_on": self.parents[key],
+            "expected_seconds": seconds,
+        }
+        if place % ONE_IS_HTTP_OF == 0 and seconds <= LONGEST_OVER_HTTP:
+            node["target"] = {"kind": "http", "url": counter.run_url}
+        return node
+
+
+def run(client: Client, show: Callable[[Topology], None], patience_seconds: float = PATIENCE_SECONDS) -> GraphFigures:
+    """Run the workflow, show each look at it, and count what the receiver saw."""
+    workflow = Workflow.read()
+    with demo_receiver.receiving() as counter:
+        began_ms = time.time_ns() // 1_000_000
+        give_up = time.monotonic() + patience_seconds
+        task_id = client.topologies.create(workflow.body(counter)).id
+        while True:
+            topology = client.topologies.get(task_id)
+            show(topology)
+            if topology.is_terminal or time.monotonic() > give_up:
+                break
+            time.sleep(LOOK_SECONDS)
+        tasks = {node.task_id: key for key, node in topology.nodes.items() if node.task_id}
+        return count(workflow, tasks, counter.executions, began_ms, succeeded=topology.state == SUCCEEDED)
+
+
+def count(
+    workflow: Workflow, tasks: Mapping[str, str], executions: Iterable[Execution], began_ms: int, *, succeeded: bool
+) -> GraphFigures:
+    """Compare a workflow with what ran.
+
+    Args:
+        workflow: the graph.
+        tasks: the node of each task, by the task's id.
+        executions: as the receiver saw them.
+        began_ms: when it was created.
+        succeeded: whether the API says so of the whole.
+    """
+    ran: dict[str, list[Execution]] = defaultdict(list)
+    # A set: a report that was sent again is one execution.
+    for one in set(executions):
+        if one.task_id in tasks:
+            ran[tasks[one.task_id]].append(one)
+    starts = {key: min(one.started_at_ms for one in seen) for key, seen in ran.items()}
+    ends = {key: max(one.ended_at_ms for one in seen) for key, seen in ran.items()}
+    never_ms = max(ends.values(), default=began_ms) + 1
+    return GraphFigures(
+        name=workflow.name,
+        nodes=len(workflow.parents),
+        edges=workflow.edges,
+        ran=sum(len(seen) == 1 and seen[0].succeeded for seen in ran.values()),
+        before_parents=sum(
+            starts[key] < ends.get(parent, never_ms) for key in starts for parent in workflow.parents[key]
+        ),
+        succeeded=succeeded,
+        seconds=(max(ends.values(), default=began_ms) - began_ms) / SECOND_MS,
+        shortest_seconds=workflow.shortest_seconds,
+    )

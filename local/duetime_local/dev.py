@@ -1,0 +1,71 @@
+"""`duetime dev`: the stack on this machine while handlers are written."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from duetime_cdk.handlers_folder import HandlersNotFound
+from duetime_client.commands import logs as attempt_logs
+from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
+from duetime_client.logs import LogFilter
+from duetime_local import ready_file as ready
+from duetime_local import stack
+from duetime_local.commands import DataDir, Keep, Port, ReadyFile, interruptible, kept_at
+from duetime_local.handlers import HandlerVersions, Reloader, signature
+from duetime_local.logs import reader_at
+from duetime_local.project import handlers_package
+from duetime_local.terminal import Display
+
+if TYPE_CHECKING:
+    from duetime_local.handlers import Signature
+    from duetime_local.stack import Stack
+
+
+@examples("duetime dev", "duetime dev --keep", "duetime dev --port 8760 --ready-file .duetime/other.json")
+def dev(
+    *,
+    port: Port = None,
+    data_dir: DataDir = None,
+    keep: Keep = False,
+    ready_file: ReadyFile = ready.READY_FILE,
+) -> None:
+    """Run the stack on this machine: handlers are reloaded when they are saved.
+
+    What they log and print is shown. Ctrl-C stops the stack.
+    """
+    display = Display()
+    kept = kept_at(data_dir, keep=keep)
+    # Before the stack is made of them: what is saved meanwhile is loaded at once.
+    saved = _saved()
+    with interruptible(display), ExitStack() as context:
+        ready.reject_if_taken(ready_file)
+        running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.NEEDED, lenient=True))
+        context.enter_context(ready.announced(running.ready, ready_file))
+        display.addresses(running.ready, running.types, kept, ready_file)
+        display.note(f"Handlers in {handlers_package()} are reloaded when they are saved.")
+        threading.Thread(target=_reload, args=(running, display, saved), daemon=True).start()
+        reader = reader_at(running.ready.aws_endpoint_url, LogFilter())
+        attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
+        # Their end is the person's Ctrl-C.
+        raise KeyboardInterrupt
+
+
+def _saved() -> Signature:
+    """The files of the handlers as they are now; none, and so another load, while a new project's are not known."""
+    try:
+        return signature(handlers_package())
+    except HandlersNotFound:
+        return frozenset()
+
+
+def _reload(running: Stack, display: Display, saved: Signature) -> None:
+    versions = HandlerVersions(running.emulator, running.deployment, running.handlers)
+    reloader = Reloader(versions, display.reloaded, display.broken, seen=saved)
+    # The stack is stopped while this waits.
+    with suppress(BotoCoreError, ClientError):
+        reloader.run()

@@ -1,0 +1,75 @@
+"""The Python environment of the embedded AWS: the checkout's, or one in the project, installed when it is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uv import find_uv_bin
+
+from duetime_cdk.sources import CHECKOUT, project_folder
+from duetime_local.emulator.errors import EmulatorFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+"""Pins what is installed: the emulator's own versions of libraries are not those of the project."""
+_NAME = "emulator-"
+_PYTHON = Path("bin", "python")
+_LAST_LINES = 15
+
+
+def interpreter() -> Path:
+    """The Python that runs the emulator, whether or not it is installed."""
+    if CHECKOUT is not None:
+        return CHECKOUT / ".venv-emulator" / _PYTHON
+    # Another version of duetime, or of Python, has another one.
+    inputs = REQUIREMENTS.read_bytes() + sys.version.encode()
+    return project_folder() / ".duetime" / f"{_NAME}{sha256(inputs).hexdigest()[:12]}" / _PYTHON
+
+
+def is_missing() -> bool:
+    """Whether `install` has to be called: `make setup` installs that of a checkout."""
+    return CHECKOUT is None and not interpreter().exists()
+
+
+def run_uv(command: list[str]) -> None:
+    """Run a command of uv.
+
+    Raises:
+        EmulatorFailed: it ended with an error.
+    """
+    environ = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    # uv by the path that its own package names, with a file of ours.
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise EmulatorFailed("cannot be installed", "\n".join(done.stderr.splitlines()[-_LAST_LINES:]))
+
+
+def install(run: Callable[[list[str]], object] = run_uv) -> None:
+    """Install the emulator into the project, in the place of any former one.
+
+    Args:
+        run: runs a command of uv.
+
+    Raises:
+        EmulatorFailed: a package cannot be downloaded.
+    """
+    final = interpreter().parents[1]
+    final.parent.mkdir(parents=True, exist_ok=True)
+    uv = find_uv_bin()
+    with tempfile.TemporaryDirectory(dir=final.parent, prefix=".installing-") as aside:
+        made = Path(aside) / "environment"
+        run([uv, "venv", "--quiet", "--python", sys.executable, str(made)])
+        packages = ["--python", str(made / _PYTHON), "--no-deps", "--requirements", str(REQUIREMENTS)]
+        run([uv, "pip", "install", "--quiet", *packages])
+        for former in final.parent.glob(f"{_NAME}*"):
+            shutil.rmtree(former, ignore_errors=True)
+        made.rename(final)

@@ -1,0 +1,216 @@
+"""Starting and stopping the embedded AWS."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, cast, overload
+
+import boto3
+import botocore.session
+from botocore.config import Config
+
+from duetime_local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
+from duetime_local.emulator.installation import interpreter
+from duetime_local.emulator.location import free_port, roomy_memory, usable_port
+from duetime_local.supervised_process import guarded
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_stepfunctions import SFNClient
+
+STARTER = Path(__file__).with_name("starter.py")
+"""What that Python starts the emulator by."""
+REGION = "us-east-1"
+ACCOUNT = "000000000000"
+SECRET = "none"  # noqa: S105 - the emulator checks no signatures
+HOME, TEMPORARY = "home", "tmp"
+"""Folders inside the emulator's own."""
+START_SECONDS = 120.0
+"""Of a busy machine; usually it takes two or three."""
+_PATIENT = Config(read_timeout=300)
+"""Of a function that is started with many others at once the answer may take minutes; asked again, it starts twice."""
+SAVE_SECONDS = 30.0
+"""How long it may take to save its state when it is stopped: on a quiet machine a second or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator: where it answers and how to talk to it."""
+
+    port: int
+    folder: Path
+    """Private to this emulator, and gone with it."""
+
+    @property
+    def endpoint_url(self) -> str:
+        """The one address of every AWS service."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Variables that make an AWS SDK, or the CDK, talk to this emulator only."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            # The CDK remembers accounts by key: a key of its own keeps an emulator out of real accounts' cache.
+            "AWS_ACCESS_KEY_ID": f"duetime-local-{self.port}",
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    @overload
+    def client(self, service: Literal["apigatewayv2"]) -> Any: ...  # noqa: ANN401 - it has no stubs here
+    @overload
+    def client(self, service: Literal["cloudformation"]) -> CloudFormationClient: ...
+    @overload
+    def client(self, service: Literal["dynamodb"]) -> DynamoDBClient: ...
+    @overload
+    def client(self, service: Literal["events"]) -> EventBridgeClient: ...
+    @overload
+    def client(self, service: Literal["lambda"]) -> LambdaClient: ...
+    @overload
+    def client(self, service: Literal["logs"]) -> Any: ...  # noqa: ANN401 - likewise
+    @overload
+    def client(self, service: Literal["s3"]) -> S3Client: ...
+    @overload
+    def client(self, service: Literal["secretsmanager"]) -> SecretsManagerClient: ...
+    @overload
+    def client(self, service: Literal["sqs"]) -> SQSClient: ...
+    @overload
+    def client(self, service: Literal["ssm"]) -> Any: ...  # noqa: ANN401 - likewise
+    @overload
+    def client(self, service: Literal["stepfunctions"]) -> SFNClient: ...
+    def client(
+        self,
+        service: Literal[
+            "apigatewayv2",
+            "cloudformation",
+            "dynamodb",
+            "events",
+            "lambda",
+            "logs",
+            "s3",
+            "secretsmanager",
+            "sqs",
+            "ssm",
+            "stepfunctions",
+        ],
+    ) -> object:
+        """Return a boto3 client of `service` that talks to this emulator."""
+        return _client(self.endpoint_url, self.environ["AWS_ACCESS_KEY_ID"], service)
+
+
+@cache
+def _client(endpoint_url: str, access_key: str, service: str) -> object:
+    """A client; made once, because making one takes a tenth of a second."""
+    # The caller's own AWS profile and files are none of our business, and a profile that is missing would be fatal.
+    bare = botocore.session.Session(
+        {"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
+    )
+    session = boto3.Session(
+        aws_access_key_id=access_key,
+        aws_secret_access_key=SECRET,
+        region_name=REGION,
+        botocore_session=bare,
+    )
+    # The type names one of the services of the method above.
+    return cast("Any", session).client(service, endpoint_url=endpoint_url, config=_PATIENT)
+
+
+@contextmanager
+def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[Emulator]:
+    """Run an emulator on 127.0.0.1 for the length of the context, on `PREFERRED_PORT` or a free one if none is named.
+
+    With `data_dir` what it holds is saved there on a graceful stop, and only then.
+    """
+    program = interpreter()
+    if not program.exists():
+        raise EmulatorNotInstalled
+    port = usable_port() if port is None else free_port(port)
+    folder = Path(tempfile.mkdtemp(prefix="duetime-", dir=roomy_memory()))
+    with (
+        tempfile.TemporaryFile() as log,
+        guarded(
+            # -P: the names of the modules beside it are none of the emulator's.
+            [str(program), "-P", str(STARTER)],
+            environ=_environment(port, folder, data_dir),
+            cwd=folder,
+            output=log,
+            folder=folder,
+            grace_seconds=SAVE_SECONDS if data_dir else 0,
+        ) as process,
+    ):
+        _wait_until_ready(port, process, log)
+        yield Emulator(port, folder)
+
+
+def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, str]:
+    """Everything the server sees, and with it every Lambda: they inherit its whole environment."""
+    home, temporary = folder / HOME, folder / TEMPORARY
+    for path in (home, temporary):
+        path.mkdir()
+    environ = {
+        "PATH": os.defpath,
+        "LANG": "C.UTF-8",
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",  # its default is every interface
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "LOG_LEVEL": "WARNING",
+        "STATE_DIR": str(folder / "state"),
+        "S3_DATA_DIR": str(folder / "s3"),
+        # Its default is derived from the machine's memory and may be below what three queues, the calls that their
+        # tasks make and the API ask for.
+        "LAMBDA_ACCOUNT_CONCURRENCY": "128",
+    }
+    if data_dir is not None:
+        environ |= {
+            "PERSIST_STATE": "1",
+            "STATE_DIR": str(data_dir / "state"),
+            "S3_PERSIST": "1",
+            "S3_DATA_DIR": str(data_dir / "s3"),
+        }
+    return environ
+
+
+def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not _answers(port):
+        if process.poll() is not None:
+            raise EmulatorFailed("ended while it started", _last_lines(log))
+        if time.monotonic() > deadline:
+            raise EmulatorFailed(f"did not answer within {START_SECONDS:.0f} s", _last_lines(log))
+        time.sleep(0.02)
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/ready", timeout=2) as answer:
+            return bool(answer.status == 200)  # noqa: PLR2004 - HTTP's own number
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _last_lines(log: IO[bytes], count: int = 15) -> str:
+    log.seek(0)
+    return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])

@@ -1,0 +1,10 @@
+"""The sub-commands that a checkout adds to `duetime`: what they need is imported when they run."""
+
+from duetime_client.commands.deferred_commands import DeferredCommand
+
+dev = DeferredCommand(
+    "dev", "duetime_local.dev", "dev", "Run the stack on this machine: handlers are reloaded when they are saved."
+)
+local = DeferredCommand(
+    "local", "duetime_local.commands", "app", "Run the whole stack on this machine, in an embedded AWS."
+)

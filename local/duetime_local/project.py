@@ -1,0 +1,84 @@
+"""The project whose stack runs on this machine: the folder with the `cdk.json`, which may be this checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duetime_cdk
+from duetime_cdk.environments import LOCAL
+from duetime_cdk.handlers_folder import METADATA, HandlersNotFound, handlers_of
+from duetime_cdk.sources import CHECKOUT, CONSTRAINTS, CORE, FUNCTIONS, REQUIREMENTS, project_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ASSEMBLY = Path("build", "assembly")
+"""Where the synthesized stack is kept, in the folder of the project."""
+STACK = f"duetime-{LOCAL}"
+_CONSTRUCTS = Path(duetime_cdk.__file__).parent
+_FILES = ("cdk.json", "package-lock.json", "pyproject.toml")
+
+
+class ExampleMissing(RuntimeError):
+    """The examples of a checkout are asked for where there is none."""
+
+    def __init__(self) -> None:
+        super().__init__("the demo runs the examples of duetime's own repository: start it in a checkout")
+
+
+def is_checkout() -> bool:
+    """Whether the project is a checkout of duetime itself, with the demo's handlers."""
+    return project_folder() == CHECKOUT
+
+
+def example(name: str) -> Path:
+    """A file of the checkout's examples, by its path in their folder.
+
+    Raises:
+        ExampleMissing: duetime was installed from its wheels.
+    """
+    if CHECKOUT is None:
+        raise ExampleMissing
+    return CHECKOUT / "examples" / name
+
+
+def handlers_package() -> Path:
+    """The folder of the package of handlers that the project deploys to this machine.
+
+    Raises:
+        HandlersNotFound: it names none, or its stack has not been synthesized yet.
+    """
+    if is_checkout():
+        # No wheel has the settings of the checkout.
+        from infra.environments import environment_named  # noqa: PLC0415 - see above
+
+        return handlers_of(environment_named(LOCAL)).package
+    for file in (project_folder() / ASSEMBLY).glob(f"*/{STACK}.metadata.json"):
+        metadata: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
+        for entry in metadata.get(f"/{STACK}", ()):
+            if entry["type"] == METADATA:
+                return Path(entry["data"])
+    raise HandlersNotFound(f"the app of {project_folder()} has no stack {STACK!r} for `-c env={LOCAL}`")
+
+
+def template_inputs() -> Iterator[Path]:
+    """The files that the project's template is made of, without its handlers."""
+    project = project_folder()
+    own = [CHECKOUT / "infra"] if CHECKOUT is not None and is_checkout() else []
+    for folder in (_CONSTRUCTS, FUNCTIONS, CORE, *own):
+        yield from _files_of(folder)
+    yield from (CONSTRAINTS, REQUIREMENTS)
+    yield from (project / name for name in _FILES if (project / name).is_file())
+    yield from project.glob("*.py")
+    # What handlers may do is part of the template; what they are is not.
+    for pattern in ("*/grants.json", "*/*/grants.json"):
+        yield from (path for path in project.glob(pattern) if "node_modules" not in path.parts)
+
+
+def _files_of(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        yield from (Path(parent) / name for name in names)

@@ -1,0 +1,125 @@
+"""The stack on this machine: brought up as one thing, and gone as one thing."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from duetime_cdk.errors import NotDeployable
+from duetime_cdk.layers.build import types_of
+from duetime_local import assembly, deployment, emulator, handlers
+from duetime_local.emulator import lambda_processes
+from duetime_local.ready_file import Ready
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from duetime_cdk.layers.build import Layer
+    from duetime_local.deployment import Deployment
+    from duetime_local.emulator import Emulator
+    from duetime_local.terminal import Display
+
+
+class Workers(Enum):
+    """Which processes of the functions that run tasks are started with a stack: each takes a second of a core."""
+
+    ALL = "all of them, first: for a measurement"
+    MEANWHILE = "one first, and the others while the stack is used already: for a demo"
+    NEEDED = "one, and each other one when a task needs it: for a person who writes handlers"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The deployed stack and the emulator it runs in."""
+
+    emulator: Emulator
+    deployment: Deployment
+    handlers: Mapping[str, Layer]
+    """The layers of the user's package that it was deployed with; none of one that could not be imported."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The task types that have a handler."""
+        return types_of(self.handlers[deployment.TYPES]) if deployment.TYPES in self.handlers else ()
+
+    @property
+    def ready(self) -> Ready:
+        """What others need to know to use it."""
+        return Ready(
+            self.deployment.api_url,
+            self.emulator.endpoint_url,
+            os.getpid(),
+            console_url=f"{self.deployment.api_url}/console/index.html",
+            websocket_url=self.deployment.watch_url,
+        )
+
+
+@contextmanager
+def running(
+    display: Display,
+    port: int | None = None,
+    data_dir: Path | None = None,
+    *,
+    workers: Workers = Workers.ALL,
+    lenient: bool = False,
+) -> Iterator[Stack]:
+    """Start the embedded AWS and deploy to it; both are gone when the context ends.
+
+    Args:
+        display: shows the steps.
+        port: of the embedded AWS.
+        data_dir: keeps what the stack holds.
+        workers: which processes of the functions that run tasks are started, and when.
+        lenient: start with the last handlers that could be imported, if the present ones cannot.
+    """
+    with ExitStack() as context:
+        if emulator.is_missing():
+            with display.step("Installing the embedded AWS"):
+                emulator.install()
+        with display.step("Starting the embedded AWS") as report:
+            started = context.enter_context(emulator.running(port, data_dir))
+            report(started.endpoint_url)
+        with display.step("Deploying the stack") as report:
+            made = assembly.synthesize(report)
+            newest = _handlers(display, lenient=lenient)
+            deployed = deployment.deploy(started, made, newest)
+            report(f"{deployed.resources} resources")
+        with display.step("Starting the workers") as report:
+            report(f"{_start_workers(started, deployed, workers)} processes")
+        yield Stack(started, deployed, newest)
+
+
+def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
+    try:
+        return handlers.built()
+    except NotDeployable as broken:
+        if not lenient:
+            raise
+        display.broken(str(broken))
+        return {}
+
+
+def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) -> int:
+    """Start processes of the functions that run tasks; how many are there when it returns."""
+    names = [deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
+    if workers is Workers.ALL:
+        return lambda_processes.warm_up(started, *names)
+    # Its answer to an event that is no request is an error; the process is there then.
+    first = [deployed.outputs[f"{name}FunctionName"] for name in ("Api", "Worker")]
+    lambda_processes.start_one(started, *first)
+    if workers is Workers.MEANWHILE:
+        threading.Thread(target=_start_others, args=(started, names), daemon=True).start()
+    return len(first)
+
+
+def _start_others(started: Emulator, names: list[str]) -> None:
+    # The stack may be stopped while they start.
+    with suppress(BotoCoreError, ClientError):
+        lambda_processes.warm_up(started, *names)

@@ -1,0 +1,47 @@
+"""What `make bench` writes down, and what it calls worse."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from bench.paired_timing import Comparison
+from bench.results import Worsening, document, key_of, read, worsenings, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = Comparison("start worker", "start boto3 with one client", 1.25, 1.1, 1.4, 0.5)
+
+
+def test_figures_that_are_written_are_read_again(tmp_path: Path) -> None:
+    """Each ratio and each counted figure has a flat key, for programs and in the table for readers."""
+    figures = document([START], {"write_units_per_task": 4.0})
+    write(tmp_path, figures, [START])
+    assert read(tmp_path) == json.loads(json.dumps(figures))
+    assert (figures["start_worker"], figures["write_units_per_task"]) == (1.25, 4.0)
+    page = (tmp_path / "RESULTS.md").read_text()
+    assert "| `start_worker` | start worker | start boto3 with one client | 1.25 | 1.10 | 1.40 | 0.5000 |" in page
+    assert "| `write_units_per_task` | 4.0 |" in page
+
+
+def test_nothing_was_committed_before_the_first_run(tmp_path: Path) -> None:
+    """Then nothing can be worse."""
+    assert list(worsenings(read(tmp_path), document([START], {}))) == []
+
+
+def test_only_what_noise_does_not_explain_is_worse() -> None:
+    """A counted figure may not grow at all; a ratio may, up to the slowest pair of before and a little more."""
+    before = document([START], {"write_units_per_task": 4.0})
+    noisy = {**before, "start_worker": 1.6}
+    assert list(worsenings(before, noisy)) == []
+    worse = {**before, "start_worker": 1.7, "write_units_per_task": 4.1}
+    assert list(worsenings(before, worse)) == [
+        Worsening("write_units_per_task", 4.0, 4.1),
+        Worsening("start_worker", 1.25, 1.7),
+    ]
+
+
+def test_a_key_is_made_of_words() -> None:
+    """Names with signs make keys that any program can read."""
+    assert key_of(Comparison("120 occurrences of */5, with a key", "", 1, 1, 1, 1)) == "120_occurrences_of_5_with_a_key"

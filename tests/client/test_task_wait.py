@@ -1,0 +1,107 @@
+"""`duetime tasks wait` and `duetime tasks watch`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from tests.client.deployment import Deployment
+
+    Run = Callable[..., Result]
+
+
+@pytest.fixture
+def ids(duetime: Run, deployment: Deployment) -> list[str]:
+    """Two tasks."""
+    for _ in range(2):
+        duetime("tasks", "create", "report")
+    deployment.received.clear()
+    return list(deployment.tasks)
+
+
+def test_wait_ends_when_all_have_ended(
+    duetime: Run, deployment: Deployment, ids: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request for all of them each time; they are printed in the order in which they were named."""
+    states = iter([("running", "succeeded"), ("running", "succeeded"), ("succeeded", "succeeded")])
+    page = deployment.page
+
+    def changing(query: dict[str, list[str]]) -> dict[str, object]:
+        for task_id, state in zip(ids, next(states), strict=True):
+            deployment.tasks[task_id]["state"] = state
+        return page(query)
+
+    monkeypatch.setattr(deployment, "page", changing)
+    result = duetime("tasks", "wait", ids[1], ids[0].lower(), "--json")
+    assert result.exit_code == 0
+    assert [task["id"] for task in json.loads(result.stdout)] == [ids[1], ids[0]]
+    # A list leaves results out unless it is told otherwise.
+    assert all(request.query["expand"] == ["result"] for request in deployment.received)
+    assert [request.query["ids"] for request in deployment.received] == [[f"{ids[1]},{ids[0]}"], [ids[0]], [ids[0]]]
+
+
+def test_tasks_that_are_far_away_are_polled_seldom(
+    duetime: Run, deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `tasks.wait` of the client polls one: every few seconds until the first of them is due."""
+    for wait in ("1h", "3s"):
+        duetime("tasks", "create", "report", "--in", wait)
+    page = deployment.page
+
+    def ended_after_two_polls(query: dict[str, list[str]]) -> dict[str, object]:
+        if len(waits) == 2:
+            for task in deployment.tasks.values():
+                task["state"] = "succeeded"
+        return page(query)
+
+    monkeypatch.setattr(deployment, "page", ended_after_two_polls)
+    assert duetime("tasks", "wait", *deployment.tasks).exit_code == 0
+    assert waits == [3.2, 3.2]
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled", "rolled_back"])
+def test_one_that_did_not_succeed_is_exit_code_1(
+    duetime: Run, deployment: Deployment, ids: list[str], state: str
+) -> None:
+    """All are printed nevertheless."""
+    deployment.tasks[ids[0]]["state"] = "succeeded"
+    deployment.tasks[ids[1]]["state"] = state
+    result = duetime("tasks", "wait", "-", typed="\n".join(ids))
+    assert result.exit_code == 1
+    assert state in result.stdout
+
+
+def test_a_wait_whose_time_is_over_is_exit_code_4(
+    duetime: Run, ids: list[str], waits: list[float], deployment: Deployment
+) -> None:
+    """The tasks are printed as they are."""
+    result = duetime("tasks", "wait", *ids, "--timeout", "0")
+    assert (result.exit_code, waits, len(deployment.received)) == (4, [], 1)
+    assert "scheduled" in result.stdout
+
+
+def test_a_task_that_is_not_there_ends_the_wait(duetime: Run, ids: list[str]) -> None:
+    """It would never end."""
+    result = duetime("tasks", "wait", ids[0], "01NOSUCHTASK")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "there is no task 01NOSUCHTASK" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["-"], ["x", "--timeout", "soon"]])
+def test_a_wrong_wait_sends_nothing(duetime: Run, deployment: Deployment, arguments: list[str]) -> None:
+    """No task, or no duration."""
+    assert (duetime("tasks", "wait", *arguments, typed="").exit_code, deployment.received) == (2, [])
+
+
+def test_watch_takes_the_filters_of_a_list(duetime: Run) -> None:
+    """They are for many tasks, not for one."""
+    result = duetime("tasks", "watch", "01TASK", "--state", "failed")
+    assert result.exit_code == 2
+    assert "--state" in result.stderr

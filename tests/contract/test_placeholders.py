@@ -1,0 +1,65 @@
+"""Unknown placeholders are refused when a task, a schedule or a topology is created, with the field's name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from duetime.contract.http.request_errors import FieldsInvalid
+from duetime.contract.http.request_json import read
+from duetime.contract.schedules.decoding import schedule_spec
+from duetime.contract.tasks.decoding import batch_items, task_spec
+from duetime.contract.tasks.updates import task_change
+from duetime.contract.topologies.decoding import topology_request
+
+BAD = "<duetime.now>"
+IN_PAYLOAD = {"type": "report", "payload": {"a": ["", {"b": BAD}]}}
+NODES = {"nodes": {"one": IN_PAYLOAD}}
+URL = "https://example.org/a/<duetime.task-id>?at=<duetime.scheduled-at>"
+
+
+def http(url: str) -> dict[str, Any]:
+    """A task that calls a URL."""
+    return {"type": "report", "target": {"kind": "http", "url": url}}
+
+
+def faults(decode: Any, body: object) -> list[str]:  # noqa: ANN401 - any of the decoders
+    """The fields that a body is refused for."""
+    with pytest.raises(FieldsInvalid) as refused:
+        decode(read(json.dumps(body)))
+    return [fault.field for fault in refused.value.faults]
+
+
+@pytest.mark.parametrize(
+    ("decode", "body", "field"),
+    [
+        (task_spec, IN_PAYLOAD, "payload.a[1].b"),
+        (task_spec, {"type": "report", "payload": {"<duetime.task-id>": 1}}, "payload.<duetime.task-id>"),
+        (task_spec, http("https://example.org/<duetime.now>"), "target.url"),
+        (task_spec, http("https://<duetime.type>.example.org/"), "target.url"),
+        (task_spec, http("https://example.org:<duetime.attempt>/"), "target.url"),
+        (task_spec, {"type": "t", "callback_url": URL}, "callback_url"),
+        (
+            task_spec,
+            {"type": "t", "target": {"kind": "topology"}, "payload": NODES},
+            "payload.nodes.one.payload.a[1].b",
+        ),
+        (task_change, {"payload": BAD}, "payload"),
+        (topology_request, NODES, "nodes.one.payload.a[1].b"),
+        (schedule_spec, {"name": "n", "cron": "* * * * *", "task": IN_PAYLOAD}, "task.payload.a[1].b"),
+    ],
+)
+def test_an_unknown_placeholder_is_refused_by_its_field(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - same
+    """Wherever a task can be described; no placeholder says which host is called."""
+    assert faults(decode, body) == [field]
+
+
+def test_a_task_of_a_batch_is_refused_alone() -> None:
+    """The one beside it is accepted, and its URL stays as it was written."""
+    bad, good = batch_items(read(json.dumps({"tasks": [IN_PAYLOAD, http(URL)]})))
+    assert isinstance(bad.wanted, FieldsInvalid)
+    assert bad.wanted.faults[0].field == "tasks[0].payload.a[1].b"
+    assert not isinstance(good.wanted, FieldsInvalid)
+    assert getattr(good.wanted.target, "url", "") == URL

@@ -1,0 +1,321 @@
+"""Explanations of what a task waits for, gate by gate, on the deployed stack."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+
+from duetime.domain.explanations.gate import GateName, GateState
+from duetime.domain.times import MINUTE
+from duetime.environment_variables import Variable
+from duetime_client import Client
+from duetime_client.errors import ApiError
+from duetime_testing.simulation.gateway import event_of as request_of
+from tests.deployed.shifted import ShiftedClock, event_of, function_at
+from tests.deployed.test_path import TYPE, undelivered
+from tests.functions.receivers import receiving
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from duetime_client import TargetInput, Task
+    from local.stack import Stack
+    from tests.functions.receivers import Receiver
+
+OWNER = "gates"
+LONG = 3600
+NOT_MADE: Mapping[GateName, str] = {
+    GateName.WORKER: "a worker puts a task back that it has no time left for, after most of its 15 minutes",
+    GateName.TARGET: "the embedded SQS refuses nothing for its load",
+    GateName.TOPOLOGY: "the embedded Step Functions starts every execution",
+    GateName.OTHER: "no code of this version gives a reason that has no gate of its own",
+    GateName.NOT_RECORDED: "records of this version say where their time went, but for lost retries",
+}
+"""The gates that cannot be made here. `tests/scenarios/test_task_explanations.py` has all of them, in virtual time."""
+
+
+@dataclass
+class World:
+    """The deployed stack, an owner of its own, and an endpoint for their tasks.
+
+    Attributes:
+        ahead_ms: how far ahead of time the task is to be explained.
+    """
+
+    stack: Stack
+    client: Client
+    endpoint: Receiver
+    opened: ExitStack
+    ahead_ms: int = 0
+    created: list[str] = field(default_factory=list)
+
+    def target(self, name: str, status: int = 200) -> TargetInput:
+        """An endpoint that answers with a status."""
+        self.endpoint.answers["PUT", f"/{name}?action=run"] = (status, b"")
+        return {"kind": "http", "url": f"{self.endpoint.url}/{name}"}
+
+    def create(self, type_: str = TYPE, **fields: Any) -> Task:  # noqa: ANN401 - any fields of a task
+        """Create a task, which is cancelled in the end."""
+        task = self.client.tasks.create(type_, **fields)
+        self.cancel_later(task.id)
+        return task
+
+    def cancel_later(self, task_id: str) -> None:
+        """Cancel a task in the end, unless it has ended."""
+
+        def cancel() -> None:
+            with suppress(ApiError):
+                self.client.tasks.cancel(task_id)
+
+        self.opened.callback(cancel)
+
+    def accepted(self, **fields: Any) -> Task:  # noqa: ANN401 - same
+        """A task whose target has accepted it, and goes on with it."""
+        task = self.create(target=self.target("accepted", 202), **fields)
+        assert until(lambda: self.client.tasks.get(task.id).awaiting_notification)
+        return task
+
+    def explained(self, task_id: str) -> dict[str, Any]:
+        """The explanation of a task, whose parts must sum to the whole; by the function at another time, if need be."""
+        path = f"/v1/tasks/{task_id}/explain"
+        headers = {"x-duetime-owner": OWNER}
+        with function_at(self.stack, "api", ShiftedClock(self.ahead_ms)) as api:
+            answer = api(request_of("GET", path, None, headers, "", None, is_base64=False))
+        body: dict[str, Any] = json.loads(answer["body"])
+        assert sum(gate["duration_ms"] or 0 for gate in body["gates"]) == body["total_ms"]
+        return body
+
+
+Case: TypeAlias = "Callable[[World], str]"
+
+
+def due(world: World) -> str:
+    """It is due in an hour."""
+    return world.create(delay_seconds=LONG).id
+
+
+def creation(world: World) -> str:
+    """It was created an hour after its due time."""
+    return world.create(due_at=datetime.now(UTC) - timedelta(hours=1), target=world.target("late")).id
+
+
+def dispatch(world: World) -> str:
+    """It has run on time."""
+    return world.create(target=world.target("on-time")).id
+
+
+def paused(world: World) -> str:
+    """Its user has paused it."""
+    task = world.create(delay_seconds=LONG)
+    world.client.tasks.pause(task.id)
+    return task.id
+
+
+def trigger(world: World) -> str:
+    """Twenty minutes later, nobody has ticked meanwhile."""
+    world.ahead_ms = 21 * MINUTE
+    return world.create(delay_seconds=20 * 60).id
+
+
+def queue(world: World) -> str:
+    """No worker is there that pulls tasks of its type."""
+    return world.create("pulled", target={"kind": "pull"}).id
+
+
+def retry(world: World) -> str:
+    """Its first attempt has failed."""
+    policy = {"max_attempts": 5, "initial_seconds": 600}
+    return world.create(target=world.target("failing", 500), retry=policy).id
+
+
+def run(world: World) -> str:
+    """Its handler takes a while."""
+    return world.create(TYPE, payload={"job": "gate", "work_ms": 15_000, "fail_times": 0}).id
+
+
+def recovery(world: World) -> str:
+    """Nobody has renewed the lease of its worker for an hour."""
+    task_id = run(world)
+    assert until(lambda: world.client.tasks.get(task_id).state == "running")
+    world.ahead_ms = 60 * MINUTE
+    return task_id
+
+
+def notification(world: World) -> str:
+    """Its target has accepted it."""
+    return world.accepted().id
+
+
+def lock(world: World) -> str:
+    """Another task has its lock."""
+    world.accepted(lock={"key": "gate"})
+    return world.create(target=world.target("locked"), lock={"key": "gate"}).id
+
+
+def switch(world: World) -> str:
+    """Its type is stopped, which every worker knows after five seconds."""
+    world.client.switches.put("type", "stopped", stopped=True, reason="a bad release")
+    world.opened.callback(world.client.switches.delete, "type", "stopped")
+    return world.create("stopped", target=world.target("stopped"), delay_seconds=8).id
+
+
+def concurrency_limit(world: World) -> str:
+    """One of its type may run, and one runs."""
+    world.client.switches.put("type", "limited", max_concurrent=1, reason="a small database")
+    world.opened.callback(world.client.switches.delete, "type", "limited")
+    first = world.create("limited", target=world.target("accepted", 202), delay_seconds=8)
+    assert until(lambda: world.client.tasks.get(first.id).awaiting_notification)
+    return world.create("limited", target=world.target("limited")).id
+
+
+def circuit(world: World) -> str:
+    """Its host has failed each of many calls."""
+    policy = {"max_attempts": 100, "initial_seconds": 1, "max_seconds": 1}
+    tasks = [world.create(target=world.target("down", 503), retry=policy).id for _ in range(8)]
+
+    def held() -> str:
+        return next((each for each in tasks if "circuit" in (world.client.tasks.get(each).waiting_for or "")), "")
+
+    return until(held)
+
+
+def parents(world: World) -> str:
+    """The node before it has not ended."""
+    nodes = {
+        "first": {"type": TYPE, "target": world.target("accepted", 202)},
+        "second": {"type": TYPE, "target": world.target("second"), "depends_on": ["first"]},
+    }
+    topology = world.client.topologies.create({"nodes": nodes})
+    world.cancel_later(topology.id)
+
+    def second() -> str:
+        return str(world.client.topologies.get(topology.id).nodes["second"].task_id or "")
+
+    return until(second)
+
+
+def schedule(world: World) -> str:
+    """Its schedule was paused after the run was placed."""
+    name = "gate-paused"
+    world.client.schedules.create(name, rate="1 minute", task={"type": TYPE, "target": world.target("paused")})
+    world.opened.callback(world.client.schedules.delete, name)
+
+    def placed() -> str:
+        runs = list(world.client.schedules.list_runs(name))
+        return next((each.task_id for each in runs if each.state == "scheduled" and each.task_id), "")
+
+    found = until(placed)
+    world.client.schedules.pause(name, "a release")
+    return found
+
+
+def overlap(world: World) -> str:
+    """The run before it has not ended."""
+    name = "gate-overlap"
+    task = {"type": TYPE, "target": world.target("accepted", 202)}
+    world.client.schedules.create(name, cron="0 0 1 1 *", overlap="buffer_one", task=task)
+    world.opened.callback(world.client.schedules.delete, name)
+    first = world.client.schedules.run(name)
+    world.cancel_later(first.id)
+    assert until(lambda: world.client.tasks.get(first.id).awaiting_notification)
+    second = world.client.schedules.run(name)
+    world.cancel_later(second.id)
+    return second.id
+
+
+def handlers(world: World) -> str:
+    """Its worker cannot import the package of the handlers."""
+    sqs = world.stack.emulator.client("sqs")
+    with undelivered(world.stack, "QueueUrlLow") as arn:
+        task = world.create(TYPE, priority="low")
+
+        def received() -> Any:  # noqa: ANN401 - a message, as boto3 has it
+            url = world.stack.deployment.outputs["QueueUrlLow"]
+            found = sqs.receive_message(
+                QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"], VisibilityTimeout=60
+            )
+            return next((each for each in found.get("Messages", []) if task.id in each["Body"]), None)
+
+        message = until(received)
+        with function_at(world.stack, "worker", ShiftedClock(0), {Variable.HANDLERS: "absent_handlers"}) as worker:
+            worker(event_of(message, arn))
+    return task.id
+
+
+def follow_up(world: World) -> str:
+    """Its callback takes a while."""
+    world.endpoint.seconds = 4
+    task = world.create(target=world.target("done"), callback_url=f"{world.endpoint.url}/ended")
+    assert until(lambda: world.client.tasks.get(task.id).state == "succeeded")
+    return task.id
+
+
+def ended(world: World) -> str:
+    """It had failed, before its user had it tried again."""
+    task = world.create(target=world.target("once", 500), retry={"max_attempts": 1})
+    assert until(lambda: world.client.tasks.get(task.id).finished_at)
+    world.target("once")
+    world.client.tasks.retry(task.id)
+    return task.id
+
+
+WAITING, AHEAD, PASSED = GateState.WAITING, GateState.AHEAD, GateState.PASSED
+CASES: Mapping[GateName, tuple[Case, GateState]] = {
+    GateName.CREATION: (creation, PASSED),
+    GateName.DUE: (due, WAITING),
+    GateName.PARENTS: (parents, WAITING),
+    GateName.PAUSED: (paused, WAITING),
+    GateName.TRIGGER: (trigger, WAITING),
+    GateName.QUEUE: (queue, WAITING),
+    GateName.DISPATCH: (dispatch, PASSED),
+    GateName.SCHEDULE: (schedule, AHEAD),
+    GateName.OVERLAP: (overlap, WAITING),
+    GateName.SWITCH: (switch, WAITING),
+    GateName.HANDLERS: (handlers, WAITING),
+    GateName.LOCK: (lock, WAITING),
+    GateName.CONCURRENCY_LIMIT: (concurrency_limit, WAITING),
+    GateName.CIRCUIT: (circuit, WAITING),
+    GateName.RETRY: (retry, WAITING),
+    GateName.RUN: (run, WAITING),
+    GateName.NOTIFICATION: (notification, WAITING),
+    GateName.RECOVERY: (recovery, WAITING),
+    GateName.FOLLOW_UP: (follow_up, WAITING),
+    GateName.ENDED: (ended, PASSED),
+}
+
+
+@contextmanager
+def world_of(stack: Stack) -> Iterator[World]:
+    """What a case has."""
+    with receiving() as endpoint, Client(stack.ready.api_url, owner=OWNER) as client, ExitStack() as opened:
+        yield World(stack, client, endpoint, opened)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gate", CASES)
+def test_a_gate_is_explained(deployed: Stack, gate: GateName) -> None:
+    """A task that is there is said to be there; the times of its gates sum to the whole."""
+    case, state = CASES[gate]
+    with world_of(deployed) as world:
+        task_id = case(world)
+        assert task_id
+
+        def found() -> dict[str, Any] | None:
+            gates = world.explained(task_id)["gates"]
+            return next((each for each in gates if (each["name"], each["state"]) == (gate, state)), None)
+
+        seen = until(found, seconds=60)
+        assert seen, world.explained(task_id)
+        assert seen["text"]
+
+
+def test_each_gate_is_tried_or_it_is_said_why_not() -> None:
+    """A gate that is added is added here, too."""
+    assert set(CASES) | set(NOT_MADE) == set(GateName)
+    assert not set(CASES) & set(NOT_MADE)

@@ -1,0 +1,98 @@
+"""Placeholders in payloads and URLs are replaced by facts of the attempt, as values and never as syntax."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
+from duetime.domain.tasks.placeholders import PLACEHOLDERS, filled_payload, filled_url, refusal
+from duetime.domain.tasks.targets import TopologyTarget
+from tests.domain.factories import NOW, task
+
+TOPOLOGY = TaskId.of(NOW, 3, 7)
+RUN = ScheduleRef("nightly", 3, NOW - 60_000, Cause.BACKFILL, "abc", previous=NOW - 120_000, next=NOW)
+NODE = task(
+    type="report", attempt=2, topology_schedule_ref=RUN, node_ref=NodeRef(TOPOLOGY, 1, "load/eu"), created_at=NOW - 1
+)
+ALL = {
+    "task-id": NODE.id.text,
+    "type": "report",
+    "attempt": "2",
+    "due-at": "2026-11-21T02:33:07.250Z",
+    "created-at": "2026-11-21T02:33:07.249Z",
+    "scheduled-at": "2026-11-21T02:32:07.250Z",
+    "previous-scheduled-at": "2026-11-21T02:31:07.250Z",
+    "next-scheduled-at": "2026-11-21T02:33:07.250Z",
+    "schedule": "nightly",
+    "cause": "backfill",
+    "topology": TOPOLOGY.text,
+    "node": "load/eu",
+}
+
+
+def filled(value: object) -> object:
+    """JSON as the node's target is given it."""
+    return json.loads(filled_payload(json.dumps(value, ensure_ascii=False).encode(), NODE))
+
+
+def test_each_placeholder_stands_for_its_fact() -> None:
+    """All of them, in any text, however deep; numbers, keys and other texts stay as they are."""
+    assert set(ALL) == set(PLACEHOLDERS)
+    given = {"all": [{name: f"a <duetime.{name}> b" for name in ALL}], "n": 12345678901234567890, "<b>": "<duetime"}
+    assert filled(given) == {
+        "all": [{n: f"a {value} b" for n, value in ALL.items()}],
+        "n": given["n"],
+        "<b>": "<duetime",
+    }
+
+
+def test_a_task_of_its_own_has_its_due_time_and_nothing_of_a_schedule() -> None:
+    """The time that it is scheduled for is when it is due; facts that it does not have are empty."""
+    text = "|".join(
+        f"<duetime.{name}>" for name in ("scheduled-at", "previous-scheduled-at", "schedule", "cause", "node")
+    )
+    assert json.loads(filled_payload(json.dumps(text).encode(), task())) == "2026-11-21T02:33:07.250Z||||"
+
+
+def test_a_value_is_never_syntax() -> None:
+    """A node's name with quotes stays a value in JSON, and in a URL it is encoded."""
+    named = task(node_ref=NodeRef(TOPOLOGY, 1, 'a","b":"?&/ü'))
+    assert json.loads(filled_payload(b'{"a":"<duetime.node>"}', named)) == {"a": 'a","b":"?&/ü'}
+    assert (
+        filled_url("https://h.example/<duetime.node>", named) == "https://h.example/a%22%2C%22b%22%3A%22%3F%26%2F%C3%BC"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "result"),
+    [
+        ("<<duetime.task-id>", "<duetime.task-id>"),
+        ("<<duetime.nothing>", "<duetime.nothing>"),
+        ("<<duetime.", "<duetime."),
+        ("<<<duetime.type>", "<<duetime.type>"),
+        ("<duetime.type><duetime.type>", "reportreport"),
+        ("&lt;duetime.type>", "&lt;duetime.type>"),
+    ],
+)
+def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> None:
+    """It is accepted, and one bracket less is given to the target."""
+    assert refusal(given) is None
+    assert filled({"a": given}) == {"a": result}
+
+
+@pytest.mark.parametrize(
+    "text", ["<duetime.task_id>", "x <duetime.>", "<duetime.type", "<duetime.type <b>", "<<duetime.a> <duetime.b>"]
+)
+def test_what_is_no_placeholder_is_refused(text: str) -> None:
+    """A misspelt one or one without an end would be handed on as it is; as what was stored before is."""
+    assert refusal(text) is not None
+    assert "duetime." in str(filled(text))
+
+
+def test_the_placeholders_in_a_graph_are_those_of_its_nodes() -> None:
+    """The topology's own task leaves them alone."""
+    payload = b'{"nodes":{"a":{"type":"x","payload":"<duetime.task-id>"}}}'
+    assert filled_payload(payload, task(target=TopologyTarget())) == payload

@@ -1,0 +1,21 @@
+"""What the local stack shows."""
+
+from __future__ import annotations
+
+from duetime_local.terminal import commands_to_try
+
+
+def test_the_commands_to_try_are_for_a_type_that_has_a_handler() -> None:
+    """The example handler returns its payload; what a project's own takes is not known."""
+    first, sent, listed = commands_to_try("http://x", ("ci.job", "echo"))
+    assert first == "duetime tasks create echo --payload '\"hello\"' --in 3s --wait"
+    assert sent.endswith("""-d '{"type": "echo", "payload": "hello", "delay_seconds": 3}'""")
+    assert listed == "curl -s http://x/v1/tasks"
+    first, sent, _ = commands_to_try("http://x", ("greet", "report"))
+    assert first == "duetime tasks create greet --in 3s --wait"
+    assert sent.endswith("""-d '{"type": "greet", "delay_seconds": 3}'""")
+
+
+def test_without_a_handler_tasks_are_listed_only() -> None:
+    """No task could run."""
+    assert list(commands_to_try("http://x", ())) == ["curl -s http://x/v1/tasks"]

@@ -1,0 +1,252 @@
+"""A task that has not started in its `expires_seconds` is never started: it fails, and everybody is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from tests.scenarios.graphs import Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
+from tests.scenarios.schedules import Schedules
+from tests.scenarios.tasks import RECOVERY, Tasks
+from tests.scenarios.test_pull_workers import Pulled
+from tests.simulation.endpoints import CALLBACK_URL, NOTICE_URL
+
+if TYPE_CHECKING:
+    from duetime_testing.simulation.faults import Call
+
+STOP = "/v1/switches/all/all"
+SOON = 2 * SECOND
+"""How long after its expiry a task that is checked has ended."""
+
+
+def has_expired(tasks: Any, task_id: str) -> bool:  # noqa: ANN401 - any of the scenarios
+    """Whether a task has ended as expired, without an attempt."""
+    task = tasks.record(task_id)
+    return task.has_expired and (task.attempt, task.attempt_history, task.started_at) == (0, (), None)
+
+
+def expiry_of(tasks: Tasks, task_id: str) -> int:
+    """The last instant at which a task may start."""
+    at = tasks.record(task_id).start_by
+    assert at is not None
+    return at
+
+
+def reads_lock(call: Call) -> bool:
+    """Whether a worker reads a lock, after its claim."""
+    return call.machine.function == "worker" and (call.partition or "").startswith(schema.LOCK_PREFIX)
+
+
+@pytest.mark.parametrize("kind", [PLAIN, UNDONE, PHASED])
+def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
+    """It fails while the switch is still on, with callback and notice; no phase of its target is ever called."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
+        told = {"callback_url": CALLBACK_URL, "notify_on": {"to": NOTICE_URL, "failed": True}}
+        task_id = tasks.create(SECOND, kind, expires_seconds=30, rollback_on_failure=kind != PLAIN, **told)
+        at = expiry_of(tasks, task_id)
+        tasks.time.run_until(at - SECOND)
+        assert not tasks.record(task_id).is_terminal
+        assert "expires" in tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body["text"]
+        tasks.time.run_until(at + SOON)
+        assert has_expired(tasks, task_id)
+        assert tasks.ask("DELETE", STOP).status in {200, 204}
+        tasks.run(HOUR)
+        assert tasks.phases() == []
+        assert [state for _, state in tasks.callbacks] == ["failed"]
+        assert [kind for _, kind in tasks.notices] == ["task.failed"]
+        assert tasks.counts()["tasks_expired"] == 1
+        events = tasks.ask("GET", f"/v1/tasks/{task_id}/events").body["events"]
+        assert [each["type"] for each in events] == ["created", "expired", "finished"]
+        assert "it had not started by" in tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body["text"]
+
+
+def test_a_message_that_comes_too_late_starts_nothing() -> None:
+    """Its first message is lost; the recovery scan's comes after the expiry."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        task_id = tasks.create(5 * SECOND, expires_seconds=10)
+        tasks.lose_messages()
+        tasks.run(RECOVERY + 30 * SECOND)
+        assert has_expired(tasks, task_id)
+        assert tasks.phases() == []
+
+
+def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
+    """It has claimed the task in time, and would call the target after the expiry."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        task_id = tasks.create(SECOND, expires_seconds=5, lock={"key": "db"})
+        met = tasks.slow(reads_lock, 15 * SECOND)
+        tasks.run(MINUTE)
+        assert met
+        assert has_expired(tasks, task_id)
+        assert tasks.phases() == []
+
+
+def test_one_that_waits_for_a_lock_leaves_the_line_when_it_expires() -> None:
+    """It ends at its expiry, not when the lock is free; the next of the line gets the lock."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        tasks.last(100)
+        lock: dict[str, Any] = {"lock": {"key": "db"}, "timeout_seconds": 300}
+        first = tasks.create(0, **lock)
+        tasks.run(SECOND)
+        waiter = tasks.create(0, expires_seconds=40, **lock)
+        last = tasks.create(SECOND, **lock)
+        tasks.time.run_until(expiry_of(tasks, waiter) + SOON)
+        assert has_expired(tasks, waiter)
+        assert tasks.record(first).state == "running"
+        tasks.run(5 * MINUTE)
+        assert [tasks.state(each) for each in (first, last)] == ["succeeded"] * 2
+        assert tasks.effect_times(waiter) == []
+        assert tasks.effect_times(last)[0] - tasks.effect_times(first)[0] < 105 * SECOND
+
+
+def test_what_has_begun_in_time_goes_on() -> None:
+    """A retry, and the attempt that takes over from a lost worker, start after the expiry."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        tasks.fail(1)
+        retried = tasks.create(0, expires_seconds=5, retry={"max_attempts": 2, "initial_seconds": 60})
+        tasks.run(10 * MINUTE)
+        assert tasks.outcomes(retried) == ["retried", "succeeded"] or tasks.state(retried) == "succeeded"
+        assert len(tasks.effect_times(retried)) == 2
+        tasks.hang()
+        lost = tasks.create(0, expires_seconds=5)
+        tasks.run(2 * SECOND)
+        tasks.kill()
+        tasks.run(10 * MINUTE)
+        assert tasks.state(lost) == "succeeded"
+        assert len(tasks.effect_times(lost)) == 2
+
+
+@pytest.mark.parametrize(("pause", "state"), [(10, "succeeded"), (120, "failed")])
+def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
+    """Paused it stays paused past its expiry; resumed after it, it expires, and resumed before it runs."""
+    with Tasks() as tasks:
+        task_id = tasks.create(5 * SECOND, expires_seconds=60)
+        assert tasks.do(task_id, "pause").status == 200
+        tasks.run(pause * SECOND)
+        assert tasks.state(task_id) == "paused"
+        assert tasks.do(task_id, "resume").status == 200
+        tasks.run(MINUTE)
+        assert tasks.state(task_id) == state
+        assert has_expired(tasks, task_id) == (state == "failed")
+
+
+@pytest.mark.parametrize("verb", ["run", "retry"])
+def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
+    """`run` before its end and `retry` after it lift the limit."""
+    with Tasks() as tasks:
+        task_id = tasks.create(5 * SECOND, expires_seconds=10)
+        tasks.do(task_id, "pause")
+        tasks.run(MINUTE)
+        if verb == "retry":
+            tasks.do(task_id, "resume")
+            tasks.run(SOON)
+            assert has_expired(tasks, task_id)
+        reply = tasks.do(task_id, verb)
+        assert (reply.status, reply.body["expires_seconds"], reply.body["expires_at"]) == (200, None, None)
+        tasks.run(MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_another_due_time_or_another_limit_moves_the_expiry() -> None:
+    """The limit counts from the due time, or from the creation if that is later."""
+    with Tasks() as tasks:
+        task_id = tasks.create(10 * SECOND, expires_seconds=10)
+        tasks.change(task_id, delay_seconds=60)
+        assert expiry_of(tasks, task_id) == tasks.record(task_id).due_at + 10 * SECOND
+        assert tasks.change(task_id, expires_seconds=None).body["expires_at"] is None
+        tasks.run(2 * MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+        late = tasks.create(due_at="2026-11-20T00:00:00Z", expires_seconds=10)
+        tasks.run(MINUTE)
+        assert tasks.state(late) == "succeeded"
+
+
+def test_a_cancel_while_it_waits_is_a_cancel() -> None:
+    """Nothing expires that has ended."""
+    with Tasks() as tasks:
+        tasks.ask("PUT", STOP, {"stopped": True})
+        task_id = tasks.create(0, expires_seconds=30)
+        tasks.run(SECOND)
+        assert tasks.cancel(task_id).status == 200
+        tasks.run(5 * MINUTE)
+        assert tasks.state(task_id) == "cancelled"
+
+
+def test_a_pulled_task_that_nobody_asks_for_expires() -> None:
+    """A worker function ends it within some minutes, also after another limit was set and after a pause."""
+    with Pulled() as tasks:
+        task_id = tasks.create_pulled(expires_seconds=60, callback_url=CALLBACK_URL)
+        changed = tasks.create_pulled(expires_seconds=60)
+        tasks.change(changed, expires_seconds=1_800)
+        paused = tasks.create_pulled(10 * SECOND, expires_seconds=600)
+        tasks.do(paused, "pause")
+        tasks.run(5 * SECOND)
+        tasks.do(paused, "resume")
+        tasks.time.run_until(expiry_of(tasks, task_id) + 6 * MINUTE)
+        assert has_expired(tasks, task_id)
+        assert not tasks.record(changed).is_terminal
+        tasks.time.run_until(expiry_of(tasks, paused) + 6 * MINUTE)
+        assert has_expired(tasks, paused)
+        assert not tasks.record(changed).is_terminal
+        tasks.time.run_until(expiry_of(tasks, changed) + 6 * MINUTE)
+        assert has_expired(tasks, changed)
+        assert tasks.lease() == []
+
+
+def test_a_lease_outlasts_the_expiry() -> None:
+    """A pulled task that was leased in time is not ended under its worker; one that is asked for late is not leased."""
+    with Pulled() as tasks:
+        kept = tasks.create_pulled(expires_seconds=60)
+        lease = tasks.lease_one()
+        for _ in range(40):
+            tasks.run(10 * SECOND)
+            assert tasks.tell(lease, "heartbeat").status in {200, 409}
+            if tasks.record(kept).attempt > 1:
+                break
+        assert not tasks.record(kept).has_expired
+        late = tasks.create_pulled(expires_seconds=10)
+        tasks.run(30 * SECOND)
+        assert late not in [each["task"]["id"] for each in tasks.lease(most=5)]
+        assert has_expired(tasks, late)
+
+
+def test_a_node_that_expires_has_failed() -> None:
+    """Its topology fails with it, its child does not run, and one that waits for a failure does."""
+    with Graphs() as graphs:
+        graphs.ask("PUT", "/v1/switches/type/slow", {"stopped": True})
+        nodes: dict[str, dict[str, Any]] = {
+            "held": {"type": "slow", "expires_seconds": 30, "allow_unknown_type": True},
+            "after": {"type": PLAIN, "depends_on": ["held"]},
+            "instead": {"type": PLAIN, "depends_on": ["held"], "trigger_rule": "one_failed"},
+        }
+        graphs.submit(nodes, on_failure="continue")
+        graphs.run(10 * MINUTE)
+        assert graphs.node("held").has_expired
+        assert graphs.ran == ["instead"]
+        assert graphs.whole().state == "failed"
+
+
+def test_a_run_of_a_schedule_that_expires_is_told_of() -> None:
+    """The run has failed, with the reason; a missed run that is made up for has its whole time."""
+    with Schedules() as schedules:
+        schedules.make(cron="*/10 * * * *", task={"type": PLAIN, "expires_seconds": 60})
+        schedules.ask("PUT", STOP, {"stopped": True})
+        schedules.run(13 * MINUTE)
+        runs = schedules.ask("GET", "/v1/schedules/nightly/runs").body["runs"]
+        assert [each["reason"][:9] for each in runs if each["status"] == "failed"] == ["Expired: "]
+        schedules.ask("DELETE", STOP)
+        schedules.ticking = False
+        schedules.run(15 * MINUTE)
+        schedules.ticking = True
+        schedules.run(5 * MINUTE)
+        assert "succeeded" in [task.state for task in schedules.placed()]
+        assert any(task.due_at + 60 * SECOND < (task.started_at or 0) for task in schedules.placed())

@@ -1,0 +1,115 @@
+"""A deploy of code with new kinds of timers: until it is everywhere, older triggers read minutes that hold such timers.
+
+Here the present code is the older one: it is given each kind of timer under a name that it does not know, for as long
+as it runs beside the newer code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from botocore.exceptions import ConnectTimeoutError
+
+from duetime.adapters.dynamodb import schema
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import NAME, Schedules
+from tests.simulation.endpoints import NOTICE_URL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.times import Millis
+    from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.simulation.faults import Call
+
+UNKNOWN_MARK = "#zz9#"
+BESIDE: Millis = 10 * MINUTE
+"""How long older code runs: longer than until the first recovery scan of a minute."""
+LATEST: Millis = HOUR + 10 * MINUTE
+"""When the second recovery scan has found what the older code left out."""
+
+
+class Deploying(Schedules):
+    """An account whose trigger does not know the timers of one kind."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__()
+        self.mark = mark
+        self.hidden: list[tuple[tuple[str, str], Item]] = []
+        self.after_call = lambda call: self.hide() if call.operation == "put_item" else None
+
+    def hide(self) -> None:
+        """Store every timer of that kind as the older code sees it."""
+        for item in self.items("20"):
+            partition, sort = item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]
+            if self.mark in sort:
+                unknown = sort.replace(self.mark, UNKNOWN_MARK)
+                stranger = {name: value for name, value in item.items() if name != schema.TIMER_SCHEDULE}
+                self.table.write(self.now, (partition, sort), None)
+                self.table.write(self.now, (partition, unknown), {**stranger, schema.SORT_KEY: {"S": unknown}})
+                self.hidden.append(((partition, unknown), item))
+
+    def complete(self) -> None:
+        """End the deploy: the newer code, which knows them, is everywhere."""
+        self.after_call = None
+        for (partition, unknown), item in self.hidden:
+            self.table.write(self.now, (partition, unknown), None)
+            self.table.write(self.now, (partition, item[schema.SORT_KEY]["S"]), item)
+
+
+def _begin_moved_task(scenario: Deploying) -> Callable[[], bool]:
+    moved = scenario.create(HOUR)
+    assert scenario.change(moved, delay_seconds=300).status == 200
+    return lambda: scenario.state(moved) == "succeeded"
+
+
+def _begin_schedule(scenario: Deploying) -> Callable[[], bool]:
+    scenario.make(cron="*/5 * * * *", catch_up_seconds=2 * HOUR // SECOND)
+    first = len(scenario.ran())
+    return lambda: len(scenario.ran()) > first + 2
+
+
+def _begin_late_task(scenario: Deploying) -> Callable[[], bool]:
+    scenario.ask("PUT", "/v1/switches/type/simulation-undone", {"stopped": True})
+    scenario.create(kind="simulation-undone", notify_on={"late_seconds": 60, "to": NOTICE_URL})
+    return lambda: [kind for _, kind in scenario.notices] == ["task.late"]
+
+
+def _begin_bulk_operation(scenario: Deploying) -> Callable[[], bool]:
+    ids = [scenario.create(3 * HOUR) for _ in range(6)]
+
+    def lose(_call: Call) -> None:
+        raise ConnectTimeoutError(endpoint_url="lambda")
+
+    # Its start is lost: what is left is its timer.
+    scenario.once(lambda call: call.operation == "invoke" and call.machine.function == "api", lose)
+    body = {"filter": {"type": PLAIN}, "per_second": 1}
+    assert scenario.ask("POST", "/v1/tasks/cancel", body).status == 202
+    return lambda: {scenario.state(each) for each in ids} == {"cancelled"}
+
+
+BEGIN = {
+    schema.TIMER_MARK: _begin_moved_task,
+    schema.SCHEDULE_MARK: _begin_schedule,
+    schema.LATE_MARK: _begin_late_task,
+    schema.BULK_MARK: _begin_bulk_operation,
+}
+
+
+@pytest.mark.parametrize(
+    "mark", [mark if mark == schema.TIMER_MARK else pytest.param(mark, marks=pytest.mark.slow) for mark in BEGIN]
+)
+def test_what_an_older_trigger_cannot_read_is_late_and_not_lost(mark: str) -> None:
+    """It is counted as `unreadable`, holds nothing else up, and is found by the first scan of the newer code."""
+    with Deploying(mark) as scenario:
+        scenario.faulty = True
+        is_done = BEGIN[mark](scenario)
+        other = scenario.create(BESIDE // 2, kind="simulation-phased")
+        scenario.run(BESIDE)
+        assert not is_done()
+        assert scenario.counts()["unreadable"] > 0
+        assert (scenario.record(other).lateness or 0) < SECOND
+        scenario.complete()
+        assert scenario.run_until(is_done, LATEST, step=SECOND)
+        assert NAME not in scenario.schedules.names or scenario.schedule()["state"] == "active"

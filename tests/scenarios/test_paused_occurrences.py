@@ -1,0 +1,131 @@
+"""A schedule is paused and resumed around occurrences that a calendar, or jitter, lets begin after their instants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.scenarios.scenario import MINUTE, SECOND
+from tests.scenarios.test_moved_occurrences import NEW_TASK, OPEN, TENTH, Moved, closed, tenth_after
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+
+DELAY: Millis = 4 * MINUTE
+"""How much later than its instant the occurrence begins that these tests are about."""
+
+
+class Held(Moved):
+    """A schedule whose next occurrence a calendar moves by `DELAY`; times are told from its instant."""
+
+    def begin_moved(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
+        """Create it, and let time pass until that occurrence is about to be placed."""
+        self.faulty = True  # what is held does not run
+        self.begin(closed(tenth_after(self.now), DELAY), **fields)
+
+    def go_to(self, after: Millis) -> None:
+        """Let time pass until so long after the instant."""
+        self.run(self.next + after - self.now)
+
+    def hold(self, begin: Millis, end: Millis, **change: Any) -> None:  # noqa: ANN401 - JSON
+        """Pause it from the one time to the other, and change it in between."""
+        self.go_to(begin)
+        assert self.control("pause").status == 200
+        if change:
+            self.go_to((begin + end) // 2)
+            assert self.amend(**change).status == 200
+        self.go_to(end)
+        assert self.control("resume").status == 200
+
+    def times(self) -> list[Millis]:
+        """When the occurrence began, from its instant."""
+        tasks = [task for task in self.placed() if task.schedule_ref and task.schedule_ref.nominal == self.next]
+        return [at - self.next for task in tasks for at in self.effect_times(task.id.text)]
+
+
+PAUSES: dict[str, tuple[Millis, Millis]] = {
+    "before its instant": (-MINUTE, -30 * SECOND),
+    "over its instant": (-MINUTE, MINUTE),
+    "after its instant": (MINUTE, 2 * MINUTE),
+}
+CHANGES: dict[str, dict[str, Any]] = {"nothing": {}, "payload": {"task": NEW_TASK}, "catch-up": {"catch_up_seconds": 0}}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("pause", PAUSES)
+def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: str, change: str) -> None:
+    """Whenever the pause began, and whatever but the timing was changed meanwhile; its run is counted once."""
+    with Held() as schedules:
+        schedules.begin_moved(remaining_runs=2)
+        schedules.hold(*PAUSES[pause], **CHANGES[change])
+        schedules.go_on(4)
+        (began,) = schedules.times()
+        assert DELAY <= began < DELAY + SECOND
+        assert schedules.ran() == {schedules.next: 1, schedules.next + TENTH: 1}
+        shown = schedules.schedule()
+        assert (shown["runs_started"], shown["remaining_runs"]) == (2, 0)
+
+
+@pytest.mark.parametrize("begin", [-MINUTE, MINUTE])
+def test_an_occurrence_that_is_due_during_a_pause_does_not_run_and_counts_as_no_run(begin: Millis) -> None:
+    """It is not caught up; the two runs that remain are later ones."""
+    with Held() as schedules:
+        schedules.begin_moved(remaining_runs=2)
+        schedules.hold(begin, DELAY + MINUTE)
+        schedules.go_on(5)
+        assert schedules.ran() == {schedules.next + TENTH: 1, schedules.next + 2 * TENTH: 1}
+        assert schedules.schedule()["runs_started"] == 2
+
+
+def test_what_is_queued_when_a_pause_ends_does_not_run() -> None:
+    """Workers are away: its message comes after the pause in which it was due."""
+    with Held() as schedules:
+        schedules.begin_moved()
+        schedules.go_to(MINUTE)
+        schedules.receiving = False
+        schedules.hold(2 * MINUTE, DELAY + MINUTE)
+        schedules.receive_again()
+        schedules.go_on(2)
+        assert schedules.ran() == {schedules.next + TENTH: 1}
+
+
+@pytest.mark.parametrize(("when", "begin"), [("before", -MINUTE), ("before", MINUTE), ("during", MINUTE)])
+def test_an_occurrence_that_its_user_cancelled_does_not_come_back_after_a_pause(when: str, begin: Millis) -> None:
+    """It was cancelled before the pause, or in it."""
+    with Held() as schedules:
+        schedules.begin_moved()
+        task = schedules.place()
+        if when == "before":
+            assert schedules.cancel(task.id.text).status == 200
+        schedules.go_to(begin)
+        assert schedules.control("pause").status == 200
+        if when == "during":
+            assert schedules.cancel(task.id.text).status == 200
+        schedules.go_to(2 * MINUTE)
+        assert schedules.control("resume").status == 200
+        schedules.go_on(2)
+        assert schedules.ran() == {schedules.next + TENTH: 1}
+
+
+def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> None:
+    """It was placed before the pause, and is due after it."""
+    with Held() as schedules:
+        schedules.faulty = True
+        schedules.begin(OPEN, jitter_seconds=500)
+        task = schedules.place()
+        assert task.due_at > schedules.next + 40 * SECOND
+        schedules.hold(20 * SECOND, 30 * SECOND)
+        schedules.go_on(1)
+        schedules.run(5 * MINUTE)
+        assert schedules.effect_times(task.id.text)[0] >= task.due_at
+        assert schedules.ran()[schedules.next] == 1
+
+
+def test_another_timing_does_not_run_what_the_pause_has_held_if_it_does_not_mean_it() -> None:
+    """The instant is none of the new timing, although it would be due after the pause."""
+    with Held() as schedules:
+        schedules.begin_moved()
+        schedules.hold(MINUTE, 2 * MINUTE, cron="5-55/10 * * * *")
+        schedules.go_on(1)
+        assert schedules.next not in schedules.ran()
