@@ -24,8 +24,8 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from duetime_client import TargetInput, Task
-    from local.stack import Stack
+    from duetime_client import HttpTarget, NewTask, Task
+    from duetime_local.stack import Stack
     from tests.functions.receivers import Receiver
 
 OWNER = "gates"
@@ -55,7 +55,7 @@ class World:
     ahead_ms: int = 0
     created: list[str] = field(default_factory=list)
 
-    def target(self, name: str, status: int = 200) -> TargetInput:
+    def target(self, name: str, status: int = 200) -> HttpTarget:
         """An endpoint that answers with a status."""
         self.endpoint.answers["PUT", f"/{name}?action=run"] = (status, b"")
         return {"kind": "http", "url": f"{self.endpoint.url}/{name}"}
@@ -218,7 +218,7 @@ def schedule(world: World) -> str:
 def overlap(world: World) -> str:
     """The run before it has not ended."""
     name = "gate-overlap"
-    task = {"type": TYPE, "target": world.target("accepted", 202)}
+    task: NewTask = {"type": TYPE, "target": world.target("accepted", 202)}
     world.client.schedules.create(name, cron="0 0 1 1 *", overlap="buffer_one", task=task)
     world.opened.callback(world.client.schedules.delete, name)
     first = world.client.schedules.run(name)

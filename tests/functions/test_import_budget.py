@@ -10,7 +10,7 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (180, 254),
-    "trigger": (142, 206),
+    "trigger": (143, 206),
     "worker": (153, 208),
     "topology": (162, 206),
     "bulk": (169, 206),
@@ -18,9 +18,9 @@ BUDGET = {
     "broadcast": (125, 206),
     "watch": (100, 254),
     "console": (10, 0),
-    "archive": (84, 245),
+    "archive": (75, 245),
     "egress": (42, 208),
-    "intake": (158, 254),
+    "intake": (154, 254),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 SCRIPT = """

@@ -18,10 +18,10 @@ from duetime_client.commands.task_arguments import tags_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from duetime_client.changes import Change
     from duetime_client.client import Client
     from duetime_client.literals import TaskState
     from duetime_client.task_fields import TaskFilter
-    from duetime_client.changes import Change
 
 
 @examples("duetime watch ID", "duetime watch --mine --state failed", "duetime watch --schedule nightly")

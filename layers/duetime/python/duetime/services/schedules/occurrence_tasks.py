@@ -90,7 +90,7 @@ class OccurrenceTasks:
     def expire_payloads(self, removed: StoredSchedule) -> None:
         """Let what a schedule that is gone had outside of it expire; its tasks have payloads of their own."""
         for payload in removed.outside_payloads:
-            self.contents.expire(removed.uid, payload, unless_referenced(self.clock.now()))
+            self.contents.expire(removed.uid, payload, unless_referenced(self.runtime.now()))
 
     def produce(self, stored: StoredSchedule, due: Due, payload: bytes, tick: str | None = None) -> Task:
         """Make the task of an occurrence exist; `Enqueuer.send_due` must follow.
