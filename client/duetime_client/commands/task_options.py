@@ -34,7 +34,7 @@ class Order(StrEnum):
     DESC = "desc"
 
 
-TARGET, ATTEMPTS, NOTICES, LOCK, REQUEST = "Target", "Attempts", "Notices", "Lock", "Request"
+TARGET, ATTEMPTS, NOTICES, START, REQUEST = "Target", "Attempts", "Notices", "Start", "Request"
 """Panels of options, in the order in which help has them."""
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
@@ -184,16 +184,6 @@ class TaskOptions:
             rich_help_panel=ATTEMPTS,
         ),
     ] = None
-    expires_seconds: Annotated[
-        int | None,
-        typer.Option(
-            "--expires",
-            metavar="SECONDS",
-            min=1,
-            help="Fail it, with the error Expired, if it has not started so long after its due time.",
-            rich_help_panel=ATTEMPTS,
-        ),
-    ] = None
     rollback_on_failure: Annotated[
         bool | None,
         typer.Option(
@@ -202,8 +192,18 @@ class TaskOptions:
             rich_help_panel=ATTEMPTS,
         ),
     ] = None
+    expires_seconds: Annotated[
+        int | None,
+        typer.Option(
+            "--expires",
+            metavar="SECONDS",
+            min=1,
+            help="Fail it, with the error Expired, if it has not started so long after its due time.",
+            rich_help_panel=START,
+        ),
+    ] = None
     lock: Annotated[
-        str | None, typer.Option(metavar="KEY", help="A lock that the task holds while it runs.", rich_help_panel=LOCK)
+        str | None, typer.Option(metavar="KEY", help="A lock that the task holds while it runs.", rich_help_panel=START)
     ] = None
     lock_max_holders: Annotated[
         int | None,
@@ -211,7 +211,7 @@ class TaskOptions:
             metavar="N",
             min=1,
             help="How many tasks may hold the lock at a time. Needs --lock.",
-            rich_help_panel=LOCK,
+            rich_help_panel=START,
         ),
     ] = None
 
