@@ -186,6 +186,8 @@ class Task(ResponseModel):
     result: object = None
     error: Failure | None = None
     lateness_ms: int | None = None
+    cost_dollars: float | None = None
+    """Estimated, so far; see the reference page about costs."""
     content_expired: tuple[str, ...] = ()
     """Large contents that have expired before the task: `payload`, `result`; they are `None` here."""
 

@@ -9,7 +9,7 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (180, 254),
+    "api": (181, 254),
     "trigger": (143, 206),
     "worker": (153, 208),
     "topology": (162, 206),
