@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Self, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -21,6 +21,8 @@ from duetime_client.payload_models import from_json
 from duetime_client.task_types import ResultInvalid
 
 M = TypeVar("M")
+ClassOf: TypeAlias = type[M]
+"""`type` is a field of a task."""
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 """States that hold an outcome."""
 
@@ -209,7 +211,7 @@ class Task(ResponseModel):
         """The version for `tasks.update(if_match=…)`."""
         return self._etag or f'"{self.version}"'
 
-    def result_as(self, model: type[M]) -> M:
+    def result_as(self, model: ClassOf[M]) -> M:
         """The result as a value of a class: a pydantic model or a dataclass.
 
         Raises:

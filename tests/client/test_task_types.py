@@ -106,7 +106,7 @@ def test_a_result_is_read_as_a_value_of_a_class(client: Client, deployment: Depl
     deployment.tasks[task.id] |= {"state": "succeeded", "result": {"id": 7, "amount": 512}}
     found = client.tasks.get(task.id)
     assert assert_type(found.result_as(Charge), Charge) == Charge(id=7, amount=512)
-    with pytest.raises(ResultInvalid, match=r"succeeded\) is not a Move: to: ") as caught:
+    with pytest.raises(ResultInvalid, match=r"succeeded\) is not a valid Move: to: ") as caught:
         found.result_as(Move)
     assert "512" not in str(caught.value)
 
