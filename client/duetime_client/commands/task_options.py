@@ -149,7 +149,7 @@ class TaskOptions:
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Tell this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more.",
+            help="Notify this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -157,7 +157,7 @@ class TaskOptions:
         bool | None,
         typer.Option(
             "--notify-failed/--no-notify-failed",
-            help="Tell of a failure for good (default). Needs --notify-to.",
+            help="Notify of a final failure (default). Needs --notify-to.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -166,7 +166,7 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=60,
-            help="Tell if it starts so late, or not at all. Needs --notify-to.",
+            help="Notify if it starts so late, or not at all. Needs --notify-to.",
             rich_help_panel=NOTICES,
         ),
     ] = None
