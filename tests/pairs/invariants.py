@@ -66,7 +66,11 @@ def fingerprint_of(world: World) -> str:
 def without_placed(state: State) -> State:
     """A state without the occurrences that are placed and have not begun: the trigger places what is missing."""
     not_begun = ("state=scheduled", "state=cancelled")
-    return tuple(part for part in state if not (part[0].startswith(f"{Cause.SCHEDULE} ") and part[1] in not_begun))
+    return tuple(
+        part
+        for part in state
+        if not (part[0].startswith((f"{Cause.SCHEDULE} ", f"{Cause.CATCH_UP} ")) and part[1] in not_begun)
+    )
 
 
 def definition_of(state: State) -> State:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from tests.simulation.schedule_users import PATH
@@ -59,7 +58,7 @@ class OccurrenceUsers:
             task
             for task in self.simulation.watching.tasks()
             if task.schedule_ref is not None and stored is not None and task.schedule_ref.schedule == NAME
-            if task.schedule_ref.cause is Cause.SCHEDULE and stored.is_current(task.schedule_ref)
+            if task.schedule_ref.is_by_timing and stored.is_current(task.schedule_ref)
             if task.state is State.SCHEDULED and task.due_at > now + _AHEAD
         ]
         if not ahead or not self.is_certain:

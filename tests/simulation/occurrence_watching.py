@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.simulation.fault_simulation import FaultSimulation
 
 _SCHEDULE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("schedule_ref", "finished_at", "state"))
-_OF_RHYTHM = frozenset({Cause.SCHEDULE, Cause.MANUAL})
+_OF_RHYTHM = frozenset({Cause.SCHEDULE, Cause.CATCH_UP, Cause.MANUAL})
 PROMPT = 15 * SECOND
 """Without faults the next run of a chain begins no later after its pause."""
 _LONGEST = 10 * MINUTE
@@ -80,11 +80,11 @@ class OccurrenceWatching:
         if schedule_ref is None or task.attempt_history or schedule_ref.cause not in _OF_RHYTHM:
             return
         key, name = (schedule_ref.schedule, schedule_ref.mark), task.id.text
-        stopped = self.stopped.get((*key, schedule_ref.nominal)) if schedule_ref.cause is Cause.SCHEDULE else None
+        stopped = self.stopped.get((*key, schedule_ref.nominal)) if schedule_ref.is_by_timing else None
         self._check(stopped is None, f"{name} began, for the instant of {stopped}, which its user has stopped")
         self._check_alone(schedule_ref, key, name)
         self._going.setdefault(key, set()).add(name)
-        if schedule_ref.cause is Cause.SCHEDULE:
+        if schedule_ref.is_by_timing:
             began = self._began.setdefault(key, set())
             began.add(name)
             most = self.limits.get(schedule_ref.schedule)

@@ -120,7 +120,7 @@ class ScheduleWatching:
         schedule_ref = task.schedule_ref
         if schedule_ref is not None and schedule_ref.cause is Cause.BACKFILL:
             self._filled_back(task, schedule_ref)
-        if schedule_ref is None or schedule_ref.cause is not Cause.SCHEDULE:
+        if schedule_ref is None or not schedule_ref.is_by_timing:
             return
         key = schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision, schedule_ref.nominal
         other = self.seen.setdefault(key, task.id.text)
@@ -167,7 +167,7 @@ class ScheduleWatching:
         self.account.watching.check(
             gone_at is None or claimed_at <= gone_at, f"{task.id} began after its {schedule_ref.schedule} was removed"
         )
-        if schedule_ref.cause is not Cause.SCHEDULE:
+        if not schedule_ref.is_by_timing:
             return
         self._check_begun_once(task, schedule_ref)
         held_at = self.held_at.get(schedule_ref.schedule)
