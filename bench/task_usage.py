@@ -15,7 +15,7 @@ from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
 from duetime.handlers import REGISTRY, Registered
 from duetime.services.tasks.create import Order
-from local import emulator
+from duetime_local import emulator
 from tests.adapters.clouds import Cloud
 from tests.functions.meter import Meter
 from tests.functions.stack import OWNER, Stack

@@ -68,8 +68,9 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
     wanted = replace(request_of(body, scope, request.text(), until), by=request.attributed(body.reason))
     if is_piece(body):
         done = composed(FilterActionServices).requests.piece(request.owner, wanted)
-        is_counted = body.dry_run and until is not None
-        token = confirmation_token(body, request.owner, deployment, until) if is_counted else None
+        token = None
+        if body.dry_run and until is not None:
+            token = confirmation_token(body, request.owner, deployment, until)
         return answer(json_text(filter_action_response(done, scope, token)))
     # Of two kinds of requests with equal bodies, each is another.
     key = IdempotencyKey(request.key, body_hash([wanted.kind, document.value])) if request.key else None

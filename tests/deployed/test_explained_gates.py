@@ -24,14 +24,14 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from local.stack import Stack
-
-    from duetime_client import TargetInput, Task
+    from duetime_client import HttpTarget, NewTask, Task
+    from duetime_local.stack import Stack
     from tests.functions.receivers import Receiver
 
 OWNER = "gates"
 LONG = 3600
 NOT_MADE: Mapping[GateName, str] = {
+    GateName.DISPATCH: "it is told of starts within a second of their time only, which a busy machine does not promise",
     GateName.WORKER: "a worker puts a task back that it has no time left for, after most of its 15 minutes",
     GateName.TARGET: "the embedded SQS refuses nothing for its load",
     GateName.TOPOLOGY: "the embedded Step Functions starts every execution",
@@ -56,7 +56,7 @@ class World:
     ahead_ms: int = 0
     created: list[str] = field(default_factory=list)
 
-    def target(self, name: str, status: int = 200) -> TargetInput:
+    def target(self, name: str, status: int = 200) -> HttpTarget:
         """An endpoint that answers with a status."""
         self.endpoint.answers["PUT", f"/{name}?action=run"] = (status, b"")
         return {"kind": "http", "url": f"{self.endpoint.url}/{name}"}
@@ -89,6 +89,9 @@ class World:
         with function_at(self.stack, "api", ShiftedClock(self.ahead_ms)) as api:
             answer = api(request_of("GET", path, None, headers, "", None, is_base64=False))
         body: dict[str, Any] = json.loads(answer["body"])
+        if answer["statusCode"] == 404:
+            # A node has an id before it has a task.
+            return {"gates": []}
         assert sum(gate["duration_ms"] or 0 for gate in body["gates"]) == body["total_ms"]
         return body
 
@@ -104,11 +107,6 @@ def due(world: World) -> str:
 def creation(world: World) -> str:
     """It was created an hour after its due time."""
     return world.create(due_at=datetime.now(UTC) - timedelta(hours=1), target=world.target("late")).id
-
-
-def dispatch(world: World) -> str:
-    """It has run on time."""
-    return world.create(target=world.target("on-time")).id
 
 
 def paused(world: World) -> str:
@@ -219,7 +217,7 @@ def schedule(world: World) -> str:
 def overlap(world: World) -> str:
     """The run before it has not ended."""
     name = "gate-overlap"
-    task = {"type": TYPE, "target": world.target("accepted", 202)}
+    task: NewTask = {"type": TYPE, "target": world.target("accepted", 202)}
     world.client.schedules.create(name, cron="0 0 1 1 *", overlap="buffer_one", task=task)
     world.opened.callback(world.client.schedules.delete, name)
     first = world.client.schedules.run(name)
@@ -274,7 +272,6 @@ CASES: Mapping[GateName, tuple[Case, GateState]] = {
     GateName.PAUSED: (paused, WAITING),
     GateName.TRIGGER: (trigger, WAITING),
     GateName.QUEUE: (queue, WAITING),
-    GateName.DISPATCH: (dispatch, PASSED),
     GateName.SCHEDULE: (schedule, AHEAD),
     GateName.OVERLAP: (overlap, WAITING),
     GateName.SWITCH: (switch, WAITING),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -87,7 +88,7 @@ def test_each_operation_does_something_to_some_subject() -> None:
             world = subject.world()
             try:
                 actor = world.begin(operation)
-                assert world.run_until(lambda actor=actor: actor.is_done)
+                assert world.run_until(partial(getattr, actor, "is_done"))
                 assert world.watching.violations == [], f"{subject.name} {operation.name}"
                 accepted[operation.name] = accepted.get(operation.name, False) or REFUSED not in actor.outcome
             finally:

@@ -16,7 +16,7 @@ from duetime.domain.operating_parameters import (
     OVERDUE_GRACE,
     PROCESS_END_TIME,
 )
-from duetime.handlers import Accepted, Unretriable
+from duetime.handlers import Accepted, AttemptPaused, Unretriable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
 from tests.simulation.account import PULLED
@@ -24,6 +24,8 @@ from tests.simulation.endpoints import URL
 from tests.simulation.users import LEASE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.times import Millis
     from duetime.handlers import Context
     from duetime_testing.simulation.faults import Call
@@ -226,21 +228,32 @@ def test_progress_is_written_with_a_heartbeat_and_with_the_outcome() -> None:
             tasks.run(MINUTE)
 
 
-@pytest.mark.parametrize("ends", ["success", "retry", "failure"])
+ENDS: dict[str, Callable[[], object]] = {
+    "success": lambda: "first",
+    "retry": lambda: _raised(ValueError("first")),
+    "failure": lambda: _raised(Unretriable("first")),
+    "deferral": Accepted,
+    "pause": lambda: _raised(AttemptPaused({"row": 1})),
+}
+
+
+def _raised(error: Exception) -> object:
+    raise error
+
+
+@pytest.mark.parametrize("ends", ENDS)
 def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, ends: str) -> None:
     """An outcome that is under way for so long that another attempt runs when it arrives changes nothing."""
     with tasks:
 
-        def behave(_phase: str, context: Context) -> str:
+        def behave(_phase: str, context: Context) -> object:
             if context.fence == 2:
                 tasks.take(10 * MINUTE)
                 return "second"
-            if ends != "success":
-                raise (ValueError if ends == "retry" else Unretriable)("first")
-            return "first"
+            return ENDS[ends]()
 
         tasks.target = behave
-        task_id = tasks.create(timeout_seconds=800)
+        task_id = tasks.create(timeout_seconds=800, notify_within_seconds=3600)
 
         def is_outcome(call: Call) -> bool:
             return _writes_record(call) and bool(tasks.effects)
@@ -254,6 +267,8 @@ def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, en
         assert delayed
         running = tasks.record(task_id)
         assert (running.state, running.attempt, running.fence) == ("running", 2, 2)
+        assert not running.awaiting_notification
+        assert running.checkpoint is None
         tasks.run(10 * MINUTE)
         task = tasks.done(task_id)
         assert task.result is not None

@@ -43,11 +43,12 @@ def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int 
     tasks.receive_again()
 
 
-def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks) -> None:
-    """Somebody runs it: a message is sent that comes after the lease, and the record is left alone."""
+@pytest.mark.parametrize("most", [1, 5])
+def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) -> None:
+    """Somebody runs it, in its last attempt or not: a message comes after the lease, and the record is left alone."""
     with tasks:
         tasks.last(20)
-        task_id = tasks.create()
+        task_id = tasks.create(retry={"max_attempts": most})
         tasks.run(SECOND)
         record = tasks.record(task_id)
         _give_up(tasks, task_id)

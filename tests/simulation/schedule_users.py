@@ -138,14 +138,25 @@ class ScheduleUsers:
         self.simulation.occurrences.overlapping.add(name)
         return self.users.ask("PATCH", f"{PATH}/{name}", {"overlap": self._overlap()})
 
+    def _fill_back(self, method: str, path: str) -> Reply | None:
+        """Fill a period back; if that was not answered, change the timing: some of it may be there, and some not."""
+        own = path.removesuffix("/backfills")
+        name = own.removeprefix(f"{PATH}/")
+        start = self.simulation.time.now() - 100 * MINUTE
+        end = start + 3 * MINUTE
+        self.simulation.schedules.fills_back(name, start, end)
+        period = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 20}
+        answer = self.users.ask(method, path, period)
+        if answer is None or answer.status not in _ANSWERED:
+            self.simulation.schedules.let_go(name)
+            self.users.ask("PATCH", own, self._timing())
+        return answer
+
     def _overlap(self) -> str:
         return str(self.random.choice(["allow_all", "allow_all", "skip", "buffer_one"]))
 
     def _control(self, name: str) -> None:
         path, schedules, ask = f"{PATH}/{name}", self.simulation.schedules, self.users.ask
-        start = self.simulation.time.now() - 100 * MINUTE
-        bounds = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 3 * MINUTE)}
-        period = {**bounds, "per_minute": 20}
         calls: list[Callable[[], Reply | None]] = [
             partial(ask, "POST", f"{path}/pause", {"reason": "by chance"}),
             partial(ask, "POST", f"{path}/resume"),
@@ -153,7 +164,7 @@ class ScheduleUsers:
             partial(ask, "PATCH", path, self._timing()),
             partial(ask, "PATCH", path, {"pause_on_failure": False, "catch_up_seconds": 1800}),
             partial(ask, "POST", f"{path}/run"),
-            partial(ask, "POST", f"{path}/backfills", period),
+            partial(self._fill_back, "POST", f"{path}/backfills"),
             partial(ask, "GET", f"{path}/occurrences"),
             partial(self._edit, path),
         ]

@@ -44,6 +44,8 @@ class ScheduleWatching:
         accepted: when each schedule was created that its user was told of, and has not asked to remove since.
         vacant: names whose schedule is gone, as its user was told, and that nobody has asked for since.
         gone_at: since when a schedule is gone, by name and mark.
+        periods: those that users have asked to fill back, by name: each request is for each of its times once.
+        filled: the tasks of backfills, by name, mark and instant.
         begun: the task that began for each instant of a rhythm, by name, mark and instant, whatever its revision.
     """
 
@@ -56,6 +58,8 @@ class ScheduleWatching:
     accepted: dict[str, str] = field(default_factory=dict)
     vacant: set[str] = field(default_factory=set)
     gone_at: dict[tuple[str, str], Millis] = field(default_factory=dict)
+    periods: dict[str, list[tuple[Millis, Millis]]] = field(default_factory=dict)
+    filled: dict[tuple[str, str, Millis], set[str]] = field(default_factory=dict)
     begun: dict[tuple[str, str, Millis], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -114,6 +118,8 @@ class ScheduleWatching:
 
     def _placed(self, task: Task) -> None:
         schedule_ref = task.schedule_ref
+        if schedule_ref is not None and schedule_ref.cause is Cause.BACKFILL:
+            self._filled_back(task, schedule_ref)
         if schedule_ref is None or schedule_ref.cause is not Cause.SCHEDULE:
             return
         key = schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision, schedule_ref.nominal
@@ -124,6 +130,20 @@ class ScheduleWatching:
             self.account.watching.check(False, f"{task.id} is of a revision of {schedule_ref.schedule} that never was")  # noqa: FBT003 - it does not hold
         elif not stored_schedule.is_permanent:
             self._check_time(task, stored_schedule, schedule_ref.nominal)
+
+    def fills_back(self, name: str, start: Millis, end: Millis) -> None:
+        """A user asks for a period of a schedule to be filled back."""
+        self.periods.setdefault(name, []).append((start, end))
+
+    def _filled_back(self, task: Task, schedule_ref: ScheduleRef) -> None:
+        """Each time has one task for each request that means it, whatever was interrupted and changed meanwhile."""
+        name, nominal = schedule_ref.schedule, schedule_ref.nominal
+        made = self.filled.setdefault((name, schedule_ref.mark, nominal), set())
+        made.add(task.id.text)
+        wanted = sum(start <= nominal <= end for start, end in self.periods.get(name, ()))
+        self.account.watching.check(
+            len(made) <= wanted, f"{name} fills {nominal} back {len(made)} times for {wanted} requests"
+        )
 
     def _check_time(self, task: Task, stored_schedule: StoredSchedule, nominal: Millis) -> None:
         check = self.account.watching.check

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from rich.text import Text
 
-from duetime_client.changes import Change
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
@@ -18,10 +17,10 @@ from duetime_client.commands.task_arguments import tags_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from duetime_client.changes import Change
     from duetime_client.client import Client
     from duetime_client.literals import TaskState
     from duetime_client.task_fields import TaskFilter
-    from duetime_client.watching import Change
 
 
 @examples("duetime watch ID", "duetime watch --mine --state failed", "duetime watch --schedule nightly")

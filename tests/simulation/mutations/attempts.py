@@ -102,8 +102,8 @@ MUTANTS = (
     Mutant(
         "an attempt that was asked to stop is taken over and run",
         "services/worker/attempt_phases.py",
-        "        if requested := _requested(task):\n            return requested\n        if held",
-        "        if held",
+        "        if over := _requested(task) or expired(",
+        "        if over := expired(",
     ),
     Mutant(
         "attempts do not count",
@@ -144,8 +144,8 @@ MUTANTS = (
     Mutant(
         "each phase of an attempt has its timeout anew",
         "services/worker/target_caller.py",
-        "if delivery_state.started_at is None:\n            delivery_state.started_at = now",
-        "delivery_state.started_at = now",
+        "                return late\n            delivery_state.started_at = now",
+        "                return late\n        delivery_state.started_at = now",
     ),
     Mutant(
         "a retry begins beside a target that has not ended",

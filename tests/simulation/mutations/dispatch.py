@@ -89,11 +89,11 @@ MUTANTS = (
         "the timer of a moved task is written after its record",
         "services/enqueue.py",
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
-        "        self.watch_change(task, move, sets)\n"
+        "        self.watch_change(task, move, sets, generation)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
         "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))",
         "            pass\n"
-        "        self.watch_change(task, move, sets)\n"
+        "        self.watch_change(task, move, sets, generation)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
         "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))\n"
         "        if plan.timer:\n"

@@ -50,7 +50,7 @@ MUTANTS = (
     Mutant(
         "the end of a permanent schedule's run begins no other",
         "services/schedules/overlap.py",
-        "        if stored.is_permanent and schedule_ref.cause is Cause.SCHEDULE:\n            self._go_on(task)",
+        "        if stored.is_permanent and schedule_ref.is_by_timing:\n            self._go_on(task)",
         "",
     ),
     Mutant(
@@ -86,8 +86,8 @@ MUTANTS = (
     Mutant(
         "a new schedule has no timer until it is stored",
         "services/schedules/create.py",
-        "        self.writer.write_timer(made)\n        if not",
-        "        if not",
+        "        self.writer.write_timer(made)\n        if made",
+        "        if made",
     ),
     Mutant(
         "a run by hand is not sent",
@@ -104,8 +104,8 @@ MUTANTS = (
     Mutant(
         "a resumed schedule has no timer",
         "services/schedules/manage.py",
-        "self.writer.expand(self.writer.write(stored, version, resumed, with_timer=True))",
-        "self.writer.write(stored, version, resumed)",
+        "self.writer.expand(self.writer.write(stored, version, going_on, with_timer=True))",
+        "self.writer.write(stored, version, going_on)",
     ),
     Mutant(
         "a late write of a schedule replaces another one of its name",
