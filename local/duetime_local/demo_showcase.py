@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from duetime_client import Conflict, NewTask, TaskFields
+from duetime_client import Conflict, NewTask
 
 if TYPE_CHECKING:
     from duetime_client import Client
@@ -27,19 +27,21 @@ def create(client: Client, now: datetime | None = None) -> None:
     What is left of an earlier demo stays as it is.
     """
     now = now or datetime.now(UTC)
-    shown: TaskFields = {"tags": {TAG: SHOWCASE}}
+    tags = {TAG: SHOWCASE}
     for number in (1, 2, 3):
         client.tasks.create(
-            "echo.refuse", payload={"file": f"statement-{number}.csv"}, name=f"statement {number}", **shown
+            "echo.refuse", payload={"file": f"statement-{number}.csv"}, name=f"statement {number}", tags=tags
         )
     for month in ("October", "November", "December"):
         nap, name = {"seconds": LONG_SECONDS}, f"close {month}"
         client.tasks.create(
-            "sleep", payload=nap, name=name, lock={"key": LOCK}, timeout_seconds=2 * LONG_SECONDS, **shown
+            "sleep", payload=nap, name=name, lock={"key": LOCK}, timeout_seconds=2 * LONG_SECONDS, tags=tags
         )
     build = {"job": "build documentation", "work_ms": LONG_SECONDS * 1000}
-    client.tasks.create("ci.job", payload=build, name="build documentation", timeout_seconds=2 * LONG_SECONDS, **shown)
-    client.tasks.create("echo", payload="tomorrow", name="send invitation", due_at=now + timedelta(hours=20), **shown)
+    client.tasks.create(
+        "ci.job", payload=build, name="build documentation", timeout_seconds=2 * LONG_SECONDS, tags=tags
+    )
+    client.tasks.create("echo", payload="tomorrow", name="send invitation", due_at=now + timedelta(hours=20), tags=tags)
     refresh, report = NewTask(type="echo", payload="refresh"), NewTask(type="echo", payload="report")
     with suppress(Conflict):
         client.schedules.create(
