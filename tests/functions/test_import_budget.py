@@ -16,7 +16,7 @@ BUDGET = {
     "bulk": (169, 206),
     "deadletter": (101, 206),
     "broadcast": (125, 206),
-    "watch": (100, 254),
+    "watch": (99, 254),
     "console": (10, 0),
     "archive": (75, 245),
     "egress": (42, 208),
