@@ -6,6 +6,12 @@ BIN := $(VENV)/bin
 EMULATOR := .venv-emulator
 OPENAPI := .venv-openapi
 SITE := .venv-docs
+LOWEST := .venv-lowest
+FOLDERS := . client testing infra/cdk local
+PROJECTS := $(addsuffix /pyproject.toml,$(FOLDERS))
+# The distributions, with all that is optional.
+DISTRIBUTIONS := '.[cloud,local,dev,tracing]' 'client[aws,archive,live,mcp]' 'testing[moto]' infra/cdk local
+NAMES := duetime duetime-client duetime-testing duetime-cdk duetime-local
 SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
 CONSOLE := $(shell find console/src -type f -not -name schema.d.ts 2>/dev/null)
@@ -22,7 +28,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test test-slow test-deployed flaky docs docs-site docs-serve docs-tools screenshots openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
+.PHONY: help setup console run demo check format test test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +74,13 @@ test-deployed: setup openapi-tools ## run only the tests on the deployed stack
 
 flaky: setup ## repeat the whole suite under different conditions (RUNS=20 FIRST=0 ONLY=tests/scenarios)
 	@$(BIN)/python -m tests.flakiness --runs $(or $(RUNS),20) --first $(or $(FIRST),0) $(ONLY)
+
+test-lowest: setup ## run the client's tests with the oldest versions of the libraries that it allows
+	@test -x $(LOWEST)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(LOWEST)
+	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
+	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install --quiet --upgrade --resolution lowest-direct \
+		-e 'client[aws,archive,live,mcp]' 'boto3>=1.34' # of the same age as botocore
+	@$(LOWEST)/bin/python -m pytest -n 2 tests/client
 
 docs: setup ## generate the tables of the reference pages and the examples of the OpenAPI document from the code
 	@$(BIN)/python -m tests.openapi.recording
@@ -122,20 +135,20 @@ workflows: setup ## run recorded workflow graphs on a local stack, against their
 
 wheels: setup ## build the distributions that projects install into dist/
 	@rm -rf dist
-	@for each in . client testing infra/cdk local; do $(BIN)/uv build --quiet --wheel --out-dir dist $$each || exit 1; done
+	@for each in $(FOLDERS); do $(BIN)/uv build --quiet --wheel --out-dir dist $$each || exit 1; done
 	@ls dist/*.whl
 
 lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: newer ones)
-	@$(BIN)/uv pip compile pyproject.toml client/pyproject.toml --all-extras --universal --python-version 3.11 \
-		--no-header --no-annotate --no-emit-index-url $(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
+	@printf -- '-e %s\n' $(DISTRIBUTIONS) | $(BIN)/uv pip compile - --universal --python-version 3.11 \
+		$(addprefix --no-emit-package ,$(NAMES)) --no-header --no-annotate --no-emit-index-url $(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
 	@grep '^uv==' constraints.txt > /dev/null
 
 clean: ## remove build results
 	@rm -rf build functions/console/static cdk.out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -not -path './$(OPENAPI)/*' -not -path './$(SITE)/*' -prune -exec rm -rf {} +
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -not -path './$(OPENAPI)/*' -not -path './$(SITE)/*' -not -path './$(LOWEST)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## also remove installed tools
-	@rm -rf $(VENV) $(EMULATOR) $(OPENAPI) $(SITE) node_modules console/node_modules tests/openapi/node_modules .duetime
+	@rm -rf $(VENV) $(LOWEST) $(EMULATOR) $(OPENAPI) $(SITE) node_modules console/node_modules tests/openapi/node_modules .duetime
 
 # The stamps: each is newer than what it was made from.
 
@@ -147,9 +160,9 @@ $(VENV)/.uv: constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml testing/pyproject.toml infra/cdk/pyproject.toml local/pyproject.toml constraints.txt
+$(VENV)/.installed: $(VENV)/.uv $(PROJECTS) constraints.txt
 	$(SAY) 'Installing the Python packages'
-	@$(BIN)/uv pip install --quiet -c constraints.txt -e '.[cloud,local,dev,tracing]' -e client -e testing -e infra/cdk -e local
+	@$(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
 	@touch $@
 
 $(EMULATOR)/.installed: $(VENV)/.uv local/duetime_local/emulator/requirements.txt

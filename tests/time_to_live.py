@@ -137,7 +137,7 @@ DECIDERS: dict[str, Rule] = {
     "services/tasks/create.py:_Identity.expiry": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter._succeed": CONTENT,
     "services/outcomes/suspended_attempts.py:write_pause": CONTENT,
-    "services/outcomes/outcome.py:OutcomeWriter.skip": RECORD,
+    "services/outcomes/unstarted_tasks.py:skip": RECORD,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
     "services/locks/admin.py:LockAdmin.release": LOCK,
     "services/schedules/calendars.py:CalendarManager.delete": MARKER,

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         TaskOptions,
         TimeWithoutZone,
     )
-    from duetime_client.task_types import PayloadInvalid, TaskType
+    from duetime_client.task_types import PayloadInvalid, ResultInvalid, TaskType
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
 
 __all__ = [
@@ -117,6 +117,7 @@ __all__ = [
     "Progress",
     "PullTarget",
     "RateLimited",
+    "ResultInvalid",
     "Retries",
     "RetryPolicy",
     "Schedule",
@@ -209,6 +210,7 @@ _MODULES = {
     "TaskOptions": "task_fields",
     "TaskType": "task_types",
     "PayloadInvalid": "task_types",
+    "ResultInvalid": "task_types",
     "TaskState": "literals",
     "NotFound": "errors",
     "RateLimited": "errors",

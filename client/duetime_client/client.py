@@ -179,20 +179,9 @@ class Client:
 class AsyncClient:
     """A deployment, for coroutines. Close it with `aclose`, or use it with `async with`.
 
-    Its resources and their methods are those of `Client`; what returns an iterator there returns an asynchronous one,
-    and everything else is awaited.
-
-    Args:
-        url: The address of the API.
-        auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
-        owner: Owner of the tasks, for a deployment without authentication.
-        timeout: How long one request may take, in seconds, of which at most 5 to connect.
-        retries: How often requests are retried, where that is safe; three times by default.
-        sleep: Waits for so many seconds.
-        random_source: A number from 0, less than 1.
-        now: The time.
-        connect: Opens a WebSocket.
-        http_transport: Sends HTTP requests.
+    Its arguments, resources and methods are those of `Client`: there they are described. What returns an iterator there
+    returns an asynchronous one here, and everything else is awaited. `sleep`, `connect` and `http_transport` are
+    asynchronous, too.
     """
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange

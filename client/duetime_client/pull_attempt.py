@@ -225,7 +225,7 @@ class Attempt:
         try:
             json.dumps(result, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            message = f"what the handler left is not JSON: {error}"
+            message = f"the result of the handler is not JSON: {error}"
             return lambda: client.leases.fail(lease, "ResultNotJson", message, retriable=False)
         return lambda: client.leases.complete(lease, result)
 

@@ -271,3 +271,34 @@ class ScheduleHistory(ResponseModel):
 
     events: tuple[ScheduleEvent, ...]
     dropped: int = 0
+
+
+class PlannedRuns(ResponseModel):
+    """How many runs a schedule plans in a period."""
+
+    name: str
+    runs: int
+
+
+class ForecastPeriod(ResponseModel):
+    """How many runs are planned in a period; `schedules` are those with the most."""
+
+    start_at: datetime
+    runs: int
+    schedules: tuple[PlannedRuns, ...] = ()
+
+
+class ForecastCollision(ResponseModel):
+    """A minute in which several schedules begin a run."""
+
+    at: datetime
+    schedules: tuple[str, ...]
+
+
+class Forecast(ResponseModel):
+    """The runs that the active schedules plan."""
+
+    period_seconds: int
+    periods: tuple[ForecastPeriod, ...]
+    collisions: tuple[ForecastCollision, ...] = ()
+    is_complete: bool = True

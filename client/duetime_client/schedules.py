@@ -11,7 +11,7 @@ from duetime_client.explanations import ScheduleExplanation
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read, several, task_of
-from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleHistory, ScheduleRun
+from duetime_client.schedule_models import Backfill, Forecast, Occurrence, Schedule, ScheduleHistory, ScheduleRun
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.steps import Request
 from duetime_client.task_creation import trace_headers
@@ -67,6 +67,11 @@ class ScheduleOperations(Resource):
         """All schedules, or those in one state, by name, page by page."""
         query = [*_query({"state": state, "limit": page_size})]
         return pages(self._session, SCHEDULES, "schedules", partial(read, Schedule), query)
+
+    @Operation
+    def get_forecast(self) -> Request[Forecast]:
+        """How many runs the active schedules plan in each half hour of the next day, and where several begin."""
+        return Request("GET", "/v1/forecast", one(Forecast))
 
     @Operation
     def update(

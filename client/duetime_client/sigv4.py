@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import botocore.session
@@ -13,9 +14,9 @@ from botocore.exceptions import BotoCoreError
 from duetime_client.errors import CredentialsMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import AsyncGenerator, Generator
 
-    from botocore.credentials import Credentials
+    from botocore.credentials import Credentials, ReadOnlyCredentials
 
 SERVICE = "execute-api"
 
@@ -44,6 +45,18 @@ class SigV4(httpx.Auth):
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
         """Add the signature to a request."""
+        self._sign(request, self._credentials.get_frozen_credentials())
+        yield request
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        """Add the signature to a request of a coroutine."""
+        # Credentials that are about to expire are fetched again, which keeps this thread waiting.
+        credentials = await asyncio.to_thread(self._credentials.get_frozen_credentials)
+        await request.aread()
+        self._sign(request, credentials)
+        yield request
+
+    def _sign(self, request: httpx.Request, credentials: ReadOnlyCredentials) -> None:
         region = region_of(request.url.host) or self._region
         if not region:
             raise CredentialsMissing("IAM authentication needs a region: set AWS_DEFAULT_REGION")
@@ -54,9 +67,8 @@ class SigV4(httpx.Auth):
             data=request.content,
             headers={"Host": request.headers["Host"]},
         )
-        SigV4Auth(self._credentials.get_frozen_credentials(), SERVICE, region).add_auth(signed)
+        SigV4Auth(credentials, SERVICE, region).add_auth(signed)
         request.headers.update(signed.headers.items())
-        yield request
 
 
 def region_of(host: str) -> str | None:

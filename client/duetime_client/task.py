@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -17,7 +17,10 @@ from duetime_client.open_literals import (
     TaskState,
     WaitReason,
 )
+from duetime_client.payload_models import from_json
+from duetime_client.task_types import ResultInvalid
 
+M = TypeVar("M")
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 """States that hold an outcome."""
 
@@ -183,6 +186,8 @@ class Task(ResponseModel):
     result: object = None
     error: Failure | None = None
     lateness_ms: int | None = None
+    cost_dollars: float | None = None
+    """Estimated, so far; see the reference page about costs."""
     content_expired: tuple[str, ...] = ()
     """Large contents that have expired before the task: `payload`, `result`; they are `None` here."""
 
@@ -203,6 +208,17 @@ class Task(ResponseModel):
     def etag(self) -> str:
         """The version for `tasks.update(if_match=…)`."""
         return self._etag or f'"{self.version}"'
+
+    def result_as(self, model: type[M]) -> M:
+        """The result as a value of a class: a pydantic model or a dataclass.
+
+        Raises:
+            ResultInvalid: It is not valid, or the task has none.
+        """
+        try:
+            return from_json(model, self.result)
+        except ValueError as error:
+            raise ResultInvalid(f"the result of task {self.id} ({self.state}) is {error}") from None
 
     @property
     def is_terminal(self) -> bool:

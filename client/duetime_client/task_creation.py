@@ -1,20 +1,29 @@
-"""The request that creates a task."""
+"""The requests that create tasks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
-from duetime_client.responses import task_of
+from duetime_client.request_limits import MAX_BATCH
+from duetime_client.responses import batch_results, task_of
 from duetime_client.session import IDEMPOTENCY_KEY
 from duetime_client.steps import Request
 from duetime_client.task_actions import TASKS
 from duetime_client.task_fields import body_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from duetime_client.errors import ApiError
+    from duetime_client.session import Session
+    from duetime_client.steps import Steps
     from duetime_client.task import Task
+    from duetime_client.task_fields import NewTask
+
+Results: TypeAlias = "list[Task | ApiError]"
 
 
 def create_task(
@@ -33,6 +42,25 @@ def create_task(
         body={"type": task_type, **body_of(fields)},
         headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **trace_headers(traceparent)},
     )
+
+
+def create_tasks(
+    session: Session, tasks: Iterable[NewTask], idempotency_key: str | None = None, traceparent: str | None = None
+) -> Steps[Results]:
+    """Creates tasks in requests as large as the API accepts; each has its own result, in the given order."""
+    key = idempotency_key or str(uuid4())
+    remaining = iter(tasks)
+    results: Results = []
+    while chunk := list(islice(remaining, MAX_BATCH)):
+        request = Request(
+            "POST",
+            f"{TASKS}/batch",
+            partial(batch_results, expected=len(chunk)),
+            body={"tasks": [body_of(task) for task in chunk]},
+            headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}", **trace_headers(traceparent)},
+        )
+        results.extend((yield from session.send(request)))
+    return results
 
 
 def wait_query(wait_seconds: int) -> list[tuple[str, str]]:

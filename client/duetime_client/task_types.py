@@ -22,6 +22,10 @@ class PayloadInvalid(ClientError, ValueError):
     """A payload is not one of its type. The message names the fields, and quotes no value."""
 
 
+class ResultInvalid(ClientError, ValueError):
+    """A result is not what was asked for. The message names the fields, and quotes no value."""
+
+
 class TaskDefinition(Protocol[P_contra]):
     """A type of tasks: a `TaskType`, or a function that `handler` or `Worker.task` has registered."""
 

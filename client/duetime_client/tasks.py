@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
-from uuid import uuid4
 
 from duetime_client.changes import MINE, watch
 from duetime_client.errors import WaitTimeout
@@ -13,14 +10,13 @@ from duetime_client.explanations import TaskExplanation
 from duetime_client.filter_actions import FilterActions
 from duetime_client.pages import pages
 from duetime_client.polling import pause_after
-from duetime_client.request_limits import MAX_BATCH
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
-from duetime_client.responses import attempts_of, batch_results, nothing, one, task_in, task_of
-from duetime_client.session import IDEMPOTENCY_KEY, guard
+from duetime_client.responses import attempts_of, nothing, one, task_in, task_of
+from duetime_client.session import guard
 from duetime_client.steps import Item, Pause, Request
 from duetime_client.task import TaskHistory
 from duetime_client.task_actions import TASKS, TaskActions, path_of
-from duetime_client.task_creation import create_task, trace_headers, wait_query
+from duetime_client.task_creation import create_task, create_tasks, wait_query
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
 
@@ -28,14 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime_client.changes import Change
-    from duetime_client.errors import ApiError
     from duetime_client.steps import Items, Steps
     from duetime_client.task import Attempt, Task
+    from duetime_client.task_creation import Results
     from duetime_client.task_types import TaskDefinition
 
 P = TypeVar("P")
 Attempts: TypeAlias = list["Attempt"]
-Results: TypeAlias = list["Task | ApiError"]
 
 
 class TaskOperations(TaskActions, FilterActions):
@@ -69,19 +64,7 @@ class TaskOperations(TaskActions, FilterActions):
         If a later request fails, the tasks of the earlier ones exist. Calling again with the same key and the
         same tasks creates only what is missing.
         """
-        key = idempotency_key or str(uuid4())
-        remaining = iter(tasks)
-        results: Results = []
-        while chunk := list(islice(remaining, MAX_BATCH)):
-            request = Request(
-                "POST",
-                f"{TASKS}/batch",
-                partial(batch_results, expected=len(chunk)),
-                body={"tasks": [body_of(task) for task in chunk]},
-                headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}", **trace_headers(traceparent)},
-            )
-            results.extend((yield from self._session.send(request)))
-        return results
+        return create_tasks(self._session, tasks, idempotency_key, traceparent)
 
     @Operation
     def get(self, task_id: str, *, wait_seconds: int = 0) -> Request[Task]:

@@ -30,6 +30,7 @@ OF_A_TOPOLOGY = frozenset(
         "priority",
         "callback_url",
         "notify_on",
+        "expires_seconds",
         "name",
         "tags",
     }

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
-from duetime_client.task_creation import create_task
+from duetime_client.task_creation import create_task, create_tasks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
-    from duetime_client.steps import Request
+    from duetime_client.steps import Request, Steps
     from duetime_client.task import Task
-    from duetime_client.task_fields import TaskOptions
+    from duetime_client.task_creation import Results
+    from duetime_client.task_fields import NewTask, TaskFields, TaskOptions
     from duetime_client.task_types import TaskDefinition
 
 P = TypeVar("P")
@@ -82,6 +84,32 @@ class TypedTaskOperations(Resource, Generic[P]):
         """
         fields = {"payload": self._definition.encode(payload), "delay_seconds": seconds, **options}
         return create_task(self._definition.task_type, fields, idempotency_key, traceparent)
+
+    @Operation
+    def create_batch(
+        self,
+        payloads: Iterable[P],
+        /,
+        *,
+        due_at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> Steps[Results]:
+        """Create a task for each payload, all with the same options, due now or at one time; see `tasks.create_batch`.
+
+        Nothing is sent before all payloads are checked.
+
+        Raises:
+            PayloadInvalid: A payload is not one of this type.
+            TimeWithoutZone: The time has no zone.
+        """
+        when: TaskFields = {} if due_at is None else {"due_at": due_at}
+        tasks: list[NewTask] = [
+            {"type": self._definition.task_type, "payload": self._definition.encode(payload), **when, **options}
+            for payload in payloads
+        ]
+        return create_tasks(self._session, tasks, idempotency_key, traceparent)
 
 
 class TypedTasks(TypedTaskOperations[P], SyncResource):

@@ -81,12 +81,12 @@ function Header() {
       <select aria-label="Time zone" value={zone.value} onChange={(event) => (zone.value = event.currentTarget.value)}>
         {zones.map((each) => (
           <option key={each} value={each}>
-            {each === "local" ? `${own} (${zoneLabel(undefined, own)})` : each}
+            {each === "local" ? `${zoneLabel(undefined, own)} · ${own}` : each}
           </option>
         ))}
       </select>
       <select aria-label="Theme" value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
-        <option value="system">System theme</option>
+        <option value="system">Auto</option>
         <option value="light">Light</option>
         <option value="dark">Dark</option>
       </select>

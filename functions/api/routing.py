@@ -31,6 +31,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "switches": ("switches",),
     "schedules": ("schedules", "explanations"),
     "calendars": ("calendars",),
+    "forecast": ("forecast",),
     "topologies": ("topologies",),
     "summary": ("summary",),
     "settings": ("deployment_settings",),

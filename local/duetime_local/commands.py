@@ -21,7 +21,7 @@ from duetime_client.commands.contexts import READY_FILE_VARIABLE
 from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.logs import LogFilter
-from duetime_local import demo_workflow, stack
+from duetime_local import demo_showcase, demo_workflow, stack
 from duetime_local import ready_file as ready
 from duetime_local.assembly import ToolFailed, ToolNotInstalled
 from duetime_local.demo import Demo, TasksRejected
@@ -97,7 +97,10 @@ def up(
         context.enter_context(ready.announced(running.ready, ready_file))
         # Its tasks are for the example handlers.
         if demo and is_checkout():
+            display.note(f"\nWatch it in the console: {running.ready.console_url}")
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
+            with Client(running.ready.api_url) as client:
+                demo_showcase.create(client)
         _stay(running, display, verbose=verbose, kept=kept, ready_file=ready_file)
 
 

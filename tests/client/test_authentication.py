@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
-from typing import TYPE_CHECKING
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from botocore.credentials import Credentials
 
-from duetime_client import BearerToken, Client, CredentialsMissing
+from duetime_client import AsyncClient, BearerToken, Client, CredentialsMissing
 from duetime_client.sigv4 import SigV4, region_of
 from tests.client.deployment import Answer, Deployment, Received
 
@@ -65,6 +67,28 @@ def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) 
     scopes = {verified_scope(request).split("/", 1)[1] for request in deployment.received}
     assert scopes == {"eu-west-1/execute-api/aws4_request"}
     assert {request.headers["X-Amz-Security-Token"] for request in deployment.received} == {"session token"}
+
+
+def test_coroutines_sign_without_keeping_the_event_loop_waiting(deployment: Deployment) -> None:
+    """The signature is the same; credentials are fetched in another thread, as that may take a request."""
+    threads: list[int] = []
+
+    class Fetched(Credentials):
+        def get_frozen_credentials(self) -> Any:  # noqa: ANN401 - botocore's own
+            threads.append(get_ident())
+            return super().get_frozen_credentials()
+
+    async def use() -> None:
+        auth = SigV4(Fetched("AKID", SECRET, "session token"), "eu-west-1")
+        async with AsyncClient(deployment.url, auth=auth) as client:
+            await client.tasks.create("report", payload={"größe": "1/2"})
+            assert [task.type async for task in client.tasks.list(tags={"team": "a b+c"})] == ["report"]
+
+    asyncio.run(use())
+    scopes = {verified_scope(request).split("/", 1)[1] for request in deployment.received}
+    assert scopes == {"eu-west-1/execute-api/aws4_request"}
+    assert len(threads) == 2
+    assert get_ident() not in threads
 
 
 def test_a_retry_is_signed_anew(deployment: Deployment, waits: list[float]) -> None:

@@ -101,6 +101,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             "settings.get",
             "summary.get",
             "summary.list_owners",
+            "schedules.get_forecast",
             "bulk_operations.list",
             "calendars.list",
             "locks.list",

@@ -27,6 +27,7 @@ OPTIONS = {
     "lock": ("--lock", "db-17"),
     "callback_url": ("--callback-url", "https://example.org/ended"),
     "notify_on": ("--notify-to", "https://example.org/alerts", "--notify-late", "300"),
+    "expires_seconds": ("--expires", "600"),
     "name": ("--name", "monthly"),
     "tags": ("--tag", "team=dba"),
 }
@@ -36,6 +37,7 @@ SHOWN: dict[str, tuple[Any, str]] = {
     "lock": ({"key": "db-17", "max_holders": 1, "scope": "task"}, "db-17"),
     "callback_url": ("https://example.org/ended", "https://example.org/ended"),
     "notify_on": ({"to": "https://example.org/alerts", "failed": True}, "https://example.org/alerts"),
+    "expires_seconds": (600, "600 s after its due time"),
     "name": ("monthly", "monthly"),
     "tags": ({"team": "dba"}, "team=dba"),
 }

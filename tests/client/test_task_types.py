@@ -14,7 +14,17 @@ from pydantic import BaseModel, Field
 from duetime import payload_models as payload_models_of_the_core
 from duetime.handlers import REGISTRY, handler
 from duetime.handlers import Context as HandlerContext
-from duetime_client import AsyncClient, Client, PayloadInvalid, Task, TaskType, TimeWithoutZone, payload_models
+from duetime_client import (
+    ApiError,
+    AsyncClient,
+    Client,
+    PayloadInvalid,
+    ResultInvalid,
+    Task,
+    TaskType,
+    TimeWithoutZone,
+    payload_models,
+)
 from duetime_client.task_types import TaskFunction
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
 from duetime_client.worker import AttemptCancelled, Context, LeaseLost, Worker
@@ -66,6 +76,39 @@ def test_a_payload_of_another_kind_is_not_sent(client: Client, deployment: Deplo
     with pytest.raises(TimeWithoutZone):
         client.tasks.of(CHARGE).at(NOW.replace(tzinfo=None), Charge(id=7, amount=5))
     assert deployment.received == []
+
+
+def test_many_tasks_of_a_type_are_created_at_once(client: Client, deployment: Deployment) -> None:
+    """One payload each, the other fields in common; one that is not valid keeps all of them from being sent."""
+    charges = client.tasks.of(CHARGE)
+    found = charges.create_batch(
+        (Charge(id=number, amount=5) for number in range(120)), due_at=NOW, tags={"team": "dba"}, idempotency_key="k"
+    )
+    assert_type(found, list[Task | ApiError])
+    assert len(found) == 120
+    first, second = deployment.received
+    assert [request.headers["Idempotency-Key"] for request in (first, second)] == ["k-0", "k-100"]
+    assert first.document["tasks"][7] == {
+        "type": "charge",
+        "payload": {"id": 7, "amount": 5},
+        "due_at": NOW.isoformat(),
+        "tags": {"team": "dba"},
+    }
+    deployment.received.clear()
+    with pytest.raises(PayloadInvalid, match="amount"):
+        charges.create_batch([Charge(id=1, amount=5), Charge.model_construct(id=2, amount=-5)])
+    assert deployment.received == []
+
+
+def test_a_result_is_read_as_a_value_of_a_class(client: Client, deployment: Deployment) -> None:
+    """A pydantic model or a dataclass; what is not one is told by its fields, without its values."""
+    task = client.tasks.create("charge")
+    deployment.tasks[task.id] |= {"state": "succeeded", "result": {"id": 7, "amount": 512}}
+    found = client.tasks.get(task.id)
+    assert assert_type(found.result_as(Charge), Charge) == Charge(id=7, amount=512)
+    with pytest.raises(ResultInvalid, match=r"succeeded\) is not a Move: to: ") as caught:
+        found.result_as(Move)
+    assert "512" not in str(caught.value)
 
 
 def test_coroutines_create_them_too(deployment: Deployment) -> None:

@@ -52,6 +52,8 @@ def test_values_that_are_not_there_yet_are_null() -> None:
         "waiting_for",
         "callback_url",
         "notify_on",
+        "expires_seconds",
+        "expires_at",
         "schedule",
         "topology",
         "requested_action",

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from duetime.contract.tasks.attempt_history import attempts
 from duetime.contract.tasks.attempt_responses import AttemptList
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
-from duetime.domain.tasks.costs import ASSUMED, dollars_of
+from duetime.domain.tasks.costs import ASSUMED, cost_of, dollars_of
 from duetime.domain.tasks.states import State
 from tests.domain.factories import NOW, task
 
@@ -91,3 +91,11 @@ def test_waiting_for_a_notification_is_not_a_workers_time() -> None:
     day = replace(LAST, took=86_400_000)
     (attempt,) = attempts(task(state=State.SUCCEEDED, attempt_history=(day,), timeout_seconds=60), [])["attempts"]
     assert attempt["cost_dollars"] == dollars_of(60_000)
+
+
+def test_a_task_costs_its_creation_and_the_attempts_that_are_known() -> None:
+    """Two write units before it runs, then what each attempt cost; of a lost one nothing is known."""
+    created = 2 * ASSUMED.write_unit
+    assert cost_of(task()) == created
+    ran = task(state=State.SUCCEEDED, attempt_history=(FIRST, LOST, LAST))
+    assert cost_of(ran) == pytest.approx(created + dollars_of(FIRST.took) + dollars_of(LAST.took), abs=1e-12)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
-from uuid import uuid4
 
 from duetime import composition
 from duetime.adapters.runtime.clock import SystemClock
 from duetime.environment_variables import Variable
+from tests.functions.stack import LambdaContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -51,9 +50,7 @@ def function_at(
     with patch.dict("os.environ", {**environ, **stack.emulator.environ}):
         composition.use(composition.Platform(environ=environ, clock=clock))
         try:
-            yield lambda event: handler(
-                event, SimpleNamespace(aws_request_id=str(uuid4()), function_name=function_name)
-            )
+            yield lambda event: handler(event, LambdaContext(function_name))
         finally:
             composition.use(None)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 OWNER = "gates"
 LONG = 3600
 NOT_MADE: Mapping[GateName, str] = {
+    GateName.DISPATCH: "it is told of starts within a second of their time only, which a busy machine does not promise",
     GateName.WORKER: "a worker puts a task back that it has no time left for, after most of its 15 minutes",
     GateName.TARGET: "the embedded SQS refuses nothing for its load",
     GateName.TOPOLOGY: "the embedded Step Functions starts every execution",
@@ -88,6 +89,9 @@ class World:
         with function_at(self.stack, "api", ShiftedClock(self.ahead_ms)) as api:
             answer = api(request_of("GET", path, None, headers, "", None, is_base64=False))
         body: dict[str, Any] = json.loads(answer["body"])
+        if answer["statusCode"] == 404:
+            # A node has an id before it has a task.
+            return {"gates": []}
         assert sum(gate["duration_ms"] or 0 for gate in body["gates"]) == body["total_ms"]
         return body
 
@@ -103,11 +107,6 @@ def due(world: World) -> str:
 def creation(world: World) -> str:
     """It was created an hour after its due time."""
     return world.create(due_at=datetime.now(UTC) - timedelta(hours=1), target=world.target("late")).id
-
-
-def dispatch(world: World) -> str:
-    """It has run on time."""
-    return world.create(target=world.target("on-time")).id
 
 
 def paused(world: World) -> str:
@@ -273,7 +272,6 @@ CASES: Mapping[GateName, tuple[Case, GateState]] = {
     GateName.PAUSED: (paused, WAITING),
     GateName.TRIGGER: (trigger, WAITING),
     GateName.QUEUE: (queue, WAITING),
-    GateName.DISPATCH: (dispatch, PASSED),
     GateName.SCHEDULE: (schedule, AHEAD),
     GateName.OVERLAP: (overlap, WAITING),
     GateName.SWITCH: (switch, WAITING),

@@ -159,7 +159,10 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTopology": [
         {
             "nodes": {"a": {"type": "echo", "tags": {"a": "b"}}},
-            **{key: TASK[key] for key in ("delay_seconds", "priority", "tags", "callback_url", "notify_on")},
+            **{
+                key: TASK[key]
+                for key in ("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds")
+            },
             "timeout_seconds": 600,
             "type": "nightly",
         },

@@ -3,16 +3,19 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.environment_variables import Variable
 from duetime_cdk.alarm_list import RUNBOOK, alarms
+from duetime_cdk.environments import Authentication
 from infra import ROOT
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, referred
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from duetime_cdk.layers.build import Layers
     from tests.infra.synthesis import Properties
@@ -131,13 +134,43 @@ def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
     told = alarms(every.environment)
     texts = [
-        alarm["AlarmDescription"]
+        text_of(alarm["AlarmDescription"])
         for kind in ("Alarm", "CompositeAlarm")
         for alarm in every.properties(f"AWS::CloudWatch::{kind}").values()
-        if not alarm["AlarmDescription"].startswith("Part of ")
+        if not text_of(alarm["AlarmDescription"]).startswith("Part of ")
     ]
     assert {text.partition(f"{RUNBOOK}#")[2] for text in texts} == {name.lower() for name in told.runbook_sections}
     assert told.runbook_sections <= found
+
+
+def test_an_alarm_leads_to_the_page_of_the_console_that_shows_it(
+    layers: Layers, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With a console, each description has its address; without one, none has."""
+    tokens = replace(
+        environment_named("dev"),
+        authentication=Authentication.JWT,
+        jwt_issuer="https://id.example.org",
+        jwt_audience=("duetime",),
+        console=True,
+    )
+    made = Synthesis(tokens, layers, tmp_path_factory.mktemp("console"))
+    told = {
+        name: text_of(alarm_named(made, name)["AlarmDescription"])
+        for name in ("TasksFailing", "OldestDue", "ExpectationMissed", "ClockSkewed")
+    }
+    found = {name: re.findall(r"/console/index\.html#/(\S+) shows it", text) for name, text in told.items()}
+    assert found == {
+        "TasksFailing": ["dead-letters"],
+        "OldestDue": ["tasks?q=due%3A%3Cnow&order=asc"],
+        "ExpectationMissed": ["schedules"],
+        "ClockSkewed": ["overview"],
+    }
+
+
+def text_of(value: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
+    """A text of a template with what is only known to the deployment left out."""
+    return value if isinstance(value, str) else "".join(part for part in value["Fn::Join"][1] if isinstance(part, str))
 
 
 def test_the_runbook_has_no_section_without_an_alarm() -> None:

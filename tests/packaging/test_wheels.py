@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,6 +50,25 @@ def test_all_have_one_version_and_require_each_other_at_it() -> None:
         ours = [each for each in projects[folder]["dependencies"] if each.startswith("duetime")]
         assert ours
         assert all(each.endswith(f"=={version}") for each in ours)
+
+
+def test_the_client_names_the_oldest_versions_that_it_works_with() -> None:
+    """It shares its environment with its user's programs: no bound from above, and each from below is tested."""
+    project = declared("client")["project"]
+    listed = [
+        *project["dependencies"],
+        *(each for extra in project["optional-dependencies"].values() for each in extra),
+    ]
+    assert [each for each in listed if not re.fullmatch(r"[a-z]+>=[\d.]+", each)] == []
+
+
+def test_the_makefile_knows_all_distributions() -> None:
+    """It builds a wheel of each, and pins what each of them needs."""
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    listed = {name: value for name, _, value in (line.partition(" := ") for line in lines)}
+    assert listed["FOLDERS"].split() == list(DISTRIBUTIONS)
+    assert [re.sub(r"\[.*\]", "", each.strip("'")) for each in listed["DISTRIBUTIONS"].split()] == list(DISTRIBUTIONS)
+    assert listed["NAMES"].split() == [declared(folder)["project"]["name"] for folder in DISTRIBUTIONS]
 
 
 def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:

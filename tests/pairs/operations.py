@@ -273,6 +273,10 @@ OF_TASKS = (
         classify=by_count("affected"),
     ),
 )
+OF_EXPIRY = (
+    Operation("patch-no-expiry", lambda world: _patch(world, expires_seconds=None)),
+    Operation("patch-expiry", lambda world: _patch(world, expires_seconds=3_600)),
+)
 OF_BULK = (
     BULK,
     Operation("stop-bulk", lambda world: world.ask("POST", f"/v1/bulk-operations/{world.about['bulk']}/cancel")),

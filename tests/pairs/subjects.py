@@ -132,6 +132,18 @@ def queued(world: World) -> None:
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
+def too_late(world: World) -> None:
+    """On the queue, and its first attempt must not start any more."""
+    _made(world, type=works.UNDONE, rollback_on_failure=True, expires_seconds=1)
+    world.time.run_until(world.time.now() + 5 * SECOND)
+
+
+def pulled_too_late(world: World) -> None:
+    """The same of one that pull workers lease."""
+    _made(world, type=PULLED, expires_seconds=1)
+    world.time.run_until(world.time.now() + 5 * SECOND)
+
+
 def queued_phased(world: World) -> None:
     """The same of one that has all phases and a lock."""
     _made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
@@ -520,10 +532,14 @@ _ENDED = (
     operations.TRIGGER,
 )
 
+_OF_LATE = operations.OF_EXPIRY + _named("get patch-soon pause resume run retry cancel cancel-by-force", _TASKS)
+
 SUBJECTS = (
     Subject("scheduled", scheduled, _TASKS + _TICK),
     Subject("soon", soon, _TASKS + _TICK),
     Subject("queued", queued, _TASKS + _WORK),
+    Subject("too-late", too_late, _OF_LATE + _WORK),
+    Subject("pulled-too-late", pulled_too_late, _OF_LATE + _LEASES[:2] + _TICK),
     Subject("queued-http", queued_http, _named("cancel cancel-by-force pause notify-success", _TASKS) + _WORK),
     Subject("succeeded-expired", partial(_expired, build=succeeded), _ENDED),
     Subject("failed-expired", partial(_expired, build=failed), _ENDED),

@@ -34,7 +34,7 @@ class Order(StrEnum):
     DESC = "desc"
 
 
-TARGET, ATTEMPTS, NOTICES, LOCK, REQUEST = "Target", "Attempts", "Notices", "Lock", "Request"
+TARGET, ATTEMPTS, NOTICES, START, REQUEST = "Target", "Attempts", "Notices", "Start", "Request"
 """Panels of options, in the order in which help has them."""
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
@@ -149,7 +149,7 @@ class TaskOptions:
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Tell this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more.",
+            help="Notify this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -157,7 +157,7 @@ class TaskOptions:
         bool | None,
         typer.Option(
             "--notify-failed/--no-notify-failed",
-            help="Tell of a failure for good (default). Needs --notify-to.",
+            help="Notify of a final failure (default). Needs --notify-to.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -166,7 +166,7 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=60,
-            help="Tell if it starts so late, or not at all. Needs --notify-to.",
+            help="Notify if it starts so late, or not at all. Needs --notify-to.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -184,16 +184,6 @@ class TaskOptions:
             rich_help_panel=ATTEMPTS,
         ),
     ] = None
-    expires_seconds: Annotated[
-        int | None,
-        typer.Option(
-            "--expires",
-            metavar="SECONDS",
-            min=1,
-            help="Fail it, with the error Expired, if it has not started so long after its due time.",
-            rich_help_panel=ATTEMPTS,
-        ),
-    ] = None
     rollback_on_failure: Annotated[
         bool | None,
         typer.Option(
@@ -202,8 +192,18 @@ class TaskOptions:
             rich_help_panel=ATTEMPTS,
         ),
     ] = None
+    expires_seconds: Annotated[
+        int | None,
+        typer.Option(
+            "--expires",
+            metavar="SECONDS",
+            min=1,
+            help="Fail it, with the error Expired, if it has not started so long after its due time.",
+            rich_help_panel=START,
+        ),
+    ] = None
     lock: Annotated[
-        str | None, typer.Option(metavar="KEY", help="A lock that the task holds while it runs.", rich_help_panel=LOCK)
+        str | None, typer.Option(metavar="KEY", help="A lock that the task holds while it runs.", rich_help_panel=START)
     ] = None
     lock_max_holders: Annotated[
         int | None,
@@ -211,7 +211,7 @@ class TaskOptions:
             metavar="N",
             min=1,
             help="How many tasks may hold the lock at a time. Needs --lock.",
-            rich_help_panel=LOCK,
+            rich_help_panel=START,
         ),
     ] = None
 

@@ -60,6 +60,9 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return data;
 }
 
+/** The key of a request that may be sent again: what it creates is created once. */
+export const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");
+
 /** Change something. */
 export async function change<T>(call: Call): Promise<T> {
   const headers: Record<string, string> = { ...call.headers };

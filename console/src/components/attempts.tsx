@@ -1,5 +1,6 @@
 /** The attempts of a task as a waterfall: waits and runs on one time axis, with the retry that is to come. */
 import type { Attempt, Task } from "../api/types";
+import { dollars } from "../money";
 import { duration, now } from "../time";
 import { Relative, StateChip, Time, Took } from "./basics";
 
@@ -36,7 +37,7 @@ export function Attempts({ task, attempts }: { task: Task; attempts: readonly At
     <section class="card wide">
       <h2>
         Attempts <span class="muted">{task.attempt} of {task.retry.max_attempts}</span>
-        {cost > 0 && <span class="muted" title="Estimated, by public prices"> · ${cost.toPrecision(2)}</span>}
+        {cost > 0 && <span class="muted" title="Estimated, by assumed public prices"> · {dollars(cost)}</span>}
       </h2>
       {rows.length === 0 && <p class="muted">None yet. The first is planned for <Time at={task.next_at ?? task.due_at} />.</p>}
       <ol class="waterfall">

@@ -1,7 +1,8 @@
 /** Creating a task by a form or as JSON; also "run again", with the old payload to edit. */
 import { useSignal } from "@preact/signals";
-import { command, type Call } from "../api/client";
+import { command, newKey, type Call } from "../api/client";
 import type { Task, TaskCreate } from "../api/types";
+import { parsed } from "../json";
 import { href, navigate } from "../router";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
@@ -47,20 +48,15 @@ function Form({ close, created, from }: { close: () => void; created?: (() => vo
   const name = useSignal(from?.name ?? "");
   const fault = useSignal("");
   // A request that is sent twice, for the answer was lost, creates one task.
-  const key = useSignal(crypto.getRandomValues(new Uint32Array(4)).join("-"));
+  const key = useSignal(newKey());
   const { busy, problem, send } = useSending();
 
   const submit = async (event: Event) => {
     event.preventDefault();
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(payload.value || "null");
-      fault.value = "";
-    } catch (error) {
-      fault.value = `The payload is no JSON: ${(error as Error).message}`;
-      return;
-    }
-    const body = { ...base, type: type.value, payload: parsed, delay_seconds: Number(delay.value) || 0 } as TaskCreate;
+    const read = parsed(payload.value || "null");
+    fault.value = read.fault && `The payload is no JSON: ${read.fault}`;
+    if (read.fault) return;
+    const body = { ...base, type: type.value, payload: read.value, delay_seconds: Number(delay.value) || 0 } as TaskCreate;
     body.name = name.value || null;
     const task = await send<Task>(callOf(body, key.value));
     if (!task) return;
@@ -103,7 +99,7 @@ function Form({ close, created, from }: { close: () => void; created?: (() => vo
 
 function edit(field: { value: string }, key: { value: string }, value: string): void {
   field.value = value;
-  key.value = crypto.getRandomValues(new Uint32Array(4)).join("-");
+  key.value = newKey();
 }
 
 /** The lines that differ, before and after. */

@@ -1,20 +1,58 @@
-/** The events of a task: what happened, when, who did it, and why. */
-import type { TaskHistoryEvent } from "../api/types";
+/** The events of a task or of a schedule: what happened, when, who did it, and why. */
+import type { ComponentChildren } from "preact";
+import type { ScheduleEvent, TaskHistoryEvent } from "../api/types";
+import { href } from "../router";
 import { StateChip, Time } from "./basics";
 
-const who = (event: TaskHistoryEvent): string => {
-  if (!event.actor) return event.worker ?? "";
-  return event.actor.kind === "system" ? "duetime" : `${event.actor.kind} ${event.actor.name ?? ""}`;
-};
-
-function what(event: TaskHistoryEvent): string {
-  const name = event.type.replaceAll("_", " ");
-  if (event.attempt !== null) return `${name.replace("attempt", `attempt ${event.attempt}`)}`;
-  return event.fields?.length ? `${name}: ${event.fields.join(", ")}` : name;
+function who(actor: ScheduleEvent["actor"] | null, worker?: string | null): string {
+  if (!actor) return worker ?? "";
+  return actor.kind === "system" ? "duetime" : `${actor.kind} ${actor.name ?? ""}`;
 }
+
+const named = (event: { type: string; fields?: readonly string[] | null }): string => {
+  const name = event.type.replaceAll("_", " ");
+  return event.fields?.length ? `${name}: ${event.fields.join(", ")}` : name;
+};
 
 export function Events({ events }: { events: readonly TaskHistoryEvent[] | null }) {
   if (!events) return null;
+  const rows = events.map((event) => ({
+    at: event.at,
+    what: (
+      <>
+        {event.attempt !== null ? named({ type: event.type }).replace("attempt", `attempt ${event.attempt}`) : named(event)}{" "}
+        {event.outcome && <StateChip state={event.outcome} />} {event.state && <StateChip state={event.state} />}
+      </>
+    ),
+    who: who(event.actor, event.worker),
+    why: event.reason ?? (event.error ? `${event.error.type}: ${event.error.message}` : ""),
+  }));
+  return <EventTable rows={rows} />;
+}
+
+/** What was done to a schedule, the latest first. */
+export function ScheduleEvents({ events, dropped }: { events: readonly ScheduleEvent[]; dropped: number }) {
+  const rows = events.map((event) => ({
+    at: event.at,
+    what: (
+      <>
+        {named(event)} {event.task_id && <a href={href(["tasks", event.task_id])}>its task</a>}
+      </>
+    ),
+    who: who(event.actor),
+    why: event.reason ?? "",
+  }));
+  return <EventTable rows={rows.reverse()} note={dropped ? `${dropped} older ones are no longer kept.` : ""} />;
+}
+
+interface EventRow {
+  at: string | null;
+  what: ComponentChildren;
+  who: string;
+  why: string;
+}
+
+function EventTable({ rows, note }: { rows: readonly EventRow[]; note?: string }) {
   return (
     <section class="card wide">
       <h2>Events</h2>
@@ -28,20 +66,19 @@ export function Events({ events }: { events: readonly TaskHistoryEvent[] | null 
           </tr>
         </thead>
         <tbody>
-          {events.map((event, index) => (
+          {rows.map((row, index) => (
             <tr key={index}>
               <td>
-                <Time at={event.at} />
+                <Time at={row.at} />
               </td>
-              <td>
-                {what(event)} {event.outcome && <StateChip state={event.outcome} />} {event.state && <StateChip state={event.state} />}
-              </td>
-              <td>{who(event)}</td>
-              <td>{event.reason ?? (event.error ? `${event.error.type}: ${event.error.message}` : "")}</td>
+              <td>{row.what}</td>
+              <td>{row.who}</td>
+              <td>{row.why}</td>
             </tr>
           ))}
         </tbody>
       </table>
+      {note && <p class="muted">{note}</p>}
     </section>
   );
 }

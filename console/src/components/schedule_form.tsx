@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import type { Schedule } from "../api/types";
+import { parsed } from "../json";
 import { href, navigate } from "../router";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
@@ -37,15 +38,10 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
 
   const submit = async (event: Event) => {
     event.preventDefault();
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(payload.value || "null");
-      fault.value = "";
-    } catch (error) {
-      fault.value = `The payload is no JSON: ${(error as Error).message}`;
-      return;
-    }
-    const task = { type: type.value, ...(keepsPayload ? {} : { payload: parsed }) };
+    const read = parsed(payload.value || "null");
+    fault.value = read.fault && `The payload is no JSON: ${read.fault}`;
+    if (read.fault) return;
+    const task = { type: type.value, ...(keepsPayload ? {} : { payload: read.value }) };
     const made = await send<Schedule>(callOf(timing.value, behaviour.value, task, name.value, schedule));
     if (!made) return;
     close();

@@ -4,6 +4,7 @@ import { memo } from "preact/compat";
 import type { WatchedTask } from "../api/live";
 import type { TaskSummary } from "../api/types";
 import { href } from "../router";
+import { dollars } from "../money";
 import { zoneLabel } from "../time";
 import { Relative, StateChip, Time, Took } from "./basics";
 
@@ -17,6 +18,7 @@ export function TaskTable({ tasks, label }: { tasks: readonly TaskSummary[]; lab
           <th scope="col">Due ({zoneLabel()})</th>
           <th scope="col" class="number">Late</th>
           <th scope="col" class="number">Attempt</th>
+          <th scope="col" class="number" title="Estimated cost so far, by assumed public prices">Cost</th>
           <th scope="col">Note</th>
         </tr>
       </thead>
@@ -63,6 +65,9 @@ const Row = memo(({ task }: { task: TaskSummary }) => (
     <td class="number cell-attempt">
       {task.attempt}
       <span class="muted">/{task.retry.max_attempts}</span>
+    </td>
+    <td class="number cell-cost" title={`Estimated: $${task.cost_dollars}`}>
+      {dollars(task.cost_dollars)}
     </td>
     <td class="cell-note" title={note(task)}>
       {note(task)}

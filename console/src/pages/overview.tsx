@@ -1,9 +1,11 @@
-/** The overview: how many tasks are where, what is overdue, what failed lately, and what comes next. */
+/** The overview: how many tasks are where, what is overdue, what it costs, what failed lately, and what comes next. */
 import type { ComponentChildren } from "preact";
 import { useResource } from "../api/resource";
-import type { SchedulePage, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
-import { Empty, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import type { Forecast, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
+import { Empty, ProblemBox, StateChip, Time, Took } from "../components/basics";
+import { ComingLoad } from "../components/coming_load";
 import { TaskTable } from "../components/task_table";
+import { dollars } from "../money";
 import { href } from "../router";
 import { STATES, written } from "../search";
 import { counted, duration, now } from "../time";
@@ -11,8 +13,8 @@ import { counted, duration, now } from "../time";
 export function Overview() {
   const summary = useResource<Summary>("/v1/summary");
   const failed = useResource<TaskPage>("/v1/tasks?state=failed&limit=5");
-  const next = useResource<TaskPage>("/v1/tasks?state=scheduled&state=waiting&order=asc&limit=8");
-  const schedules = useResource<SchedulePage>("/v1/schedules?state=active&limit=100");
+  const next = useResource<TaskPage>("/v1/tasks?state=scheduled&state=waiting&order=asc&limit=100");
+  const forecast = useResource<Forecast>("/v1/forecast");
   const ended = useResource<TaskPage>("/v1/tasks?state=succeeded&state=failed&limit=100");
   const switches = useResource<SwitchPage>("/v1/switches");
   const read = summary.data.value;
@@ -31,12 +33,13 @@ export function Overview() {
       <div class="grid">
         <div class="stack">
           <OnTime next={next.data.value} ended={ended.data.value} />
-          <Coming page={schedules.data.value} />
+          <Spending ended={ended.data.value} />
         </div>
         <div class="stack">
           <Health next={next.data.value} switches={switches.data.value} failed={read?.states["failed"] ?? 0} />
           {read && <Types summary={read} />}
         </div>
+        <ComingLoad forecast={forecast.data.value} waiting={next.data.value} />
         <section class="card wide">
           <h2>
             <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
@@ -47,7 +50,7 @@ export function Overview() {
           <h2>
             <a href={href(["tasks"], { q: "state:scheduled state:waiting", order: "asc" })}>Next</a>
           </h2>
-          {next.data.value?.tasks.length ? <TaskTable tasks={next.data.value.tasks} label="Next tasks" /> : <p class="muted">Nothing waits for its time.</p>}
+          {next.data.value?.tasks.length ? <TaskTable tasks={next.data.value.tasks.slice(0, SHOWN_NEXT)} label="Next tasks" /> : <p class="muted">Nothing waits for its time.</p>}
         </section>
       </div>
       {read?.total === 0 && (
@@ -81,12 +84,16 @@ const percentile = (sorted: readonly number[], part: number): number | null =>
   sorted.length ? (sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? null) : null;
 
 const LATE_MS = 10_000;
+const SHOWN_NEXT = 8;
 
-/** What keeps tasks from running, as far as the API tells: each line leads to the page where it is mended. */
+/** What keeps tasks from running, as far as the API tells: each line leads to the page where it is fixed. */
 function Health({ next, switches, failed }: { next: TaskPage | null; switches: SwitchPage | null; failed: number }) {
-  if (!next || !switches) return null;
-  const due = next.tasks.find((task) => task.state === "scheduled");
-  const late = due ? now.value - Date.parse(due.due_at) : 0;
+  // Its place is kept while it is read: what is below would jump.
+  if (!next || !switches) return <section class="card health"><h2>Health</h2><p class="muted">Reading…</p></section>;
+  const scheduled = next.tasks.filter((task) => task.state === "scheduled");
+  const late = scheduled[0] ? now.value - Date.parse(scheduled[0].due_at) : 0;
+  const backlog = scheduled.filter((task) => Date.parse(task.due_at) < now.value - LATE_MS).length;
+  const more = backlog === scheduled.length && next.next_token ? " or more" : "";
   const stops = switches.switches.filter((each) => each.stopped).length;
   const limits = switches.switches.length - stops;
   return (
@@ -94,7 +101,7 @@ function Health({ next, switches, failed }: { next: TaskPage | null; switches: S
       <h2>Health</h2>
       <ul>
         <Check good={late < LATE_MS} to={href(["tasks"], { q: "state:scheduled due:<now", order: "asc" })}>
-          {late < LATE_MS ? "Due tasks start" : `A due task has not started for ${duration(late)}`}
+          {late < LATE_MS ? "Due tasks start, no backlog" : `${counted(backlog, "due task")}${more} not started, the oldest for ${duration(late)}`}
         </Check>
         <Check good={stops === 0} to={href(["switches"])}>
           {stops ? `${counted(stops, "switch", "switches")} stop tasks` : "No switch stops tasks"}
@@ -125,7 +132,7 @@ function Check({ good, to, children }: { good: boolean; to: string; children: Co
 /** Figures of the last tasks that have ended, and of those that wait. */
 function OnTime({ next, ended }: { next: TaskPage | null; ended: TaskPage | null }) {
   const late = (ended?.tasks ?? []).flatMap((task) => (task.lateness_ms === null ? [] : [task.lateness_ms])).sort((a, b) => a - b);
-  const [oldest] = next?.tasks ?? [];
+  const oldest = next?.tasks.find((task) => task.state === "scheduled");
   const overdue = oldest ? now.value - Date.parse(oldest.due_at) : 0;
   return (
     <section class="card">
@@ -199,32 +206,38 @@ function failures(states: Partial<Record<TaskState, number>>, type: string) {
   return count ? <a class="bad" href={href(["tasks"], { q: `state:failed type:${written(type)}` })}>{count.toLocaleString("en")}</a> : <span class="muted">0</span>;
 }
 
-/** The next runs of schedules within a day; those of the same minute are marked. */
-function Coming({ page }: { page: SchedulePage | null }) {
-  const soon = (page?.schedules ?? [])
-    .flatMap((each) => (each.next_at && Date.parse(each.next_at) < now.value + 86_400_000 ? [{ name: each.name, at: each.next_at }] : []))
-    .sort((a, b) => a.at.localeCompare(b.at));
-  const minutes = soon.map((each) => each.at.slice(0, 16));
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const SHORTEST_SPAN_MS = 60_000;
+
+/** What the last tasks that have ended cost, and what a day costs at their pace: estimates, and what they leave out. */
+function Spending({ ended }: { ended: TaskPage | null }) {
+  const tasks = ended?.tasks.filter((task) => task.finished_at) ?? [];
+  const times = tasks.map((task) => Date.parse(task.finished_at ?? "")).sort((a, b) => a - b);
+  const total = tasks.reduce((sum, task) => sum + task.cost_dollars, 0);
+  const [first] = times;
+  // What a page leaves out ended before: its tasks are those of their span. Else they are those of an hour at least.
+  const span = first === undefined ? 0 : Math.max(now.value - first, ended?.next_token ? SHORTEST_SPAN_MS : HOUR_MS);
   return (
     <section class="card">
-      <h2>Schedules, next 24 h</h2>
-      {soon.length === 0 && <p class="muted">None will run.</p>}
-      <ol class="coming">
-        {soon.slice(0, 6).map((each, index) => {
-          const same = minutes.filter((minute) => minute === minutes[index]).length;
-          return (
-            <li key={each.name}>
-              <Time at={each.at} /> <a href={href(["schedules", each.name])}>{each.name}</a> <Relative at={each.at} />{" "}
-              {same > 1 && <span class="tag" title="Schedules that run in the same minute">{same} at once</span>}
-            </li>
-          );
-        })}
-      </ol>
-      {soon.length > 6 && (
-        <p class="muted">
-          and {counted(soon.length - 6, "more schedule")} <a href={href(["schedules"])}>in the list</a>
-        </p>
-      )}
+      <h2>Throughput and cost</h2>
+      <dl class="figures">
+        <div>
+          <dt>Ended per hour</dt>
+          <dd>{span ? Math.round((tasks.length * HOUR_MS) / span).toLocaleString("en") : "–"}</dd>
+        </div>
+        <div>
+          <dt>Per million tasks</dt>
+          <dd>{tasks.length ? dollars((total / tasks.length) * 1e6) : "–"}</dd>
+        </div>
+        <div>
+          <dt>Per day</dt>
+          <dd>{span ? dollars((total * DAY_MS) / span) : "–"}</dd>
+        </div>
+      </dl>
+      <p class="muted">
+        Estimated from the last {counted(tasks.length, "task")} that ended, at their pace and by assumed public prices: their writes and their time in a worker. Requests, messages, logs and an idle deployment are not in it.
+      </p>
     </section>
   );
 }

@@ -4,10 +4,11 @@ import type { ComponentChildren } from "preact";
 import { command } from "../api/client";
 import { useLive } from "../api/live";
 import { useResource } from "../api/resource";
-import type { Schedule, ScheduleRun, ScheduleRunPage } from "../api/types";
+import type { Schedule, ScheduleEventPage, ScheduleRun, ScheduleRunPage } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
 import { Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
 import { BackfillForm, Backfills } from "../components/backfill";
+import { ScheduleEvents } from "../components/events";
 import { Occurrences } from "../components/occurrences";
 import { OVERLAPS, ScheduleForm } from "../components/schedule_form";
 import { href, navigate } from "../router";
@@ -18,7 +19,8 @@ export function SchedulePage({ subject: name }: { subject: string }) {
   const path = `/v1/schedules/${encodeURIComponent(name)}`;
   const schedule = useResource<Schedule>(path);
   const runs = useResource<ScheduleRunPage>(`${path}/runs?limit=50`);
-  const reload = () => [schedule, runs].forEach((each) => void each.reload());
+  const events = useResource<ScheduleEventPage>(`${path}/events`);
+  const reload = () => [schedule, runs, events].forEach((each) => void each.reload());
   useLive(`schedule:${name}`, ({ version, isSnapshot }) => {
     if (!isSnapshot || version > (schedule.data.peek()?.version ?? 0)) reload();
   });
@@ -56,6 +58,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         <About schedule={read} />
         <Backfills schedule={read} done={reload} />
         <Runs runs={runs.data.value?.runs ?? []} zone={read.timezone} />
+        {events.data.value && <ScheduleEvents {...events.data.value} />}
       </div>
     </>
   );

@@ -11,6 +11,7 @@ import { Lifecycle } from "../components/lifecycle";
 import { Logs } from "../components/logs";
 import { TaskActions } from "../components/task_actions";
 import { Why } from "../components/why";
+import { dollars } from "../money";
 import { href } from "../router";
 
 export function TaskPage({ subject: id }: { subject: string }) {
@@ -126,6 +127,7 @@ function About({ task }: { task: Task }) {
           ["Started", <Time at={task.started_at} />],
           ["Finished", <Time at={task.finished_at} />],
           ["Late", <Took ms={task.lateness_ms} />],
+          ["Cost", `${dollars(task.cost_dollars)} so far, estimated by assumed public prices`],
           ["Priority", task.priority],
           ["Target", target(task)],
           ["Time limit", `${task.timeout_seconds} s an attempt`],

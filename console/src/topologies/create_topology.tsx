@@ -1,11 +1,12 @@
 /** Creating a topology from JSON; also "run again", with the graph of another to edit. Faults are shown at their fields. */
 import { useSignal, type Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { command, get, type ApiProblem } from "../api/client";
+import { command, get, newKey, type ApiProblem } from "../api/client";
 import type { Task } from "../api/types";
 import { useSending } from "../components/action";
 import { Field, ProblemBox } from "../components/basics";
 import { Dialog } from "../components/dialog";
+import { parsed } from "../json";
 import { href, navigate } from "../router";
 import { placeOf, type Place } from "./json_positions";
 import { subgraph, type GraphNodes } from "./subgraph";
@@ -57,8 +58,6 @@ export function CreateTopology({ from, node }: CreateTopologyProps) {
   );
 }
 
-const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");
-
 interface FormProps {
   initial: string;
   title: string;
@@ -76,14 +75,9 @@ function Form({ initial, title, note, close }: FormProps) {
 
   const submit = async (event: Event) => {
     event.preventDefault();
-    fault.value = "";
-    let body: unknown;
-    try {
-      body = JSON.parse(text.value);
-    } catch (error) {
-      fault.value = (error as Error).message;
-      return;
-    }
+    const { value: body, fault: wrong } = parsed(text.value);
+    fault.value = wrong;
+    if (wrong) return;
     const made = await send<Task>({
       method: "POST",
       path: "/v1/topologies",

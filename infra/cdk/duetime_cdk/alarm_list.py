@@ -31,6 +31,13 @@ _ARCHIVE_LAG = 60 * MINUTE
 """What is gathered for five minutes is a little late at any time; the stream keeps it for a day."""
 
 
+OVERVIEW = "overview"
+_FAILED = "dead-letters"
+_OVERDUE = "tasks?q=due%3A%3Cnow&order=asc"
+_SCHEDULES = "schedules"
+_WORKERS = "workers"
+
+
 class Comparison(StrEnum):
     """When a value counts."""
 
@@ -51,6 +58,7 @@ class AlarmSpec:
         datapoints: in how many periods the threshold must be reached; in all, if it is 0.
         period: minutes of one value.
         missing_is_bad: whether no data sets it off, too.
+        page: of the console that shows what it is about, as in its address after `#/`.
     """
 
     name: str
@@ -62,6 +70,7 @@ class AlarmSpec:
     period: int = 1
     comparison: Comparison = Comparison.AT_LEAST
     missing_is_bad: bool = False
+    page: str = OVERVIEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +181,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
             "One of a hundred attempts starts 10 s or more after its planned start, in three of five minutes",
             threshold=_LATE,
             datapoints=3,
+            page=_OVERDUE,
         ),
         AlarmSpec(
             "TasksFailing",
@@ -179,6 +189,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
             f"{environment.failures_alarm} or more tasks failed finally within five minutes",
             threshold=environment.failures_alarm,
             period=5,
+            page=_FAILED,
         ),
         AlarmSpec(
             "OldestDue",
@@ -186,6 +197,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
             "A task has been due for 15 minutes or more, and nobody has started it",
             threshold=_OLDEST,
             datapoints=2,
+            page=_OVERDUE,
         ),
         AlarmSpec(
             "LeasesLost",
@@ -193,6 +205,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
             "Workers vanish in the middle of attempts: ten or more attempts were lost within five minutes",
             threshold=10,
             period=5,
+            page=_WORKERS,
         ),
     ]
 
@@ -208,6 +221,7 @@ def _queues() -> list[AlarmSpec]:
                 " workers do not keep up",
                 threshold=RECOVERY_SCAN_BACKLOG,
                 minutes=10,
+                page=_OVERDUE,
             )
             for each in QUEUES
         ),
@@ -226,18 +240,21 @@ def _schedules() -> list[AlarmSpec]:
             own("occurrences_missed", "Sum", FunctionName.TRIGGER),
             "Occurrences of schedules were missed: `duetime schedules show` says which and whether one is caught up",
             minutes=1,
+            page=_SCHEDULES,
         ),
         AlarmSpec(
             "ExpectationMissed",
             own("expectations_missed", "Sum", FunctionName.TRIGGER),
             "A schedule has not achieved what is expected of it: the trigger's log names it, and `schedules list`",
             minutes=1,
+            page=_SCHEDULES,
         ),
         AlarmSpec(
             "ExpansionsFailing",
             own("expansions_failed", "Sum", FunctionName.TRIGGER),
             "A schedule could not be expanded: the trigger's log names it",
             minutes=1,
+            page=_SCHEDULES,
         ),
     ]
 
@@ -261,6 +278,7 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
             "Invocations of the worker failed in three of five minutes: it cannot start, runs out of memory or time, or"
             " ends itself",
             datapoints=3,
+            page=_WORKERS,
         ),
         AlarmSpec(
             "WorkerDefect",

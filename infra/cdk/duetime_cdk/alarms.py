@@ -12,7 +12,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from duetime_cdk.alarm_list import AlarmSpec, BurnRate, alarms, runbook
+from duetime_cdk.alarm_list import OVERVIEW, AlarmSpec, BurnRate, alarms, runbook
 from duetime_cdk.metric_expressions import Expression
 
 if TYPE_CHECKING:
@@ -22,11 +22,20 @@ if TYPE_CHECKING:
 
 
 class Alarms(Construct):
-    """Every alarm goes to one topic."""
+    """Every alarm goes to one topic.
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment, names: MetricNames) -> None:
+    Args:
+        environment: the settings.
+        names: of the metrics.
+        console_url: address of the web console; empty if there is none.
+    """
+
+    def __init__(
+        self, scope: Construct, id_: str, *, environment: Environment, names: MetricNames, console_url: str = ""
+    ) -> None:
         super().__init__(scope, id_)
         self._environment = environment
+        self._console_url = console_url
         self._names = names
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
         self._grant_publishing()
@@ -54,7 +63,7 @@ class Alarms(Construct):
             self,
             spec.name,
             metric=self._watched(spec.watched, spec.period),
-            alarm_description=self._description(spec.says, spec.name),
+            alarm_description=self._description(spec.says, spec.name, spec.page),
             threshold=spec.threshold,
             comparison_operator=cloudwatch.ComparisonOperator[spec.comparison.value],
             evaluation_periods=-(-spec.minutes // spec.period),
@@ -70,7 +79,7 @@ class Alarms(Construct):
             alarm_rule=cloudwatch.AlarmRule.all_of(
                 *(cloudwatch.AlarmRule.from_alarm(each, cloudwatch.AlarmState.ALARM) for each in windows)
             ),
-            alarm_description=self._description(spec.says, spec.runbook),
+            alarm_description=self._description(spec.says, spec.runbook, OVERVIEW),
         )
 
     def _window(self, spec: BurnRate, minutes: int) -> cloudwatch.Alarm:
@@ -92,5 +101,6 @@ class Alarms(Construct):
             return self._names.math(watched, period)
         return self._names.unlabelled(watched, period)
 
-    def _description(self, says: str, section: str) -> str:
-        return f"{says}. See {runbook(self._environment, section)}"
+    def _description(self, says: str, section: str, page: str) -> str:
+        shown = f"{self._console_url}#/{page} shows it. " if self._console_url else ""
+        return f"{says}. {shown}See {runbook(self._environment, section)}"

@@ -96,11 +96,16 @@ class HttpApi(Construct):
             access_log_settings=_AccessLog(log_group),
         )
 
-    def serve_console(self, function: lambda_.Function) -> None:
-        """Serve the files of the console beside the API: under the same origin, its page needs no CORS."""
+    def serve_console(self, function: lambda_.Function) -> str:
+        """Serve the files of the console beside the API: under the same origin, its page needs no CORS.
+
+        Returns:
+            The address of its page.
+        """
         integration = integrations.HttpLambdaIntegration("Console", function)
         for path in CONSOLE:
             self._open(path, READING, integration)
+        return f"{self.api.api_endpoint}/console/index.html"
 
     def _open(
         self, path: str, methods: Sequence[apigateway.HttpMethod], integration: integrations.HttpLambdaIntegration

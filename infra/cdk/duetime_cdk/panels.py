@@ -98,7 +98,7 @@ def _service_levels(environment: Environment) -> list[Panel]:
             "no attempt is left; run them again with `duetime dead-letters retry`",
             Unit.COUNT,
             [
-                *_sums("tasks_failed", "tasks_rolled_back"),
+                *_sums("tasks_failed", "tasks_rolled_back", "tasks_expired"),
                 *(
                     source
                     for each in environment.metric_owners

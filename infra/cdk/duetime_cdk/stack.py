@@ -87,13 +87,12 @@ class DuetimeStack(Stack):
             self, "Functions", environment=environment, layers=versions, stores=stores, live=live, handlers=own
         )
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
-        if functions.console:
-            http.serve_console(functions.console.function)
+        console_url = http.serve_console(functions.console.function) if functions.console else ""
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
         if environment.recounts_summary:
             SummaryRecount(self, "Recount", function=functions.broadcast.function)
         names = MetricNames(environment, stores=stores, functions=functions, http=http)
-        alarms = Alarms(self, "Alarms", environment=environment, names=names)
+        alarms = Alarms(self, "Alarms", environment=environment, names=names, console_url=console_url)
         if environment.name != LOCAL:
             Dashboard(self, "Dashboard", environment=environment, names=names)
         if archive:

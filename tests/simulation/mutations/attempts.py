@@ -102,8 +102,8 @@ MUTANTS = (
     Mutant(
         "an attempt that was asked to stop is taken over and run",
         "services/worker/attempt_phases.py",
-        "if over := _requested(task) or expired(",
-        "if over := expired(",
+        "        if over := _requested(task) or expired(",
+        "        if over := expired(",
     ),
     Mutant(
         "attempts do not count",
@@ -144,8 +144,8 @@ MUTANTS = (
     Mutant(
         "each phase of an attempt has its timeout anew",
         "services/worker/target_caller.py",
-        "            delivery_state.started_at = now\n        deadline",
-        "            delivery_state.started_at = now\n        delivery_state.started_at = now\n        deadline",
+        "                return late\n            delivery_state.started_at = now",
+        "                return late\n        delivery_state.started_at = now",
     ),
     Mutant(
         "a retry begins beside a target that has not ended",

@@ -29,6 +29,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "switches": ("duetime.contract.switches",),
     "schedules": (_SCHEDULES, _EXPLANATIONS),
     "calendars": (_SCHEDULES,),
+    "forecast": ("duetime.contract.schedules.forecast",),
     "topologies": ("duetime.contract.topologies.operations",),
     "summary": ("duetime.contract.summary",),
     "settings": ("duetime.contract.deployment_settings",),

@@ -24,7 +24,13 @@ TAGS: Mapping[str, str] = {
     "service": "The API itself: its entry point, its health and this document.",
     webhooks.TAG: "Requests that the scheduler sends to your URLs.",
 }
-_OF_ANOTHER = {"dead-letters": "tasks", "watch-tickets": "live updates", "health": "service", "openapi.json": "service"}
+_OF_ANOTHER = {
+    "dead-letters": "tasks",
+    "forecast": "schedules",
+    "watch-tickets": "live updates",
+    "health": "service",
+    "openapi.json": "service",
+}
 
 
 def tag_of(operation: Operation) -> str:

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 from duetime.contract.tasks.attempt_responses import AttemptErrorResponse, AttemptList, AttemptResponse
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_run import ended_attempts
-from duetime.domain.tasks.costs import dollars_of
-from duetime.domain.tasks.targets import PullTarget
-from duetime.domain.times import SECOND, to_iso
+from duetime.domain.tasks.costs import dollars_of, worker_time
+from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
-    from duetime.domain.times import Millis
     from duetime.domain.tracebacks import AttemptTraceback
 
 
@@ -44,7 +42,7 @@ def _attempt(line: AttemptRecord, task: Task, traceback: AttemptTraceback | None
         duration_ms=line.took,
         outcome=line.outcome,
         error=_error(line, traceback),
-        cost_dollars=dollars_of(_worked_here(line, task)),
+        cost_dollars=dollars_of(worker_time(line, task)),
     )
 
 
@@ -53,11 +51,6 @@ def _error(line: AttemptRecord, traceback: AttemptTraceback | None) -> AttemptEr
         return None
     text = traceback.text if traceback is not None and traceback.fence == line.fence else None
     return AttemptErrorResponse(type=line.error.type, message=line.error.message, traceback=text)
-
-
-def _worked_here(line: AttemptRecord, task: Task) -> Millis:
-    """How long an attempt kept a worker function busy: not after its target accepted, nor while a pull worker ran."""
-    return 0 if isinstance(task.target, PullTarget) else min(line.took, task.timeout_seconds * SECOND)
 
 
 def _lost(line: AttemptRecord) -> AttemptResponse:

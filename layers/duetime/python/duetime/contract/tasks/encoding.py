@@ -29,6 +29,7 @@ from duetime.contract.tasks.target_responses import (
 from duetime.domain.tasks import targets, task_options
 from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.costs import cost_of
 from duetime.domain.tasks.states import LEASED, STARTABLE
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import to_iso
@@ -72,6 +73,7 @@ def entry(task: Task) -> TaskSummary:
         progress=_progress(task.progress),
         error=error_response(task.error),
         lateness_ms=task.lateness,
+        cost_dollars=cost_of(task),
         traceparent=task.traceparent,
         version=task.version,
     )

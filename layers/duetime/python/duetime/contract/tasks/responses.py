@@ -171,6 +171,13 @@ class TaskSummary(_Identity, TaskOptionsResponse):
         int | None,
         Field(description="How long after its due time the first attempt started, in milliseconds; null before that."),
     ]
+    cost_dollars: Annotated[
+        float,
+        Field(
+            description="Estimated cost so far in US dollars, by assumed public prices: the writes of its creation and "
+            "of its latest five attempts, and their time in a worker."
+        ),
+    ]
     traceparent: Annotated[
         str | None,
         Field(description="The trace in which it was created, by W3C Trace Context; null if the request named none."),

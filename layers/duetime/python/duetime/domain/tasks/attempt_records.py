@@ -18,6 +18,10 @@ class TaskError:
     message: str
 
 
+EXPIRED = "Expired"
+"""Class of the error of a task that has expired: its first attempt had not started in time."""
+
+
 class AttemptOutcome(StrEnum):
     """How an attempt ended.
 

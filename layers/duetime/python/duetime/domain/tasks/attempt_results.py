@@ -118,8 +118,6 @@ class Expired:
     reason: str
 
 
-EXPIRED = "Expired"
-"""Class of the error of a task that has expired."""
 SKIPPED = "Skipped"
 """Class of the error of a task that was skipped."""
 Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped | Expired

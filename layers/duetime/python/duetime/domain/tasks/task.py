@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.action_history import NO_ACTIONS
-from duetime.domain.tasks.attempt_results import EXPIRED
+from duetime.domain.tasks.attempt_records import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions

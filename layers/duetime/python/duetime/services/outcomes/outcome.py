@@ -81,9 +81,9 @@ class OutcomeWriter:
             case Postponed():
                 return self.postpone(run.task, ending)
             case Skipped():
-                return unstarted_tasks.skip(self, run.task, ending)
+                return self.skip(run.task, ending)
             case Expired():
-                return unstarted_tasks.expire(self, run.task, ending)
+                return self.expire(run.task, ending)
 
     def postpone(self, task: Task, held: Postponed) -> WriteResult:
         """Put a claimed task back before its target was called: no attempt, no attempt record, and a check later.
@@ -111,6 +111,17 @@ class OutcomeWriter:
         return self.write_outcome(
             task, Move.STOP, {**sets, "waiting_for": None, "requested_action": None}, self.runtime.now()
         )
+
+    def skip(self, task: Task, skipped: Skipped) -> WriteResult:
+        """Take a claimed occurrence back for good before its target was called."""
+        return unstarted_tasks.skip(self.stores, self.runtime, self.retention, task, skipped)
+
+    def expire(self, task: Task, expired: Expired) -> WriteResult:
+        """Fail a claimed task whose target was not called in time; nothing is rolled back."""
+        end = self.write_outcome(task, Move.FAIL, unstarted_tasks.expiry_changes(task, expired), self.runtime.now())
+        if isinstance(end, Applied):
+            self.runtime.telemetry.count("tasks_expired", type=task.type)
+        return end
 
     def write_outcome(
         self,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
-from duetime.domain.tasks.attempt_results import EXPIRED, SKIPPED, failure
+from duetime.domain.tasks.attempt_records import EXPIRED
+from duetime.domain.tasks.attempt_results import SKIPPED, failure
 from duetime.domain.tasks.attempt_run import claim_undone
 from duetime.domain.tasks.states import Move
 from duetime.services.content_retention import let_expire
@@ -15,50 +16,48 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Expired, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
 
 
-def skip(writer: OutcomeWriter, task: Task, skipped: Skipped) -> WriteResult:
+def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skipped: Skipped) -> WriteResult:
     """Take a claimed task back for good: no attempt, no attempt record, and no check.
 
     Nothing follows, as with a task that its user took back: what lies outside the record is let expire here.
 
     Args:
-        writer: writes outcomes.
+        stores: where the record is, and what lies outside it.
+        runtime: the time, the nonces and the metrics.
+        retention: how long a finished task is kept, in milliseconds.
         task: the record as it was claimed for its work.
         skipped: why.
     """
-    now = writer.runtime.now()
+    now = runtime.now()
     sets: TaskChanges = {
         **claim_undone(task),
         "error": failure(SKIPPED, skipped.reason).error,
         "waiting_for": None,
         "finished_at": now,
-        "expires_at": now + writer.retention,
+        "expires_at": now + retention,
     }
-    write = Write(task.id, Move.SKIP, writer.runtime.nonce(), Guard(fence=task.fence), sets)
-    end = writer.stores.tasks.apply(write)
+    end = stores.tasks.apply(Write(task.id, Move.SKIP, runtime.nonce(), Guard(fence=task.fence), sets))
     if isinstance(end, Applied):
-        writer.runtime.telemetry.count("tasks_skipped", reason=skipped.code)
-        let_expire(writer.stores.contents, end.task, now + writer.retention)
+        runtime.telemetry.count("tasks_skipped", reason=skipped.code)
+        let_expire(stores.contents, end.task, now + retention)
     return end
 
 
-def expire(writer: OutcomeWriter, task: Task, expired: Expired) -> WriteResult:
-    """Fail a claimed task that was not started in time: no attempt, no attempt record, and nothing to roll back.
+def expiry_changes(task: Task, expired: Expired) -> TaskChanges:
+    """What the outcome of an expired task changes: it was no attempt, leaves no attempt record, and has an error.
 
     Args:
-        writer: writes outcomes.
         task: the record as it was claimed for its work.
         expired: why.
     """
-    sets: TaskChanges = {
+    return {
         **claim_undone(task),
         "error": failure(EXPIRED, expired.reason).error,
         "waiting_for": None,
         "requested_action": None,
     }
-    end = writer.write_outcome(task, Move.FAIL, sets, writer.runtime.now())
-    if isinstance(end, Applied):
-        writer.runtime.telemetry.count("tasks_expired", type=task.type)
-    return end

@@ -28,7 +28,7 @@ from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Outgoing
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
-from duetime.services.outcomes import attempt_metrics, lost_attempts, unstarted_tasks
+from duetime.services.outcomes import attempt_metrics, lost_attempts
 from duetime.services.pull.messages import ClaimedDelivery, Leased
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class LeaseClaims:
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _expired(self, task: Task, late: Expired) -> DeleteMessage | RedeliverMessage:
-        end = unstarted_tasks.expire(self.outcome_writer, task, late)
+        end = self.outcome_writer.expire(task, late)
         self.pull_locks.give_back(task)
         return self._ended(end)
 
@@ -151,7 +151,7 @@ class LeaseClaims:
 
     def _postpone(self, task: Task, held: Postponed | Skipped) -> WriteResult:
         end = (
-            unstarted_tasks.skip(self.outcome_writer, task, held)
+            self.outcome_writer.skip(task, held)
             if isinstance(held, Skipped)
             else self.outcome_writer.postpone(task, held)
         )

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.limits import MAX_PAGE
 from duetime.domain.schedules.errors import ScheduleNotFound
+from duetime.domain.schedules.forecast import forecast
 from duetime.domain.schedules.occurrences import between, following
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import coming
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.forecast import Forecast
     from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -69,13 +73,26 @@ class SchedulePreview:
         """The next occurrences, those that do not run among them; none of a schedule that no clock moves on."""
         if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return []
-        now, calendars = self.clock.now(), self.known_calendars(stored)
+        now = self.clock.now()
+        return following(self._ahead(stored, now), now, count)
+
+    def _ahead(self, stored: StoredSchedule, now: Millis) -> Schedule:
+        """The schedule, with the number of runs that remain from now on."""
+        calendars = self.known_calendars(stored)
         schedule = stored.schedule(calendars)
         remaining = schedule.remaining_runs
-        if remaining is not None:
-            # It counts from what was placed, some of which is still to come.
-            schedule = replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
-        return following(schedule, now, count)
+        if remaining is None:
+            return schedule
+        # It counts from what was placed, some of which is still to come.
+        return replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
+
+    def forecast(self, owner: str) -> Forecast:
+        """What the owner's active schedules plan from now on; those that run permanently plan no times."""
+        now = self.clock.now()
+        found = self.stores.schedules.list_after(owner, "", MAX_PAGE)
+        planned = [each for each in found if each.state is ScheduleState.ACTIVE and not each.is_permanent]
+        schedules = ((each.name, self._ahead(each, now)) for each in planned)
+        return forecast(schedules, now, is_complete=len(found) < MAX_PAGE)
 
     def next_at(self, stored: StoredSchedule) -> Millis | None:
         """When it runs next, as far as is known."""

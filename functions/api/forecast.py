@@ -1,0 +1,23 @@
+"""The handler of the forecast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.composition import composed
+from duetime.composition.schedule_requests import ScheduleRequestServices
+from duetime.contract.schedules.forecast import FORECAST, forecast_response
+from duetime.contract.tasks.encoding import json_text
+
+from .responses import Response, answer
+from .routing import route
+
+if TYPE_CHECKING:
+    from .requests import Request
+
+
+@route(FORECAST)
+def get_forecast(request: Request) -> Response:
+    """Tell how many runs are planned."""
+    found = composed(ScheduleRequestServices).preview.forecast(request.owner)
+    return answer(json_text(forecast_response(found)))

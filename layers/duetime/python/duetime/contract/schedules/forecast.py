@@ -1,0 +1,97 @@
+"""The forecast of schedules over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.limits import MAX_PAGE
+from duetime.domain.schedules.forecast import FORECAST_LENGTH, FORECAST_PERIOD, MAX_LISTED_RUNS
+from duetime.domain.times import HOUR, SECOND, to_iso
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.forecast import Forecast
+
+_MAX_NAMES = 5
+_MAX_COLLISIONS = 20
+
+
+class ForecastSchedule(TypedDict):
+    """How many runs a schedule plans."""
+
+    name: Annotated[str, Field(description="Name of the schedule.")]
+    runs: Annotated[int, Field(description="Number of its runs in the period.")]
+
+
+class ForecastPeriod(TypedDict):
+    """How many runs are planned in a period."""
+
+    start_at: Annotated[Instant, Field(description="When the period begins.")]
+    runs: Annotated[int, Field(description="Number of runs of all schedules.")]
+    schedules: Annotated[
+        Sequence[ForecastSchedule], Field(description=f"The {_MAX_NAMES} schedules with the most runs, most first.")
+    ]
+
+
+class ForecastCollision(TypedDict):
+    """A minute in which several schedules begin a run."""
+
+    at: Annotated[Instant, Field(description="The minute.")]
+    schedules: Annotated[Sequence[str], Field(description="Names of the schedules.")]
+
+
+class ForecastResponse(TypedDict):
+    """The runs that schedules plan."""
+
+    period_seconds: Annotated[int, Field(description="Length of each period.")]
+    periods: Annotated[
+        Sequence[ForecastPeriod], Field(description="The periods in order; the first is the present one, from now on.")
+    ]
+    collisions: Annotated[
+        Sequence[ForecastCollision],
+        Field(
+            description=f"The {_MAX_COLLISIONS} minutes in which most schedules begin, most first. Schedules with more "
+            f"than {MAX_LISTED_RUNS} runs do not count."
+        ),
+    ]
+    is_complete: Annotated[
+        bool, Field(description=f"Whether all schedules are counted: false for an owner of {MAX_PAGE} and more.")
+    ]
+
+
+def forecast_response(found: Forecast) -> ForecastResponse:
+    """A forecast."""
+    return ForecastResponse(
+        period_seconds=FORECAST_PERIOD // SECOND,
+        periods=[
+            ForecastPeriod(
+                start_at=to_iso(each.start),
+                runs=sum(each.runs.values()),
+                schedules=[
+                    ForecastSchedule(name=name, runs=runs)
+                    for name, runs in sorted(each.runs.items(), key=lambda one: (-one[1], one[0]))[:_MAX_NAMES]
+                ],
+            )
+            for each in found.periods
+        ],
+        collisions=[
+            ForecastCollision(at=to_iso(each.at), schedules=each.names) for each in found.collisions[:_MAX_COLLISIONS]
+        ],
+        is_complete=found.is_complete,
+    )
+
+
+FORECAST = Operation(
+    "getForecast",
+    "GET /v1/forecast",
+    "Get the runs that are planned",
+    Returns(ForecastResponse, "The runs that are planned."),
+    description=f"How many runs the active schedules plan in each half hour of the next {FORECAST_LENGTH // HOUR} "
+    "hours, and in which minutes several of them begin. Permanent schedules plan no times. Of a schedule with more "
+    f"than {MAX_LISTED_RUNS} runs in that time, also those are counted that a calendar excludes.",
+)

@@ -1,0 +1,54 @@
+"""What the demo leaves behind to look at in the console: work of every kind, some of it in trouble."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from duetime_client import Conflict, NewTask, TaskFields
+
+if TYPE_CHECKING:
+    from duetime_client import Client
+
+TAG = "demo"
+SHOWCASE = "showcase"
+LOCK = "ledger"
+LONG_SECONDS = 120
+"""How long the tasks work whose progress, and whose lock, are to be seen."""
+STAYS = timedelta(hours=8)
+"""How long the schedule runs that keeps the console alive: nobody watches a demo longer."""
+_ZONE = "Europe/London"
+
+
+def create(client: Client, now: datetime | None = None) -> None:
+    """Create it: tasks that wait for a lock, report progress and fail, a far one, and schedules that collide.
+
+    What is left of an earlier demo stays as it is.
+    """
+    now = now or datetime.now(UTC)
+    shown: TaskFields = {"tags": {TAG: SHOWCASE}}
+    for number in (1, 2, 3):
+        client.tasks.create(
+            "echo.refuse", payload={"file": f"statement-{number}.csv"}, name=f"statement {number}", **shown
+        )
+    for month in ("October", "November", "December"):
+        nap, name = {"seconds": LONG_SECONDS}, f"close {month}"
+        client.tasks.create(
+            "sleep", payload=nap, name=name, lock={"key": LOCK}, timeout_seconds=2 * LONG_SECONDS, **shown
+        )
+    build = {"job": "build documentation", "work_ms": LONG_SECONDS * 1000}
+    client.tasks.create("ci.job", payload=build, name="build documentation", timeout_seconds=2 * LONG_SECONDS, **shown)
+    client.tasks.create("echo", payload="tomorrow", name="send invitation", due_at=now + timedelta(hours=20), **shown)
+    refresh, report = NewTask(type="echo", payload="refresh"), NewTask(type="echo", payload="report")
+    with suppress(Conflict):
+        client.schedules.create(
+            "demo-refresh", cron="*/20 * * * * *", end_at=now + STAYS, overlap="allow_all", task=refresh
+        )
+    for name, cron in {
+        "demo-nightly": "30 1 * * *",
+        "demo-backup": "30 1,13 * * *",
+        "demo-hourly": "0 * * * *",
+    }.items():
+        with suppress(Conflict):
+            client.schedules.create(name, cron=cron, timezone=_ZONE, task=report)
