@@ -144,8 +144,7 @@ class TaskControl:
             require_version(task, version)
             if task.state in GOING_ON and task.attempt_history and not isinstance(task.target, TopologyTarget):
                 return task
-            sets: TaskChanges = {"result": None, "error": None, **NO_EXPIRY}
-            sets["attempt_history"] = reported_history(task)
+            sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task), **NO_EXPIRY}
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
             with suppress(VersionMismatch):
