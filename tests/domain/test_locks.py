@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_LEASE_SECONDS
-from duetime.domain.locks import RESERVED, HandOver, Holder, Lock, LockName, Waiter
+from duetime.domain.locks import RESERVED, HandOver, Holder, Lock, LockName, Waiter, is_dead
 from duetime.domain.operating_parameters import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE, TOPOLOGY_MARGIN
+from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND
 from tests.clocks import NOW
 from tests.domain.factories import task as waiting_task
@@ -100,3 +105,24 @@ def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold()
     left = HandOver(lock).dismiss(waiters[0]).dismiss(waiters[1])
     assert left.lock.holders == (Holder(TASKS[1], 3, NOW),)
     assert left.departed == tuple(waiters)
+
+
+@pytest.mark.parametrize(
+    ("changes", "dead"),
+    [
+        ({"state": State.RUNNING, "lease_expires_at": NOW}, False),
+        ({"state": State.ROLLING_BACK}, False),
+        ({"state": State.SUCCEEDED}, False),
+        ({"state": State.WAITING, "lease_expires_at": NOW}, False),
+        ({"state": State.WAITING}, True),
+        ({"state": State.PAUSED}, True),
+        ({"state": State.SUCCEEDED, "finished_at": NOW}, True),
+        ({"state": State.RUNNING, "lease_expires_at": NOW, "fence": 4}, True),
+    ],
+)
+def test_a_holder_is_dead_once_its_own_attempt_is_over(changes: dict[str, Any], dead: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Not before what follows its outcome is done, nor while a process may still be at work; a reservation never is."""
+    task = replace(waiting_task(), **{"fence": 3, "lease_expires_at": None, **changes})
+    assert is_dead(Holder(task.id, 3, NOW), task) is dead
+    assert not is_dead(Holder(task.id, RESERVED, NOW), task)
+    assert is_dead(Holder(task.id, 3, NOW), None)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.environment_variables import Variable
+from duetime.settings import Authentication
 from duetime_cdk.alarm_list import RUNBOOK, alarms
-from duetime_cdk.environments import Authentication
 from infra import ROOT
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, referred

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.scenarios.scenario import PLAIN, Scenario
+
+TIMINGS: dict[str, dict[str, Any]] = {
+    "hourly": {"cron": "0 * * * *"},
+    "also": {"cron": "0 */12 * * *"},
+    "paused": {"cron": "0 * * * *"},
+    "endless": {"permanent": {"gap_seconds": 60}},
+}
 
 
 def test_only_active_schedules_with_times_are_in_the_forecast() -> None:
     """A paused one plans nothing, a permanent one no times; of the others each period names its schedules."""
     with Scenario() as account:
-        for name, timing in {
-            "hourly": {"cron": "0 * * * *"},
-            "also": {"cron": "0 */12 * * *"},
-            "paused": {"cron": "0 * * * *"},
-            "endless": {"permanent": {"gap_seconds": 60}},
-        }.items():
+        for name, timing in TIMINGS.items():
             made = account.ask("POST", "/v1/schedules", {"name": name, **timing, "task": {"type": PLAIN}})
             assert made.status == 201, made.body
         account.ask("POST", "/v1/schedules/paused/pause")

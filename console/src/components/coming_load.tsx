@@ -55,7 +55,7 @@ function Load({ forecast, waiting }: { forecast: Forecast; waiting: TaskPage | n
             {bar.collides && <b aria-hidden="true" />}
             {bar.tasks > 0 && <i class="tasks-due" style={{ height: `${(bar.tasks / most) * 100}%` }} />}
             {bar.runs > 0 && <i style={{ height: `${(bar.runs / most) * 100}%` }} />}
-            {index % LABEL_EVERY === 0 && <small aria-hidden="true">{shortTime(bar.at).slice(-8, -3)}</small>}
+            {index % LABEL_EVERY === 0 && index < bars.length - 1 && <small aria-hidden="true">{shortTime(bar.at).slice(-8, -3)}</small>}
           </li>
         ))}
       </ol>

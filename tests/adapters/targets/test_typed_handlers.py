@@ -60,8 +60,9 @@ class NoPackage:
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    """What a test registers is forgotten after it."""
+    """A test finds no handler registered, and what it registers is forgotten after it."""
     before = dict(REGISTRY)
+    REGISTRY.clear()
     yield
     REGISTRY.clear()
     REGISTRY.update(before)

@@ -1,0 +1,21 @@
+"""Fixtures of the tests on frozen records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.handlers import REGISTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registry() -> Iterator[None]:
+    """The handlers that frozen records need are forgotten after them."""
+    before = dict(REGISTRY)
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)
