@@ -179,7 +179,8 @@ def circuit(world: World) -> str:
     tasks = [world.create(target=world.target("down", 503), retry=policy).id for _ in range(8)]
 
     def held() -> str:
-        return next((each for each in tasks if "circuit" in (world.client.tasks.get(each).waiting_for or "")), "")
+        waits = {each: world.client.tasks.get(each).waiting_for for each in tasks}
+        return next((each for each, wait in waits.items() if wait is not None and wait.reason == "circuit"), "")
 
     return until(held)
 
