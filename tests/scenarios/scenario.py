@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
+from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from tests.simulation import works
 from tests.simulation.fault_simulation import FaultSimulation
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED
 """Types of handlers: only `run`; `run` and `rollback`; all four phases."""
+_BACKFILLS = re.compile(r"/v1/schedules/([^/]+)/backfills")
+_ENDS = ("after", "before")
 
 
 class Scenario(FaultSimulation):
@@ -80,9 +84,15 @@ class Scenario(FaultSimulation):
         assert self.run_until(lambda: replies), f"no answer to {method} {path}"
         return replies[0]
 
-    def send(self, method: str, path: str, body: object = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - same
-        """Send a request beside whatever else goes on; the list gets the answer once there is one."""
+    def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - same
+        """Send a request beside whatever else goes on; the list gets the answer once there is one.
+
+        Which occurrences it asks to backfill is reported to the watchers of schedules.
+        """
         replies: list[Reply] = []
+        if method == "POST" and (asked := _BACKFILLS.fullmatch(path)) is not None:
+            after, before = (from_datetime(datetime.fromisoformat(body[f"scheduled_{end}"])) for end in _ENDS)
+            self.schedules.fills_back(asked[1], after, before)
 
         def ask() -> None:
             reply = self.users.ask(method, path, body, **more)

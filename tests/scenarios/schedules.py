@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.tasks.attempt_results import SKIPPED
-from duetime.domain.times import from_datetime
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
 NAME = "nightly"
 PATH = f"/v1/schedules/{NAME}"
-_ENDS = ("after", "before")
 
 
 class Schedules(Tasks):
@@ -44,13 +41,6 @@ class Schedules(Tasks):
         self.created_at = self.now
         made = self.ask("POST", "/v1/schedules", body)
         assert made.status == 201, made.body
-
-    def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - JSON
-        """Send a request; what is asked to be filled back is told to the watchers of schedules."""
-        if method == "POST" and path == f"{PATH}/backfills":
-            after, before = (from_datetime(datetime.fromisoformat(body[f"scheduled_{end}"])) for end in _ENDS)
-            self.schedules.fills_back(NAME, after, before)
-        return super().send(method, path, body, **more)
 
     def schedule(self) -> dict[str, Any]:
         """The schedule as the API tells it."""
