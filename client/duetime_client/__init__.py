@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from duetime_client.summary import Summary, TypeSummary
     from duetime_client.switches import Circuit, StopSwitches, Switch
     from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
+    from duetime_client.task_definitions import PayloadInvalid, ResultInvalid, TaskType
     from duetime_client.task_fields import (
         AwsTarget,
         BulkFilter,
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
         TaskOptions,
         TimeWithoutZone,
     )
-    from duetime_client.task_types import PayloadInvalid, ResultInvalid, TaskType
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
 
 __all__ = [
@@ -208,9 +208,9 @@ _MODULES = {
     "TaskFields": "task_fields",
     "TaskFilter": "task_fields",
     "TaskOptions": "task_fields",
-    "TaskType": "task_types",
-    "PayloadInvalid": "task_types",
-    "ResultInvalid": "task_types",
+    "TaskType": "task_definitions",
+    "PayloadInvalid": "task_definitions",
+    "ResultInvalid": "task_definitions",
     "TaskState": "literals",
     "NotFound": "errors",
     "RateLimited": "errors",

@@ -8,10 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import ApiError, ClientError, Unreachable
-from duetime_client.live_connection import WebSocketMissing
-from duetime_client.pages import page
-from duetime_client.responses import task_in, task_of
-from duetime_client.steps import (
+from duetime_client.io_steps import (
     CloseConnection,
     Item,
     OpenConnection,
@@ -20,6 +17,9 @@ from duetime_client.steps import (
     Request,
     SendMessage,
 )
+from duetime_client.live_connection import WebSocketMissing
+from duetime_client.pages import page
+from duetime_client.responses import task_in, task_of
 from duetime_client.task import TERMINAL
 from duetime_client.task_actions import TASKS, path_of
 from duetime_client.task_fields import body_of, query_of
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from datetime import datetime
 
+    from duetime_client.io_steps import Items, Step, Steps
     from duetime_client.session import Session
-    from duetime_client.steps import Items, Step, Steps
     from duetime_client.task import Task
     from duetime_client.task_fields import TaskFilter
 

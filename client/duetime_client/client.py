@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from duetime_client.bulk_operations import AsyncBulkOperations, BulkOperations
     from duetime_client.calendars import AsyncCalendars, Calendars
     from duetime_client.dead_letters import AsyncDeadLetters, DeadLetters
+    from duetime_client.deployment_settings import AsyncSettingsResource, SettingsResource
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
     from duetime_client.schedules import AsyncSchedules, Schedules
-    from duetime_client.settings import AsyncSettingsResource, SettingsResource
     from duetime_client.summary import AsyncSummaryResource, SummaryResource
     from duetime_client.switches import AsyncSwitches, Switches
     from duetime_client.tasks import AsyncTasks, Tasks
@@ -74,7 +74,7 @@ class Client:
         import httpx
 
         from duetime_client.http import checked, http_options
-        from duetime_client.runners import Runner
+        from duetime_client.step_runners import Runner
 
         session = Session(checked(url), retries or Retries(), random_source, now)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
@@ -164,7 +164,7 @@ class Client:
     @cached_property
     def settings(self) -> SettingsResource:
         """What the deployment allows its callers."""
-        from duetime_client.settings import SettingsResource
+        from duetime_client.deployment_settings import SettingsResource
 
         return SettingsResource(self._runner)
 
@@ -203,7 +203,7 @@ class AsyncClient:
         import httpx
 
         from duetime_client.http import checked, http_options
-        from duetime_client.runners import AsyncRunner
+        from duetime_client.step_runners import AsyncRunner
 
         session = Session(checked(url), retries or Retries(), random_source, now)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
@@ -293,7 +293,7 @@ class AsyncClient:
     @cached_property
     def settings(self) -> AsyncSettingsResource:
         """What the deployment allows its callers."""
-        from duetime_client.settings import AsyncSettingsResource
+        from duetime_client.deployment_settings import AsyncSettingsResource
 
         return AsyncSettingsResource(self._runner)
 

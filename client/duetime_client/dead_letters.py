@@ -13,7 +13,7 @@ from duetime_client.task_fields import BulkOptions, DeadLetterFilter, ListedDead
 
 if TYPE_CHECKING:
     from duetime_client.filter_actions import FilterActionResult
-    from duetime_client.steps import Items
+    from duetime_client.io_steps import Items
     from duetime_client.task import Task
 
 

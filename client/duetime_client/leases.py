@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from duetime_client.io_steps import Request
 from duetime_client.open_literals import (
     RequestedAction,
     TaskState,
@@ -16,7 +17,6 @@ from duetime_client.open_literals import (
 from duetime_client.problems import document_of, unexpected_response
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.session import segment
-from duetime_client.steps import Request
 from duetime_client.task import Task
 
 if TYPE_CHECKING:

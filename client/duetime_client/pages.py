@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from duetime_client.io_steps import Item, Request
 from duetime_client.problems import document_of, unexpected_response
-from duetime_client.steps import Item, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import httpx
 
+    from duetime_client.io_steps import Items
     from duetime_client.session import Session
-    from duetime_client.steps import Items
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
 from duetime_client.retries import PASSING
 from duetime_client.run_context import RunSchedule, RunTopology
-from duetime_client.task_types import PayloadInvalid
+from duetime_client.task_definitions import PayloadInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

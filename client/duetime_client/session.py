@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
 from duetime_client.errors import ClientError, HeaderInvalid
+from duetime_client.io_steps import HttpCall, Pause
 from duetime_client.problems import error_of_response
-from duetime_client.steps import HttpCall, Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from duetime_client.io_steps import Request, Steps
     from duetime_client.retries import Retries
-    from duetime_client.steps import Request, Steps
 
 T = TypeVar("T")
 IDEMPOTENCY_KEY = "Idempotency-Key"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
 from typing import Literal
 
+from duetime_client.io_steps import Request
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.responses import one
 from duetime_client.session import segment
-from duetime_client.steps import Request
 from duetime_client.task import ResponseModel
 
 SWITCHES = "/v1/switches"

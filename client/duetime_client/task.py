@@ -18,7 +18,7 @@ from duetime_client.open_literals import (
     WaitReason,
 )
 from duetime_client.payload_models import from_json
-from duetime_client.task_types import ResultInvalid
+from duetime_client.task_definitions import ResultInvalid
 
 M = TypeVar("M")
 ClassOf: TypeAlias = type[M]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duetime_client.io_steps import Request
 from duetime_client.resource import Operation, Resource
 from duetime_client.responses import reply_of, task_of
 from duetime_client.session import guard, segment
-from duetime_client.steps import Request
 
 if TYPE_CHECKING:
     from duetime_client.task import TargetReply, Task

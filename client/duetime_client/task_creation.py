@@ -7,10 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
+from duetime_client.io_steps import Request
 from duetime_client.request_limits import MAX_BATCH
 from duetime_client.responses import batch_results, task_of
 from duetime_client.session import IDEMPOTENCY_KEY
-from duetime_client.steps import Request
 from duetime_client.task_actions import TASKS
 from duetime_client.task_fields import body_of
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from duetime_client.errors import ApiError
+    from duetime_client.io_steps import Steps
     from duetime_client.session import Session
-    from duetime_client.steps import Steps
     from duetime_client.task import Task
     from duetime_client.task_fields import NewTask
 

@@ -37,7 +37,7 @@ from duetime_client.pull_attempt import (
     may_pass,
 )
 from duetime_client.stop_signals import stopped_by_signals
-from duetime_client.task_types import TaskFunction
+from duetime_client.task_definitions import TaskFunction
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.endpoint_queries import EndpointQueryServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
-from duetime.contract.tasks import attempt_history, operations, report_decoding, task_events
+from duetime.contract.tasks import attempt_history, event_responses, operations, report_decoding
 from duetime.contract.tasks.encoding import json_text, target_reply_text
 from duetime.contract.tasks.report_bodies import TaskCancel
 from duetime.domain.tasks.states import State
@@ -110,7 +110,9 @@ def list_task_attempts(request: Request) -> Response:
 def list_task_events(request: Request) -> Response:
     """Read the life of a task."""
     task = composed(TaskServices).reader.record(request.owner, request.task_id)
-    return answer(json_text(task_events.task_events(task, composed(CoreServices).stores.contents.attempts_of(task.id))))
+    return answer(
+        json_text(event_responses.task_events(task, composed(CoreServices).stores.contents.attempts_of(task.id)))
+    )
 
 
 @route(operations.QUERY)

@@ -23,7 +23,7 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.logs import LogFilter
 from duetime_local import demo_showcase, demo_workflow, stack
 from duetime_local import ready_file as ready
-from duetime_local.assembly import ToolFailed, ToolNotInstalled
+from duetime_local.cloud_assembly import ToolFailed, ToolNotInstalled
 from duetime_local.demo import Demo, TasksRejected
 from duetime_local.deployment import StackFailed
 from duetime_local.emulator import EmulatorFailed, EmulatorNotInstalled

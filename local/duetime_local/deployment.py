@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from duetime_local.assembly import packed
+from duetime_local.cloud_assembly import packed
 from duetime_local.emulator import differences
 from duetime_local.emulator.server import ACCOUNT, REGION
 from duetime_local.project import STACK
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime_cdk.layers.build import Layer
-    from duetime_local.assembly import Assembly
+    from duetime_local.cloud_assembly import Assembly
     from duetime_local.emulator import Emulator
 
 BUCKET = f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from duetime_cdk.environments import LOCAL_STACK
 from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers import build
-from duetime_local.assembly import packed
+from duetime_local.cloud_assembly import packed
 from duetime_local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
 from duetime_local.emulator.lambda_processes import start_one
 from duetime_local.project import handlers_package

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers.build import types_of
-from duetime_local import assembly, deployment, emulator, handlers
+from duetime_local import cloud_assembly, deployment, emulator, handlers
 from duetime_local.emulator import lambda_processes
 from duetime_local.ready_file import Ready
 
@@ -87,7 +87,7 @@ def running(
             started = context.enter_context(emulator.running(port, data_dir))
             report(started.endpoint_url)
         with display.step("Deploying the stack") as report:
-            made = assembly.synthesize(report)
+            made = cloud_assembly.synthesize(report)
             newest = _handlers(display, lenient=lenient)
             deployed = deployment.deploy(started, made, newest)
             report(f"{deployed.resources} resources")

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from duetime_testing.environment import Duetime, Mode
+    from duetime_testing.duetime_fixture import Duetime, Mode
     from duetime_testing.errors import NeedsVirtualTime, NotIdle, NotJson
     from duetime_testing.executions import Execution
     from duetime_testing.http_endpoints import HttpReply, HttpRequest
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Duetime", "Execution", "HttpReply", "HttpRequest", "Mode", "NeedsVirtualTime", "NotIdle", "NotJson"]
 
 _MODULES = {
-    "Duetime": "environment",
-    "Mode": "environment",
+    "Duetime": "duetime_fixture",
+    "Mode": "duetime_fixture",
     "NeedsVirtualTime": "errors",
     "NotIdle": "errors",
     "NotJson": "errors",

@@ -46,7 +46,7 @@ def duetime(request: pytest.FixtureRequest) -> Iterator[Any]:
         finally:
             deployed.close()
         return
-    from duetime_testing.environment import Duetime, instant  # noqa: PLC0415 - see above
+    from duetime_testing.duetime_fixture import Duetime, instant  # noqa: PLC0415 - see above
 
     if "start" in options:
         options["start"] = instant(options["start"])

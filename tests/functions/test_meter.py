@@ -22,7 +22,7 @@ from duetime.composition.bulk import BulkServices
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.composition.core import CoreServices
 from duetime.composition.filter_actions import FilterActionServices
-from duetime.composition.http import HttpServices
+from duetime.composition.http_calls import HttpServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.targets import TargetServices
 from duetime.composition.tasks import TaskServices

@@ -16,7 +16,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.dead_letters import DeadLetterServices
 from duetime.composition.endpoint_queries import EndpointQueryServices
 from duetime.composition.filter_actions import FilterActionServices
-from duetime.composition.http import HttpServices
+from duetime.composition.http_calls import HttpServices
 from duetime.composition.intake import IntakeServices
 from duetime.composition.live_updates import WatchServices
 from duetime.composition.locks import LockServices

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from duetime_local.assembly import LAST_LINES, ToolFailed, run_tool
+from duetime_local.cloud_assembly import LAST_LINES, ToolFailed, run_tool
 from tests.waiting import until
 
 

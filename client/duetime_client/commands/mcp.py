@@ -8,8 +8,8 @@ from duetime_client.assistant.tools import tools_of
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected_runner
 from duetime_client.errors import ClientError
+from duetime_client.io_steps import Request
 from duetime_client.problems import document_of, unexpected_response
-from duetime_client.steps import Request
 
 if TYPE_CHECKING:
     import httpx

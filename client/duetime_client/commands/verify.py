@@ -22,8 +22,8 @@ from duetime_client.commands.console import console, printable
 from duetime_client.plurals import counted
 from duetime_client.verification.access_denied_logs import denied_grants
 from duetime_client.verification.findings import Verdict
+from duetime_client.verification.load_plan import Limits, Plan
 from duetime_client.verification.session import TAG, Session
-from duetime_client.verification.sizing import Limits, Plan
 from duetime_client.verification.verification import run
 
 if TYPE_CHECKING:

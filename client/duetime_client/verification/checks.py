@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duetime_client.verification.load_plan import LEAD_SECONDS, TRIGGER_LEAD_SECONDS
 from duetime_client.verification.pull_check import PulledTasks
 from duetime_client.verification.schedule_check import RecurringTasks
-from duetime_client.verification.sizing import LEAD_SECONDS, TRIGGER_LEAD_SECONDS
 from duetime_client.verification.task_checks import (
     CancelledTasks,
     DelayedTasks,
@@ -19,7 +19,7 @@ from duetime_client.verification.topology_check import DiamondTopology
 
 if TYPE_CHECKING:
     from duetime_client.verification.check import Check
-    from duetime_client.verification.sizing import Plan
+    from duetime_client.verification.load_plan import Plan
 
 
 def all_checks(plan: Plan) -> list[Check]:

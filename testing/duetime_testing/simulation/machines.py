@@ -11,7 +11,7 @@ from greenlet import GreenletExit
 from duetime import composition
 from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Platform
-from duetime.composition.http import HttpServices
+from duetime.composition.http_calls import HttpServices
 from duetime.composition.targets import TargetServices
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.code_versions import Generation

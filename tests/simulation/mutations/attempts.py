@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "the message of a leased task is deleted",
-        "domain/dispatch/acknowledgement.py",
+        "domain/dispatch/message_deletion.py",
         'return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")',
         'return DeleteMessage("leased")',
     ),
@@ -167,13 +167,13 @@ MUTANTS = (
     ),
     Mutant(
         "what follows an outcome is not taken over",
-        "domain/dispatch/acknowledgement.py",
+        "domain/dispatch/message_deletion.py",
         "return FollowUp(task) if task.is_terminal else Undo(task)",
         'return DeleteMessage("ended") if task.is_terminal else Undo(task)',
     ),
     Mutant(
         "a rollback is not taken over",
-        "domain/dispatch/acknowledgement.py",
+        "domain/dispatch/message_deletion.py",
         "return FollowUp(task) if task.is_terminal else Undo(task)",
         'return FollowUp(task) if task.is_terminal else DeleteMessage("to be undone")',
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from duetime.adapters.targets.http_target import HttpRunner
-from duetime.composition.http import HttpServices
+from duetime.composition.http_calls import HttpServices
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
 from duetime.services.tasks.endpoint_query import TargetQueryService

@@ -15,7 +15,7 @@ from duetime.canary_task import BUILT_IN
 from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import deferred
 from duetime.composition.deferred_topologies import topology_services
-from duetime.composition.http import HttpServices
+from duetime.composition.http_calls import HttpServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.handlers import REGISTRY

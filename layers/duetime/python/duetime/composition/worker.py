@@ -9,7 +9,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import deferred, task_entry
 from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.deferred_topologies import topology_services
-from duetime.composition.http import HttpServices
+from duetime.composition.http_calls import HttpServices
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.tasks.attempt_history import attempts
 from duetime.contract.tasks.encoding import json_text, task_text
-from duetime.contract.tasks.task_events import task_events
+from duetime.contract.tasks.event_responses import task_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

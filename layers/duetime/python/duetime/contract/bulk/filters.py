@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from duetime.contract.tasks.conditions import (
+from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
+    Tags,
+)
+from duetime.contract.tasks.filter_conditions import (
     FinishedAfter,
     FinishedBefore,
     States,
     TaskConditions,
     WantedErrorType,
     WantedSchedule,
-)
-from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
-    Tags,
 )
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State

@@ -12,8 +12,8 @@ from duetime.contract.http.json_parser import faults_in
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.conditions import States, TaskConditions, WantedErrorType, WantedSchedule
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, Tags
+from duetime.contract.tasks.filter_conditions import States, TaskConditions, WantedErrorType, WantedSchedule
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_WATCH_MESSAGE_BYTES, MAX_WATCH_REF_LENGTH
 from duetime.domain.live_updates.subscriptions import Topic, TopicKind

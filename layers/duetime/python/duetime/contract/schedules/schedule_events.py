@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
+from duetime.contract.tasks.event_responses import ActorResponse
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
-from duetime.contract.tasks.task_events import ActorResponse
 from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.times import to_iso

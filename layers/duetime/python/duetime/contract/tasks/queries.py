@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode
-from duetime.contract.tasks.conditions import (
+from duetime.contract.tasks.fields import Reason
+from duetime.contract.tasks.filter_conditions import (
     STATES_SCHEMA,
     FinishedAfter,
     FinishedBefore,
@@ -19,7 +20,6 @@ from duetime.contract.tasks.conditions import (
     WantedSchedule,
     states_of,
 )
-from duetime.contract.tasks.fields import Reason
 from duetime.contract.tasks.responses import AppliedList
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_BATCH, MAX_EXPANDED_BYTES, MAX_EXPANDED_PAGE, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
-from duetime.domain.dispatch.acknowledgement import (
+from duetime.domain.dispatch.message_deletion import (
     CheckTopology,
     DeleteMessage,
     FollowUp,

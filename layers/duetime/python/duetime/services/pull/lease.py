@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.acknowledgement import RedeliverMessage
+from duetime.domain.dispatch.message_deletion import RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEAST_LEASE_SHARE, MAX_LEASED_BYTES
 from duetime.domain.operating_parameters import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.acknowledgement import DeleteMessage, RedeliverMessage
+from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.times import SECOND

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.acknowledgement import RedeliverMessage
+from duetime.domain.dispatch.message_deletion import RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import WORKER_FUNCTION_SECONDS
 from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE, OVERDUE_GRACE, PROCESS_END_TIME

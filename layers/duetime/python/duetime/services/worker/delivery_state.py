@@ -12,7 +12,7 @@ from duetime.domain.times import SECOND, Millis
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.dispatch.acknowledgement import DeleteMessage, RedeliverMessage
+    from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
     from duetime.ports.queues import Delivery

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.acknowledgement import RedeliverMessage
+from duetime.domain.dispatch.message_deletion import RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_HOLD
 from duetime.domain.times import SECOND

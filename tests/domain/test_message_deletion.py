@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.dispatch.acknowledgement import (
+from duetime.domain.dispatch.message_deletion import (
     CheckTopology,
     DeleteMessage,
     FollowUp,

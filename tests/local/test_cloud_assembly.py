@@ -7,7 +7,7 @@ import json
 import zipfile
 from typing import TYPE_CHECKING
 
-from duetime_local.assembly import Assembly, fingerprint, packed
+from duetime_local.cloud_assembly import Assembly, fingerprint, packed
 from duetime_local.deployment import HANDLERS, layer_resource
 from duetime_local.emulator.differences import with_fixed_addresses
 from duetime_local.project import STACK, handlers_package, template_inputs

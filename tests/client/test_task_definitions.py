@@ -25,7 +25,7 @@ from duetime_client import (
     TimeWithoutZone,
     payload_models,
 )
-from duetime_client.task_types import TaskFunction
+from duetime_client.task_definitions import TaskFunction
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
 from duetime_client.worker import AttemptCancelled, Context, LeaseLost, Worker
 from tests.client.deployment import NOW
