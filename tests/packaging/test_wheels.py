@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tomllib
@@ -194,7 +193,7 @@ def test_a_project_runs_on_this_machine_from_wheels_alone(installed: Path, tmp_p
 
 @contextmanager
 def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
-    """`duetime dev` in a project, from when its stack is up until Ctrl-C."""
+    """`duetime dev` in a project, from when its stack is up until it is ended."""
     command = [str(duetime), "dev", "--port", str(free_port(0))]
     environ = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     with (
@@ -207,8 +206,12 @@ def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
             assert process.poll() is None, printed.read_text()
             yield
         finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(60)
+            # Not SIGINT: whoever runs the tests in the background ignores it, and so would this process.
+            process.terminate()
+            try:
+                process.wait(60)
+            finally:
+                process.kill()
 
 
 def _greeting(duetime: Path, project: Path) -> str:

@@ -136,8 +136,13 @@ class ScheduleWatching:
         self.periods.setdefault(name, []).append((start, end))
 
     def _filled_back(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """Each time has one task for each request that means it, whatever was interrupted and changed meanwhile."""
+        """Each time has one task for each request that means it, whatever was interrupted and changed meanwhile.
+
+        Not checked of schedules whose backfills nobody has reported by `fills_back`.
+        """
         name, nominal = schedule_ref.schedule, schedule_ref.nominal
+        if name not in self.periods:
+            return
         made = self.filled.setdefault((name, schedule_ref.mark, nominal), set())
         made.add(task.id.text)
         wanted = sum(start <= nominal <= end for start, end in self.periods.get(name, ()))

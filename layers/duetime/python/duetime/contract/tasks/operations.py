@@ -9,11 +9,11 @@ from duetime.contract.tasks import (
     attempt_responses,
     batch_responses,
     bodies,
+    event_responses,
     patch_bodies,
     queries,
     report_bodies,
     responses,
-    task_events,
 )
 from duetime.domain import errors
 from duetime.domain.limits import ACTIONS_INLINE, MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
@@ -207,7 +207,7 @@ LIST_EVENTS = Operation(
     "listTaskEvents",
     "GET /v1/tasks/{task_id}/events",
     "List the events of a task",
-    Returns(task_events.TaskEventList, "The events, oldest first."),
+    Returns(event_responses.TaskEventList, "The events, oldest first."),
     description="The life of a task: its creation, what users and the system did to it, by whom and why, the start and "
     f"the end of its attempts, and its end. The latest {ACTIONS_INLINE} actions are kept; `dropped` counts the older "
     "ones. Actions that were taken before this history was introduced are not listed.",
