@@ -129,7 +129,7 @@ def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, recei
 
 def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
     """Each run is a trace of its own; it is a part of neither, for a schedule lives for years and a tick makes many."""
-    body = {"name": "often", "rate": "1 minute", "task": {"type": "report"}}
+    body = {"name": "often", "rate": "1 minute", "overlap": "allow_all", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
     seen = len(all_exported(receiver))
     for _ in range(20):
