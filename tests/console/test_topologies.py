@@ -83,7 +83,7 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
 
     ledger.is_broken = False
     page.get_by_role("button", name="Retry failed nodes").click()
-    page.get_by_label("Reason").fill("the ledger is mended")
+    page.get_by_label("Reason").fill("the ledger is fixed")
     page.locator("dialog").get_by_role("button", name="Retry failed nodes").click()
     page.get_by_role("button", name="As a command").click()
     expect(page.locator(".last-call")).to_contain_text(f"duetime topologies retry {topology}")
@@ -181,7 +181,7 @@ def test_the_keyboard_selects_nodes_in_the_graph(console: Console, world: World)
 
 
 def test_a_refused_graph_is_shown_at_its_line(console: Console, world: World) -> None:
-    """What the API refuses is named with its line, and a click selects it; once it is mended, the graph is created."""
+    """What the API refuses is named with its line, and a click selects it; once it is fixed, the graph is created."""
     console.expected = ("status of 422",)
     page = console.open("/topologies")
     expect(page.get_by_role("heading", name="No topologies yet")).to_be_visible()
