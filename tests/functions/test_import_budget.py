@@ -11,7 +11,7 @@ from duetime_cdk.environments import FunctionName
 BUDGET = {
     "api": (181, 254),
     "trigger": (143, 206),
-    "worker": (153, 208),
+    "worker": (154, 208),
     "topology": (162, 206),
     "bulk": (169, 206),
     "deadletter": (101, 206),

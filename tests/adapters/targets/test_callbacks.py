@@ -13,6 +13,7 @@ from duetime.contract.tasks.encoding import entry
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
+from duetime.domain.tasks.console_pages import ConsolePages
 from duetime.domain.tasks.notices import Notice, NoticeKind
 from duetime.domain.tasks.states import State
 from duetime.domain.times import to_iso
@@ -49,7 +50,7 @@ def no_aws() -> AwsRunner:
 def told(outcome: Task) -> Call:
     """The call that tells of an outcome."""
     kept = Kept(HttpResponse(204))
-    assert HttpCallbacks(kept, entry, no_aws).call_back(outcome, URL) is None
+    assert HttpCallbacks(kept, entry, no_aws, ConsolePages()).call_back(outcome, URL) is None
     return kept.calls[0]
 
 
@@ -85,7 +86,7 @@ def test_what_went_wrong_is_answered() -> None:
         (HttpResponse(503), failure("Http503", "the callback was answered 503")),
         (HttpResponse(410), failure("Http410", "the callback was answered 410", retriable=False)),
     ):
-        assert HttpCallbacks(Kept(reply), entry, no_aws).call_back(DONE, URL) == expected
+        assert HttpCallbacks(Kept(reply), entry, no_aws, ConsolePages()).call_back(DONE, URL) == expected
 
 
 def test_a_notice_to_a_bus_is_an_event() -> None:
@@ -93,7 +94,9 @@ def test_a_notice_to_a_bus_is_an_event() -> None:
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
     notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)
-    assert HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner).notify(DONE, BUS, notice) is None
+    assert (
+        HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner, ConsolePages()).notify(DONE, BUS, notice) is None
+    )
     (put,) = session.events.taken
     assert (put["EventBusName"], put["Source"], put["DetailType"]) == (BUS, "duetime", "task.late")
     detail = json.loads(put["Detail"])
@@ -106,7 +109,19 @@ def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns())
     notice = Notice(NoticeKind.FAILED, "1", NOW)
-    failed = HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner).notify(DONE, BUS, notice)
+    failed = HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner, ConsolePages()).notify(DONE, BUS, notice)
     assert failed is not None
     assert (failed.error.type, failed.retriable) == ("TargetNotAllowed", False)
     assert session.events.taken == []
+
+
+def test_an_event_links_to_the_page_of_its_task() -> None:
+    """With a console, callbacks and notices have the address of the task's page; without one, neither has."""
+    kept = Kept(HttpResponse(204))
+    notice = Notice(NoticeKind.FAILED, "some-id", DONE.next_at)
+    callbacks = HttpCallbacks(kept, entry, no_aws, ConsolePages("https://example.org/console/index.html"))
+    callbacks.call_back(DONE, URL)
+    callbacks.notify(DONE, URL, notice)
+    HttpCallbacks(kept, entry, no_aws, ConsolePages()).notify(DONE, URL, notice)
+    page = f"https://example.org/console/index.html#/tasks/{DONE.id}"
+    assert [json.loads(call.body).get("console_url") for call in kept.calls] == [page, page, None]
