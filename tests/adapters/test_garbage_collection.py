@@ -27,7 +27,7 @@ def test_the_collector_is_as_usual_after_the_start_and_leaves_what_was_imported(
     gc.set_threshold(*usual)
     garbage_collection.postpone()
     assert gc.get_threshold()[0] == garbage_collection.STARTING
-    imported = {"made": []}
+    imported: dict[str, list[int]] = {"made": []}
     garbage_collection.resume()
     assert gc.get_threshold() == usual
     assert not any(each is imported for each in gc.get_objects())
