@@ -9,7 +9,7 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (182, 215),
+    "api": (183, 215),
     "trigger": (144, 167),
     "worker": (154, 169),
     "topology": (163, 167),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, cast
 
 import botocore.session
@@ -13,7 +14,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.limits import MAX_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import boto3
     from botocore.client import BaseClient
@@ -109,6 +110,20 @@ class _BotocoreSession:
         self, service: str, *, config: Config, region_name: str | None = None, endpoint_url: str | None = None
     ) -> BaseClient:
         return self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
+
+
+class DeferredClient:
+    """A client that is made when one of its methods is first asked for; threads may share it."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+        self._lock = Lock()
+        self._client: object = None
+
+    def __getattr__(self, name: str) -> object:
+        with self._lock:
+            self._client = self._client or self._make()
+        return getattr(self._client, name)
 
 
 class Clients:
