@@ -107,6 +107,8 @@ MAX_DELAY = 900 * SECOND
 MAX_HOLD = 5 * SECOND
 """Longest time that a worker waits with a message for its due time; an earlier message is returned to the queue.
 Messages are delivered up to two seconds early, plus the difference of the clocks."""
+EARLY_MESSAGE_RETURN = MINUTE
+"""A message that is returned because it came earlier than that is delivered again after this time at the latest."""
 CLAIM_LEAD = 10
 """How many milliseconds before the due time a worker claims a task, so that the claim does not make it late."""
 SPAN_EXPORT_TIME = SECOND
