@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from random import Random
@@ -17,7 +17,7 @@ from tests.simulation.account import LEASE_SECONDS, PULLED
 from tests.simulation.endpoints import CALLBACK_URL, SINK, URL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tests.simulation.fault_simulation import FaultSimulation
 
@@ -40,6 +40,7 @@ class Reply:
     status: int
     body: Any
     goes_on: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Users:
@@ -62,7 +63,9 @@ class Users:
         if end.failed:
             return None
         goes_on = "/v1/bulk-operations/" in json.dumps(end.answer.get("multiValueHeaders") or end.answer.get("headers"))
-        answer = Reply(end.answer["statusCode"], json.loads(end.answer["body"] or "null"), goes_on)
+        answer = Reply(
+            end.answer["statusCode"], json.loads(end.answer["body"] or "null"), goes_on, end.answer.get("headers") or {}
+        )
         self.simulation.trace("user", method, path, query, answer.status)
         self.simulation.watching.check(
             answer.status in {*_ANSWERED, 503}, f"{method} {path} was answered {answer.status}"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.domain.tasks.uniqueness import KeyTaking
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
@@ -53,7 +54,7 @@ class Enqueuer:
     look_ahead: Millis
     precision: Precision
 
-    def create(self, task: Task) -> bool:
+    def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
         """Write a new record in its minute, without sending anything yet; one that comes too late for it has a timer.
 
         Returns:
@@ -64,7 +65,7 @@ class Enqueuer:
             self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
         self._watch_lateness(task)
         self._watch_expiry(task, task.generation)
-        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.runtime.nonce()))
+        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.runtime.nonce()), taking)
 
     def produce(self, task: Task) -> bool:
         """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
@@ -92,7 +93,9 @@ class Enqueuer:
             [Outgoing(message_for(task), delay_seconds(task.next_at, now, self.precision)) for task in due]
         )
 
-    def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges) -> WriteResult:
+    def move(
+        self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, taking: KeyTaking | None = None
+    ) -> WriteResult:
         """Set a new check of an existing task, with its next generation, with the move that causes it.
 
         Args:
@@ -101,6 +104,7 @@ class Enqueuer:
             at: when it shall be checked; now, if that is past.
             guard: what must hold of the record.
             sets: what else the move changes.
+            taking: of the task's unique key, which it holds again by the move; `None` if it has none.
         """
         now = self.runtime.now()
         at = max(at, now)
@@ -112,7 +116,7 @@ class Enqueuer:
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
         self.watch_change(task, move, sets, generation)
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
-        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))
+        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)
         if isinstance(result, Applied):
             self.send_due([result.task])
         return result

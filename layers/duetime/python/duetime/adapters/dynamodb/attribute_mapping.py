@@ -59,6 +59,8 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
         Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
+        Attribute("unique", "xu", field_codecs.unique, field_codecs.read_unique),
+        Attribute("debounce", "xd", field_codecs.debounce, field_codecs.read_debounce),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", reference_codecs.schedule_ref, reference_codecs.read_schedule_ref),

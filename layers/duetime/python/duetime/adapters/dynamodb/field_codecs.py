@@ -16,6 +16,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.uniqueness import Debounce, OnConflict, Unique, Until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,6 +183,28 @@ def read_notify_on(value: Value) -> NotifyOn:
     """Read who is told of a failure or a late start."""
     failures, seconds, address = str(value["S"]).split(" ", 2)
     return NotifyOn(address, failures == _FAILURES, int(seconds) or None)
+
+
+def unique(value: Unique) -> Value:
+    """A unique key: how long it is held, what happens on a conflict, and last the key."""
+    return {"S": f"{value.until} {value.on_conflict} {value.key}"}
+
+
+def read_unique(value: Value) -> Unique:
+    """Read a unique key."""
+    until, on_conflict, key = str(value["S"]).split(" ")
+    return Unique(key, Until(until), OnConflict(on_conflict))
+
+
+def debounce(value: Debounce) -> Value:
+    """How a task is put off: the seconds without a further creation, those in all or 0, and last the key."""
+    return {"S": f"{value.seconds} {value.max_seconds or 0} {value.key}"}
+
+
+def read_debounce(value: Value) -> Debounce:
+    """Read how a task is put off."""
+    seconds, most, key = str(value["S"]).split(" ")
+    return Debounce(key, int(seconds), int(most) or None)
 
 
 def tags(value: dict[str, str]) -> Value | None:

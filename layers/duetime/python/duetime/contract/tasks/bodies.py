@@ -26,6 +26,7 @@ from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, Not
 from duetime.contract.tasks.responses import TaskResponse
 from duetime.contract.tasks.target_bodies import HandlerTarget, Target
 from duetime.contract.tasks.target_fields import CallbackUrl
+from duetime.contract.tasks.unique_bodies import TaskUniqueness
 from duetime.domain.limits import (
     MAX_ATTEMPTS,
     MAX_BATCH,
@@ -168,7 +169,7 @@ class TaskFields(TaskLabels, TaskWork):
     """All that a client may say of a task, its type apart."""
 
 
-class TaskCreate(TaskFields):
+class TaskCreate(TaskFields, TaskUniqueness):
     """A task to be created; without `due_at` and `delay_seconds` it is due now."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)

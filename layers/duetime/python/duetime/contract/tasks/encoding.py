@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from duetime.contract.tasks.reference_encoding import schedule_response, topology_response
 from duetime.contract.tasks.responses import (
+    DebounceResponse,
     LeaseResponse,
     NotifyOnResponse,
     RetryResponse,
@@ -15,6 +16,7 @@ from duetime.contract.tasks.responses import (
     TaskOptionsResponse,
     TaskProgressResponse,
     TaskSummary,
+    UniqueResponse,
     WaitingForResponse,
 )
 from duetime.contract.tasks.target_responses import (
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from duetime.contract.tasks.target_responses import TargetResponse
+    from duetime.domain.tasks import uniqueness
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.retry import RetryPolicy
@@ -56,6 +59,8 @@ def entry(task: Task) -> TaskSummary:
         type=task.type,
         **options_response(task),
         target=target_response(task.target),
+        unique=_unique(task.unique),
+        debounce=_debounce(task.debounce),
         due_at=to_iso(task.due_at),
         expires_at=instant(task.start_by),
         next_at=None if task.is_terminal else to_iso(task.next_at),
@@ -172,6 +177,18 @@ def _waiting_for(task: Task) -> WaitingForResponse | None:
 def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
     """What a task needs for itself while it runs."""
     return None if lock is None else TaskLockResponse(key=lock.key, max_holders=lock.max_holders, scope=lock.scope)
+
+
+def _unique(unique: uniqueness.Unique | None) -> UniqueResponse | None:
+    if unique is None:
+        return None
+    return UniqueResponse(key=unique.key, until=unique.until, on_conflict=unique.on_conflict)
+
+
+def _debounce(debounce: uniqueness.Debounce | None) -> DebounceResponse | None:
+    if debounce is None:
+        return None
+    return DebounceResponse(key=debounce.key, seconds=debounce.seconds, max_seconds=debounce.max_seconds)
 
 
 def _notify_on(notify_on: task_options.NotifyOn | None) -> NotifyOnResponse | None:

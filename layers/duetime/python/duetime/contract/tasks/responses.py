@@ -18,6 +18,7 @@ from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
 from duetime.domain.tasks.task_options import LockScope, Priority  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.uniqueness import OnConflict, Until  # noqa: TC001 - same
 from duetime.domain.tasks.wait_reasons import WaitReason  # noqa: TC001 - same
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -77,6 +78,22 @@ class TaskLockResponse(TypedDict):
     scope: LockScope
 
 
+class UniqueResponse(TypedDict):
+    """That a task is the only one of its key."""
+
+    key: str
+    until: Until
+    on_conflict: OnConflict
+
+
+class DebounceResponse(TypedDict):
+    """That further creations with the key put a task off."""
+
+    key: str
+    seconds: int
+    max_seconds: Annotated[int | None, Field(description="Counted from its creation; null for no limit.")]
+
+
 class NotifyOnResponse(TypedDict):
     """Who is told of a failure for good, or of a late start."""
 
@@ -130,6 +147,8 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     """A task as lists show it."""
 
     target: TargetResponse
+    unique: Annotated[UniqueResponse | None, Field(description="Its unique key; null for none, or with `debounce`.")]
+    debounce: Annotated[DebounceResponse | None, Field(description="How it is put off; null if it is not.")]
     due_at: Annotated[Instant, Field(description="When it is due.")]
     expires_at: Annotated[
         Instant | None,

@@ -111,6 +111,8 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
         FieldInvalid: more than ten years ahead.
     """
     due = spec.due_at if spec.due_at is not None else now + (spec.delay or 0)
+    if spec.debounce is not None:
+        due = spec.debounce.due(now, now)
     if due > now + MAX_DUE_AHEAD:
         raise FieldInvalid(
             "due_at" if spec.due_at is not None else "delay_seconds",
@@ -137,5 +139,7 @@ def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Mill
         created_at=now,
         payload=payload,
         target=spec.target or HandlerTarget(),
+        unique=spec.unique,
+        debounce=spec.debounce,
         **spec.options(),
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
+    from duetime.domain.tasks.uniqueness import Debounce, Unique
     from duetime.domain.times import Millis
 
 
@@ -49,6 +50,8 @@ class TaskSpec(TaskOptions):
         delay: how long after its acceptance it shall run; excludes `due_at`.
         target: what is called; `None` leaves it to the type (`creation.target_of`).
         allow_unknown_type: whether its type may be one that no handler is known for yet.
+        unique: that it shall be the only task of a key; excludes `debounce`.
+        debounce: that further creations with a key put it off; excludes a due time.
     """
 
     type: str
@@ -57,6 +60,8 @@ class TaskSpec(TaskOptions):
     delay: Millis | None = None
     target: Target | None = None
     allow_unknown_type: bool = False
+    unique: Unique | None = None
+    debounce: Debounce | None = None
 
     def of_graph(self, payload: bytes, notify_within_seconds: int) -> TaskSpec:
         """The same as a topology's task, with the graph for its payload and the time that the whole may take."""
@@ -108,6 +113,8 @@ class Task(TaskOptions):
     created_at: Millis
     payload: Content
     target: Target = field(default_factory=HandlerTarget)
+    unique: Unique | None = None
+    debounce: Debounce | None = None
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
     topology_schedule_ref: ScheduleRef | None = None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
     from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
+    from duetime.domain.tasks.uniqueness import Debounce, Unique
     from duetime.domain.times import Millis
 
 
@@ -34,6 +35,8 @@ class TaskChanges(TypedDict, total=False):
     callback_url: str | None
     notify_on: NotifyOn | None
     expires_seconds: int | None
+    unique: Unique | None
+    debounce: Debounce | None
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None

@@ -29,6 +29,7 @@ from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.services.outcomes import attempt_metrics, unstarted_tasks
 from duetime.services.outcomes.suspended_attempts import write_deferral, write_pause
+from duetime.services.unique_keys import let_key_expire
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_run import Run
@@ -160,6 +161,7 @@ class OutcomeWriter:
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
             attempt_metrics.count_outcome(self.runtime.telemetry, end.task)
+            let_key_expire(self.stores, end.task)
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
