@@ -290,21 +290,3 @@ def test_events_with_one_key_make_one_task() -> None:
         tasks.send_event("e1", at, **unique())
         tasks.run(MINUTE)
         assert len(list(tasks.watching.tasks())) == 1
-
-
-def test_an_idempotency_key_lasts_as_long_as_asked() -> None:
-    """Longer than a day if asked, and not at all beyond the retention of tasks."""
-    with Tasks() as tasks:
-        body = {"type": PLAIN}
-        key = {"Idempotency-Key": "k"}
-        week = {**key, "Idempotency-Key-Seconds": str(7 * 86_400)}
-        first = tasks.ask("POST", "/v1/tasks", body, headers=week)
-        assert first.status == 201
-        tasks.time.run_until(tasks.now + 6 * 24 * HOUR)
-        again = tasks.ask("POST", "/v1/tasks", body, headers=week)
-        assert (again.body["id"], again.headers["Idempotent-Replayed"]) == (first.body["id"], "true")
-        for seconds in ("59", "999999999", "1h", "-60"):
-            refused = tasks.ask("POST", "/v1/tasks", body, headers={**key, "Idempotency-Key-Seconds": seconds})
-            assert (refused.status, refused.body["errors"][0]["field"]) == (400, "Idempotency-Key-Seconds")
-        alone = tasks.ask("POST", "/v1/tasks", body, headers={"Idempotency-Key-Seconds": "600"})
-        assert alone.status == 400

@@ -222,6 +222,10 @@ MAX_LATE_SECONDS = 604_800
 """Longest time after the due time at which a late start can be told."""
 MAX_EXPIRES_SECONDS = 2_592_000
 """Longest time after the due time in which the first attempt of a task may start, if that is limited."""
+MAX_RETRY_DURATION_SECONDS = 2_592_000
+"""Longest time after the start of the first attempt in which another one may start, if that is limited."""
+MAX_LOCK_WAIT_SECONDS = 2_592_000
+"""Longest time that an attempt may wait for its lock, if that is limited."""
 SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
 MAX_METRIC_VALUES = 20

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import TaskStore
 
-_WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "target", "started_at"})
+_WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that decide when it is checked whether a task is late or has expired."""
 
 
@@ -134,14 +134,15 @@ class Enqueuer:
         after = replace(task, state=LEGAL[move].to or task.state, **watched)
         if after.late_at != task.late_at or task.state is State.BLOCKED:
             self._watch_lateness(after)
-        if generation is not None or after.start_by != task.start_by:
+        if generation is not None or (after.start_by, after.retry_by) != (task.start_by, task.retry_by):
             self._watch_expiry(after, task.generation if generation is None else generation)
 
     def _watch_expiry(self, task: Task, generation: int) -> None:
         """Have a worker function end a task in time that pull workers may never ask for; others are checked anyway."""
-        if task.start_by is None or not task.pull_queue or task.state not in STARTABLE or task.started_at is not None:
+        start_by = task.start_by if task.started_at is None else task.retry_by
+        if start_by is None or not task.pull_queue or task.state not in STARTABLE:
             return
-        at = first_unread(max(task.start_by, self.runtime.now()), self.look_ahead)
+        at = first_unread(max(start_by, self.runtime.now()), self.look_ahead)
         self.tasks.add_timer(Timer(task.id, generation, at, task.priority, task.owner))
 
     def _watch_lateness(self, task: Task) -> None:

@@ -5,6 +5,7 @@ A form that is `None` leaves the attribute out, which means the field's default.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
@@ -16,7 +17,6 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
-from duetime.domain.tasks.uniqueness import Debounce, OnConflict, Unique, Until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +152,7 @@ def _read_aws_target(text: str) -> AwsTarget:
 
 def retry(value: RetryPolicy) -> Value | None:
     """A retry policy; nothing for the default."""
-    if value == RetryPolicy():
+    if replace(value, max_duration_seconds=None) == RetryPolicy():
         return None
     return {"S": f"{value.max_attempts} {value.initial_seconds!r} {value.multiplier!r} {value.max_seconds!r}"}
 
@@ -161,6 +161,26 @@ def read_retry(value: Value) -> RetryPolicy:
     """Read a retry policy."""
     attempts, *seconds = str(value["S"]).split()
     return RetryPolicy(int(attempts), *map(float, seconds))
+
+
+def retry_duration(value: RetryPolicy) -> Value | None:
+    """How long attempts may start; nothing for no limit."""
+    return None if value.max_duration_seconds is None else {"N": str(value.max_duration_seconds)}
+
+
+def with_retry_duration(policy: RetryPolicy | None, value: Value) -> RetryPolicy:
+    """Read how long attempts may start."""
+    return replace(policy or RetryPolicy(), max_duration_seconds=int(value["N"]))
+
+
+def lock_wait(value: LockSpec) -> Value | None:
+    """How long an attempt may wait for its lock; nothing for no limit."""
+    return None if value.wait_seconds is None else {"N": str(value.wait_seconds)}
+
+
+def with_lock_wait(lock: LockSpec | None, value: Value) -> LockSpec | None:
+    """Read how long an attempt may wait; an earlier version of the code may have removed the lock alone."""
+    return None if lock is None else replace(lock, wait_seconds=int(value["N"]))
 
 
 def lock(value: LockSpec) -> Value:
@@ -183,28 +203,6 @@ def read_notify_on(value: Value) -> NotifyOn:
     """Read who is told of a failure or a late start."""
     failures, seconds, address = str(value["S"]).split(" ", 2)
     return NotifyOn(address, failures == _FAILURES, int(seconds) or None)
-
-
-def unique(value: Unique) -> Value:
-    """A unique key: how long it is held, what happens on a conflict, and last the key."""
-    return {"S": f"{value.until} {value.on_conflict} {value.key}"}
-
-
-def read_unique(value: Value) -> Unique:
-    """Read a unique key."""
-    until, on_conflict, key = str(value["S"]).split(" ")
-    return Unique(key, Until(until), OnConflict(on_conflict))
-
-
-def debounce(value: Debounce) -> Value:
-    """How a task is put off: the seconds without a further creation, those in all or 0, and last the key."""
-    return {"S": f"{value.seconds} {value.max_seconds or 0} {value.key}"}
-
-
-def read_debounce(value: Value) -> Debounce:
-    """Read how a task is put off."""
-    seconds, most, key = str(value["S"]).split(" ")
-    return Debounce(key, int(seconds), int(most) or None)
 
 
 def tags(value: dict[str, str]) -> Value | None:

@@ -13,6 +13,8 @@ from duetime.contract.tasks.fields import (
     DelaySeconds,
     ExpiresSeconds,
     LockKey,
+    LockWaitSeconds,
+    MaxDurationSeconds,
     MaxHolders,
     NotifyWithinSeconds,
     RollbackOnFailure,
@@ -77,6 +79,7 @@ class Retry(Body):
         ),
     ] = _RETRY.multiplier
     max_seconds: Annotated[WaitSeconds, Field(description="Upper limit of all waits, in seconds.")] = _RETRY.max_seconds
+    max_duration_seconds: MaxDurationSeconds | None = None
 
 
 class Lock(Body):
@@ -88,6 +91,7 @@ class Lock(Body):
         LockScope,
         Field(strict=False, description="Whether the lock is held for all phases of an attempt, or for `run` only."),
     ] = LockScope.TASK
+    wait_seconds: LockWaitSeconds | None = None
 
 
 class NotifyOn(Body):

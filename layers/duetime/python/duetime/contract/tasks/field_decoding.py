@@ -173,7 +173,7 @@ def _aws_target(body: AwsTarget) -> targets.AwsTarget:
 
 
 def _lock(body: Lock | None) -> task_options.LockSpec | None:
-    return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope)
+    return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope, body.wait_seconds)
 
 
 def _notify_on(body: NotifyOn | None) -> task_options.NotifyOn | None:
@@ -189,4 +189,6 @@ def _debounce(body: Debounce | None) -> uniqueness.Debounce | None:
 
 
 def _retry(body: Retry) -> RetryPolicy:
-    return RetryPolicy(body.max_attempts, body.initial_seconds, body.multiplier, body.max_seconds)
+    return RetryPolicy(
+        body.max_attempts, body.initial_seconds, body.multiplier, body.max_seconds, body.max_duration_seconds
+    )

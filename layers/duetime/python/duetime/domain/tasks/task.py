@@ -98,6 +98,7 @@ class Task(TaskOptions):
         attempt_history: the last attempts, oldest first.
         reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
             it or an older one are over. `None` if it never was, or was by a version that did not write this down.
+        reopened_at: when it was last to be tried again after its end; its attempts and its waits count anew from then.
         traceparent: the trace in which it was created, which its attempts are told; `None` if nobody named one.
         erased: its user had it deleted: to users it is not there any more, to all else it has ended.
         actions: what its user and others did to it, apart from cancelling it before it started.
@@ -140,6 +141,7 @@ class Task(TaskOptions):
     expires_at: Millis | None = None
     attempt_history: tuple[AttemptRecord, ...] = ()
     reopened_fence: int | None = None
+    reopened_at: Millis | None = None
     traceparent: str | None = None
     erased: bool = False
     actions: ActionHistory = NO_ACTIONS
@@ -169,6 +171,14 @@ class Task(TaskOptions):
         if self.expires_seconds is None or self.state is State.BLOCKED:
             return None
         return max(self.due_at, self.created_at) + self.expires_seconds * SECOND
+
+    @property
+    def retry_by(self) -> Millis | None:
+        """The last instant at which another attempt may start; `None` if there is none, or none yet."""
+        seconds = self.retry.max_duration_seconds
+        if seconds is None or self.started_at is None:
+            return None
+        return max(self.started_at, self.reopened_at or 0) + seconds * SECOND
 
     @property
     def has_expired(self) -> bool:

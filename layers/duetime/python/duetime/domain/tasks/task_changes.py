@@ -59,6 +59,7 @@ class TaskChanges(TypedDict, total=False):
     expires_at: Millis | None
     attempt_history: tuple[AttemptRecord, ...]
     reopened_fence: int | None
+    reopened_at: Millis | None
     erased: bool
     actions: ActionHistory
     cancellation: ActionRecord | None

@@ -39,11 +39,13 @@ class LockSpec:
     Attributes:
         key: its name among the owner's locks.
         max_holders: most tasks that may hold it at once.
+        wait_seconds: how long an attempt may wait for it; `None` for no limit.
     """
 
     key: str
     max_holders: int = 1
     scope: LockScope = LockScope.TASK
+    wait_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,7 @@ class TaskControl:
             if task.state in GOING_ON and task.attempt_history and not isinstance(task.target, TopologyTarget):
                 return task
             sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task), **NO_EXPIRY}
+            sets["reopened_at"] = self.runtime.now()
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
             with suppress(VersionMismatch):
