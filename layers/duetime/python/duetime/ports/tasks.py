@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.idempotency_keys import RememberedKey
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.uniqueness import KeyHolder, KeyTaking, OnConflict
+    from duetime.domain.tasks.task_options import OnConflict
+    from duetime.domain.tasks.unique_keys import KeyHolder, KeyTaking
     from duetime.domain.times import Millis
 
     MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer | LateTimer

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable, UniqueKeyHeld
 from duetime.domain.tasks.content_expiry import after_record
-from duetime.domain.tasks.uniqueness import KeyTaking, Until, holds_key, unique_of
+from duetime.domain.tasks.task_options import Until, unique_of
+from duetime.domain.tasks.unique_keys import KeyTaking, holds_key
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -51,7 +52,7 @@ def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
     Raises:
         UniqueKeyHeld: another task holds the key by now.
     """
-    unique = unique_of(task)
+    unique = unique_of(task.unique, task.debounce)
     if unique is None or unique.until is not Until.ENDED:
         return None
     status = key_status(stores, task.owner, unique.key)
@@ -65,9 +66,9 @@ def let_key_expire(stores: Stores, task: Task) -> None:
 
     Never raises `Unavailable`: an item that stays names a task that has ended, and holds nothing.
     """
-    unique = unique_of(task)
+    unique = unique_of(task.unique, task.debounce)
     if unique is None or task.expires_at is None:
         return
-    expires_at = after_record(task.expires_at).at
     with suppress(Unavailable):
+        expires_at = after_record(task.expires_at).at
         stores.unique_keys.let_expire(task.owner, unique.key, task.id, task.fence, expires_at)

@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.idempotency_keys import RememberedKey
-from duetime.domain.tasks.uniqueness import OnConflict
+from duetime.domain.tasks.task_options import OnConflict
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.uniqueness import KeyTaking
+    from duetime.domain.tasks.unique_keys import KeyTaking
     from duetime.ports.runtime import Executor, Telemetry
     from duetime.ports.tasks import ListQuery, MinuteItem
 

@@ -9,13 +9,13 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.failed_conditions import is_lost_race
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.uniqueness import KeyHolder
+from duetime.domain.tasks.unique_keys import KeyHolder
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item
-    from duetime.domain.tasks.uniqueness import KeyTaking
+    from duetime.domain.tasks.unique_keys import KeyTaking
     from duetime.domain.times import Millis
 
 _TASK, _NONCE, _SINCE_FENCE = "i", "j", "k"

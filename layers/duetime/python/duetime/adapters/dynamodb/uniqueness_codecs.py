@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.uniqueness import Debounce, OnConflict, Unique, Until
+from duetime.domain.tasks.task_options import Debounce, OnConflict, Unique, Until
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Value

@@ -18,7 +18,7 @@ from duetime.contract.tasks.target_bodies import (
     TopologyTarget,
 )
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
-from duetime.domain.tasks import placeholders, targets, task_options, uniqueness
+from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.task import TaskSpec
@@ -180,12 +180,12 @@ def _notify_on(body: NotifyOn | None) -> task_options.NotifyOn | None:
     return None if body is None else task_options.NotifyOn(body.to, body.failed, body.late_seconds)
 
 
-def _unique(body: Unique | None) -> uniqueness.Unique | None:
-    return None if body is None else uniqueness.Unique(body.key, body.until, body.on_conflict)
+def _unique(body: Unique | None) -> task_options.Unique | None:
+    return None if body is None else task_options.Unique(body.key, body.until, body.on_conflict)
 
 
-def _debounce(body: Debounce | None) -> uniqueness.Debounce | None:
-    return None if body is None else uniqueness.Debounce(body.key, body.seconds, body.max_seconds)
+def _debounce(body: Debounce | None) -> task_options.Debounce | None:
+    return None if body is None else task_options.Debounce(body.key, body.seconds, body.max_seconds)
 
 
 def _retry(body: Retry) -> RetryPolicy:

@@ -14,7 +14,7 @@ from duetime.contract.tasks.option_responses import (
 )
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks import task_options, uniqueness
+    from duetime.domain.tasks import task_options
     from duetime.domain.tasks.retry import RetryPolicy
 
 
@@ -44,14 +44,14 @@ def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
     )
 
 
-def unique_response(unique: uniqueness.Unique | None) -> UniqueResponse | None:
+def unique_response(unique: task_options.Unique | None) -> UniqueResponse | None:
     """That a task is the only one of its key."""
     if unique is None:
         return None
     return UniqueResponse(key=unique.key, until=unique.until, on_conflict=unique.on_conflict)
 
 
-def debounce_response(debounce: uniqueness.Debounce | None) -> DebounceResponse | None:
+def debounce_response(debounce: task_options.Debounce | None) -> DebounceResponse | None:
     """How further creations put a task off."""
     if debounce is None:
         return None

@@ -8,8 +8,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.domain.tasks.task_options import LockScope, Priority  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.tasks.uniqueness import OnConflict, Until  # noqa: TC001 - same
+from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, Until  # noqa: TC001 - pydantic reads the annotations  # noqa: TC001 - same
 
 
 class RetryResponse(TypedDict):

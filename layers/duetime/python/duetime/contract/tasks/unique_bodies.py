@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from duetime.contract.http.request_model import Body
 from duetime.domain.limits import MAX_DEBOUNCE_SECONDS, MAX_UNIQUE_KEY_LENGTH
-from duetime.domain.tasks.uniqueness import OnConflict, Until
+from duetime.domain.tasks.task_options import OnConflict, Until
 
 UniqueKey = Annotated[
     str,

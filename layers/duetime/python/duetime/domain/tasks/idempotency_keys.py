@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.uniqueness import OnConflict
+    from duetime.domain.tasks.task_options import OnConflict
     from duetime.domain.times import Millis
 
 

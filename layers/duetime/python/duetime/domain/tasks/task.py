@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
-    from duetime.domain.tasks.uniqueness import Debounce, Unique
+    from duetime.domain.tasks.task_options import Debounce, Unique
     from duetime.domain.times import Millis
 
 

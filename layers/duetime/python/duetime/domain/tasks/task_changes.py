@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
-    from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
-    from duetime.domain.tasks.uniqueness import Debounce, Unique
+    from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, Priority, Unique
     from duetime.domain.times import Millis
 
 

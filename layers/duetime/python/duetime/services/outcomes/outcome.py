@@ -27,9 +27,9 @@ from duetime.domain.tasks.content_expiry import after_record, unless_referenced
 from duetime.domain.tasks.expiry import checked_by, is_first_start
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
+from duetime.services.content_retention import let_key_expire
 from duetime.services.outcomes import attempt_metrics, unstarted_tasks
 from duetime.services.outcomes.suspended_attempts import write_deferral, write_pause
-from duetime.services.unique_keys import let_key_expire
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_run import Run

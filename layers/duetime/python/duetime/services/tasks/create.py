@@ -10,12 +10,11 @@ from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
-from duetime.domain.tasks.uniqueness import unique_of
+from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
 from duetime.services.spans import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import PAYLOAD, CreationRules
-from duetime.services.unique_keys import key_status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.creation import Origin
     from duetime.domain.tasks.task import Task, TaskSpec
-    from duetime.domain.tasks.uniqueness import Unique
+    from duetime.domain.tasks.task_options import Unique
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.runtime import Runtime
@@ -166,8 +165,7 @@ class TaskCreator:
                 if known.erased:
                     raise TaskDeleted(known.id)
                 return Accepted(self._retained(known, identity), is_replay=True, on_conflict=remembered.on_conflict)
-        unique = unique_of(order.spec)
-        if unique is not None:
+        if (unique := unique_of(order.spec.unique, order.spec.debounce)) is not None:
             return self._write_unique(owner, order, identity, unique)
         if self._is_costly(order) and (known := self.stores.tasks.read(identity.task_id)):
             return Accepted(self._retained(known, identity), is_replay=True)
@@ -181,6 +179,9 @@ class TaskCreator:
 
     def _write_unique(self, owner: str, order: Order, identity: _Identity, unique: Unique) -> Accepted[Task]:
         """Make the record exist, unless another task holds its unique key; again while others take it in between."""
+        # Few tasks have one, and functions start without it.
+        from duetime.services.unique_keys import key_status  # noqa: PLC0415 - see the line above
+
         may_exist = order.origin is not None
         for _ in range(_TRIES):
             if may_exist and (known := self.stores.tasks.read(identity.task_id)):

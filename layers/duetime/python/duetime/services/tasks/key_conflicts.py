@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.errors import StateConflict, TaskNotFound, UniqueKeyHeld, VersionMismatch
 from duetime.domain.tasks.action_history import Attribution
-from duetime.domain.tasks.creation import TaskChange, due_of
+from duetime.domain.tasks.creation import TaskChange, debounced_due, due_of
 from duetime.domain.tasks.idempotency_keys import Accepted
-from duetime.domain.tasks.uniqueness import OnConflict, has_begun
+from duetime.domain.tasks.task_options import OnConflict
+from duetime.domain.tasks.unique_keys import has_begun
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task, TaskSpec
-    from duetime.domain.tasks.uniqueness import Unique
+    from duetime.domain.tasks.task_options import Unique
     from duetime.ports.runtime import Runtime
     from duetime.services.tasks.update import TaskUpdater
 
@@ -52,7 +53,7 @@ class KeyConflicts:
         if holder.type != spec.type:
             raise _held(holder, spec, unique, f", and is of another type, {holder.type!r}")
         now = self.runtime.now()
-        due = due_of(spec, now) if spec.debounce is None else spec.debounce.due(holder.created_at, now)
+        due = due_of(spec, now) if spec.debounce is None else debounced_due(spec.debounce, holder.created_at, now)
         fields: Any = {**spec.options(), "target": spec.target, "unique": spec.unique, "debounce": spec.debounce}
         change = TaskChange(fields, due_at=due, payload=spec.payload)
         try:

@@ -12,13 +12,14 @@ from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import DONE, require_legal, require_version
 from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
-from duetime.services.unique_keys import reopened_key
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.domain.tasks.unique_keys import KeyTaking
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
@@ -72,10 +73,19 @@ class TaskReopener:
         for _ in range(_TRIES):
             require_legal(task, move)
             require_version(task, version)
-            now, guard, taking = self.runtime.now(), Guard(version=task.version), reopened_key(self.stores, task)
+            now, guard, taking = self.runtime.now(), Guard(version=task.version), self._taking(task)
             changes: TaskChanges = {**opened, **sets, **recorded(task, _ACTIONS[move], by, now)}
             result = self.enqueuer.move(task, move, now, guard, changes, taking)
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
         raise VersionMismatch(task)
+
+    def _taking(self, task: Task) -> KeyTaking | None:
+        """The taking of the task's unique key; `None` if it has none."""
+        if unique_of(task.unique, task.debounce) is None:
+            return None
+        # Few tasks have one, and functions start without it.
+        from duetime.services.unique_keys import reopened_key  # noqa: PLC0415 - see the line above
+
+        return reopened_key(self.stores, task)

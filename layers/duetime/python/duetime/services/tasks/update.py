@@ -24,9 +24,8 @@ from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget
 from duetime.domain.tasks.task import TaskSpec
-from duetime.services.content_retention import let_expire, replace_content
+from duetime.services.content_retention import let_expire, let_key_expire, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
-from duetime.services.unique_keys import let_key_expire
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
