@@ -24,6 +24,7 @@ NAMES: Mapping[str, str] = {
     "TaskPatch": "TaskUpdate",
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
+    "Debounce": "TaskDebounceInput",
     "EventBridgeTarget": "EventBridgeTargetInput",
     "HandlerTarget": "HandlerTargetInput",
     "HttpTarget": "HttpTargetInput",
@@ -39,13 +40,16 @@ NAMES: Mapping[str, str] = {
     "TaskTemplate": "TaskTemplateInput",
     "TopologyNode": "TopologyNodeInput",
     "TopologyTarget": "TopologyTargetInput",
+    "Unique": "UniqueKeyInput",
     # Parts of answers.
+    "DebounceResponse": "TaskDebounce",
     "LeaseResponse": "TaskLease",
     "LeasedResponse": "Lease",
     "NodeResponse": "TopologyNode",
     "PermanentResponse": "PermanentTiming",
     "ProblemFault": "Fault",
     "RetryResponse": "RetryPolicy",
+    "UniqueResponse": "UniqueKey",
     # Enumerations of the domain, where the module says which is meant.
     "BulkKind": "BulkOperationKind",
     "BulkState": "BulkOperationState",
@@ -54,11 +58,13 @@ NAMES: Mapping[str, str] = {
     "Fold": "DstFold",
     "Gap": "DstGap",
     "LockScope": "TaskLockScope",
+    "OnConflict": "UniqueKeyConflictPolicy",
     "OnExcluded": "ExcludedPolicy",
     "OnFailure": "TopologyFailurePolicy",
     "Overlap": "OverlapPolicy",
     "Priority": "TaskPriority",
     "State": "TaskState",
+    "Until": "UniqueKeyScope",
 }
 
 

@@ -24,7 +24,7 @@ from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget
 from duetime.domain.tasks.task import TaskSpec
-from duetime.services.content_retention import let_expire, replace_content
+from duetime.services.content_retention import let_expire, let_key_expire, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ class TaskUpdater:
     def _follow(self, cancelled: Task, expires: Millis) -> None:
         """Do what follows a cancellation; should it be lost, what waits for it is checked later by itself."""
         let_expire(self.stores.contents, cancelled, expires)
+        let_key_expire(self.stores, cancelled)
         self.lock_manager.release_reservation(cancelled)
         if cancelled.schedule_ref is None or not cancelled.schedule_ref.reports:
             return
