@@ -9,18 +9,18 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (181, 254),
-    "trigger": (143, 206),
-    "worker": (153, 208),
-    "topology": (162, 206),
-    "bulk": (169, 206),
-    "deadletter": (101, 206),
-    "broadcast": (125, 206),
-    "watch": (99, 254),
+    "api": (185, 254),
+    "trigger": (145, 206),
+    "worker": (157, 208),
+    "topology": (164, 206),
+    "bulk": (171, 206),
+    "deadletter": (103, 206),
+    "broadcast": (126, 206),
+    "watch": (102, 254),
     "console": (10, 0),
-    "archive": (75, 245),
-    "egress": (42, 208),
-    "intake": (154, 254),
+    "archive": (77, 245),
+    "egress": (44, 208),
+    "intake": (158, 254),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 SCRIPT = """

@@ -1,4 +1,4 @@
-"""Placeholders in payloads and URLs: `<duetime.task-id>` stands for a fact about the attempt that is given it.
+"""Placeholders in payloads, URLs and requests: `<duetime.task-id>` stands for a fact about an attempt.
 
 What a placeholder stands for follows from the task's record alone, so that the same attempt is always given the same
 text. One more `<` in front (`<<duetime.task-id>`) is how the text `<duetime.task-id>` itself is written.
@@ -70,6 +70,11 @@ def filled_payload(payload: bytes, task: Task) -> bytes:
         return payload
     filled = _filled(json.loads(payload), task)
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def filled_text(text: str, task: Task) -> str:
+    """A text with its placeholders replaced."""
+    return _replaced(text, task, str)
 
 
 def filled_url(url: str, task: Task) -> str:
