@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.adapters.targets.credentials import CredentialRefused, CredentialUnavailable
+from duetime.adapters.targets.credentials import CredentialRefused
 from duetime.adapters.targets.http_messages import NoResponse
+from duetime.adapters.targets.secret_values import CredentialUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,13 @@ import base64
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime.adapters.targets.http_messages import Call, HttpResponse
+from duetime.adapters.targets.secret_values import CredentialUnavailable, client_of, user_and_password
 from duetime.domain.tasks.http_requests import AuthScheme
 from duetime.domain.times import MINUTE, SECOND
 
@@ -43,10 +44,6 @@ _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")
 
 class CredentialRefused(Exception):
     """The settings do not let a call use its secret."""
-
-
-class CredentialUnavailable(Exception):
-    """A secret cannot be read or used, or no token is given for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +114,7 @@ class Credentials:
             return _credential(auth, token.text, token.read_at, "Authorization", f"Bearer {token.text}")
         kept = self._value(auth.secret)
         if auth.scheme == AuthScheme.BASIC:
-            user, password = _user_and_password(auth.secret, kept.text)
+            user, password = user_and_password(auth.secret, kept.text)
             value = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
             return _credential(auth, password, kept.read_at, "Authorization", value)
         if auth.scheme == AuthScheme.BEARER:
@@ -179,7 +176,7 @@ class Credentials:
         Raises:
             CredentialUnavailable: there is no usable answer.
         """
-        client = _client_of(auth.secret, self._value(auth.secret).text)
+        client = client_of(auth.secret, self._value(auth.secret).text)
         answer = send(_token_call(call, client, self._reachable))
         if answer.status in {400, 401, 403}:
             return None
@@ -197,36 +194,6 @@ def _credential(auth: CallAuth, secret: str, at: Millis, header: str, value: str
         raise CredentialUnavailable(f"the secret {auth.secret!r} is no text that a header can hold")
     shown = value.rpartition(" ")[2] if auth.scheme == AuthScheme.BASIC else secret
     return Credential({header: value}, tuple({secret, shown}), at)
-
-
-def _user_and_password(name: str, text: str) -> tuple[str, str]:
-    if text.startswith("{"):
-        found = _object(name, text)
-        user, password = found.get("username"), found.get("password")
-    else:
-        user, _, password = text.partition(":")
-    if not (isinstance(user, str) and isinstance(password, str) and password):
-        raise CredentialUnavailable(f"the secret {name!r} has no user's name and password")
-    return user, password
-
-
-def _client_of(name: str, text: str) -> dict[str, str]:
-    """The client that a secret holds, and what else a token is requested with, such as `scope`."""
-    client = _object(name, text)
-    required = ("client_id", "client_secret", "token_url")
-    if not all(isinstance(value, str) for value in client.values()) or any(not client.get(each) for each in required):
-        raise CredentialUnavailable(f"the secret {name!r} needs the texts {', '.join(required)}")
-    return client
-
-
-def _object(name: str, text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise CredentialUnavailable(f"the secret {name!r} is no JSON object")
-    return found
 
 
 def _token_call(call: Call, client: Mapping[str, str], reachable: Collection[str]) -> Call:

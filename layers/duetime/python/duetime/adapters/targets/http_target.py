@@ -22,7 +22,7 @@ from duetime.adapters.targets.http_messages import (
 )
 from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
-from duetime.domain.tasks.attempt_results import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.http_requests import Keep
 from duetime.domain.tasks.placeholders import filled_url
 from duetime.domain.tasks.targets import Phase
@@ -32,7 +32,7 @@ from duetime.ports.targets import QueryResponse
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.http_requests import HttpRequest
-    from duetime.domain.tasks.targets import HttpTarget, Query
+    from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Query
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
@@ -58,10 +58,28 @@ class HttpRunner:
         """Call the endpoint; any answer but 2xx fails the attempt, unless the target says what success is."""
         reply = self.caller.call(_call(target, work))
         if isinstance(reply, NoResponse):
-            if reply.kind in NOT_SENT:
-                return NotSent(f"{reply.kind}: {reply.message}")
-            return failure(reply.kind, reply.message, retriable=reply.retriable)
+            return _unanswered(reply)
         return _ending(reply, work.phase, target.request)
+
+    def call_back(self, target: CallbackTarget, work: Work) -> TargetEnding:
+        """Post the payload, which is the event of an outcome; any answer but 2xx fails the attempt."""
+        task = work.task
+        reply = self.caller.call(
+            Call(
+                id=task.id.text,
+                method="POST",
+                url=target.url,
+                headers={**_USER_AGENT, **trace_header(task), "Content-Type": "application/json"},
+                body=work.payload,
+                seconds=work.seconds,
+                owner=task.owner,
+            )
+        )
+        if isinstance(reply, NoResponse):
+            return _unanswered(reply)
+        if reply.status in OK:
+            return Succeeded(b"null")
+        return _refused(reply, f"the callback was answered {reply.status}")
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
         """Ask the endpoint about a task; whatever it answers is its answer.
@@ -171,11 +189,21 @@ def _ending(answer: HttpResponse, phase: Phase, request: HttpRequest) -> Ending:
     if is_listed or (not request.success and status in OK):
         return Succeeded(_result(answer, request))
     text = answer.body[:200].decode("utf-8", "replace")
-    wait = _retry_after(answer.retry_after)
-    message = f"the endpoint answered {status}: {text}"
-    # A status of 2xx that is not the wanted one is that of work which is not done yet.
-    is_early = status in OK
-    return failure(f"Http{status}", message, retriable=is_early or passes_with_time(status), wait_at_least=wait)
+    return _refused(answer, f"the endpoint answered {status}: {text}")
+
+
+def _refused(answer: HttpResponse, message: str) -> Failed:
+    """The failure of a status that is not one of success; one of 2xx is that of work which is not done yet."""
+    status, wait = answer.status, _retry_after(answer.retry_after)
+    is_retriable = status in OK or passes_with_time(status)
+    return failure(f"Http{status}", message, retriable=is_retriable, wait_at_least=wait)
+
+
+def _unanswered(reply: NoResponse) -> TargetEnding:
+    """The end of a call that has no answer."""
+    if reply.kind in NOT_SENT:
+        return NotSent(f"{reply.kind}: {reply.message}")
+    return failure(reply.kind, reply.message, retriable=reply.retriable)
 
 
 def _result(answer: HttpResponse, request: HttpRequest) -> bytes:

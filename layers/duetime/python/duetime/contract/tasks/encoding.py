@@ -20,6 +20,7 @@ from duetime.contract.tasks.responses import (
 )
 from duetime.contract.tasks.target_responses import (
     AwsTargetResponse,
+    CallbackTargetResponse,
     EventBridgeTargetResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
@@ -206,6 +207,8 @@ def target_response(target: targets.Target) -> TargetResponse:
             queries=[query for query in _ANSWERED if query in target.queries],
             **fields_of(target.request),
         )
+    if isinstance(target, targets.CallbackTarget):
+        return CallbackTargetResponse(kind="callback", url=target.url)
     return HandlerTargetResponse(kind="handler")
 
 

@@ -61,6 +61,13 @@ class HttpTargetResponse(TypedDict):
     response: Annotated[NotRequired[ResponseOptionsResponse], Field(description="What of the response is kept.")]
 
 
+class CallbackTargetResponse(TypedDict):
+    """The callback URL of another task, which is the name of this one."""
+
+    kind: Literal["callback"]
+    url: str
+
+
 class PullTargetResponse(TypedDict):
     """Pull workers, which lease the tasks of this type."""
 
@@ -99,6 +106,7 @@ class AwsTargetResponse(TypedDict):
 TargetResponse = (
     HandlerTargetResponse
     | HttpTargetResponse
+    | CallbackTargetResponse
     | PullTargetResponse
     | LambdaTargetResponse
     | EventBridgeTargetResponse

@@ -10,7 +10,14 @@ from duetime.domain.limits import MAX_REQUEST_BYTES
 from duetime.domain.tasks.arns import ArnPatterns, service_of
 from duetime.domain.tasks.http_requests import BODILESS, AuthScheme
 from duetime.domain.tasks.http_secrets import HttpSecrets
-from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import (
+    AwsTarget,
+    CallbackTarget,
+    HandlerTarget,
+    HttpTarget,
+    PullTarget,
+    TopologyTarget,
+)
 from duetime.domain.tasks.url_policy import refusal
 
 if TYPE_CHECKING:
@@ -149,6 +156,8 @@ def _lacking_rollback(target: Target) -> str:
             return "pull workers do not"
         case AwsTarget():
             return "AWS resources do not"
+        case CallbackTarget():
+            return "callbacks do not"
         case TopologyTarget():
             return "a topology's graph has `on_failure` for that"
         case _:

@@ -95,7 +95,14 @@ class TopologyTarget:
     """The state machine that runs a graph of tasks; the graph is the task's payload."""
 
 
-Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget
+@dataclass(frozen=True, slots=True)
+class CallbackTarget:
+    """A URL that is told of the outcome of another task; no request names such a target."""
+
+    url: str
+
+
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | CallbackTarget
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
