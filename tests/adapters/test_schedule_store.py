@@ -27,6 +27,15 @@ from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.http_requests import (
+    Auth,
+    AuthScheme,
+    BodyKind,
+    HttpRequest,
+    Keep,
+    RequestBody,
+    ResponseOptions,
+)
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task import TaskSpec
@@ -61,7 +70,19 @@ FULL = StoredSchedule(
             "report",
             b"",
             priority=Priority.LOW,
-            target=HttpTarget("https://example.org/x", frozenset({Phase.CLEAN})),
+            target=HttpTarget(
+                "https://example.org/x",
+                frozenset({Phase.CLEAN}),
+                request=HttpRequest(
+                    "PUT",
+                    (("X-A", "a"),),
+                    (("b", "c"),),
+                    RequestBody(BodyKind.TEXT, "t"),
+                    (200, 404),
+                    Auth("crm", AuthScheme.HEADER, "X-Key"),
+                    ResponseOptions(Keep.ALL, 9, truncates=True),
+                ),
+            ),
             retry=RetryPolicy(2, 1.5, 3.0, 60.0),
             timeout_seconds=7,
             notify_within_seconds=8,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
     EventBridgeTarget,
     HandlerTarget,
@@ -155,7 +156,8 @@ def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
 def _target(body: Target) -> targets.Target:
     if isinstance(body, HttpTarget):
         phases = frozenset(targets.Phase(phase) for phase in body.phases)
-        return targets.HttpTarget(body.url, phases, frozenset(targets.Query(query) for query in body.queries))
+        queries = frozenset(targets.Query(query) for query in body.queries)
+        return targets.HttpTarget(body.url, phases, queries, request_of(body))
     if isinstance(body, HandlerTarget):
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
