@@ -282,7 +282,7 @@ def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud
 def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
     """Which occurrence goes on is written and read without touching the schedule, and by one at a time."""
     assert schedule_store.save(PLAIN, "n1")
-    wanted = Activity(PLAIN.uid, numbered(1), numbered(2))
+    wanted = Activity(PLAIN.uid, numbered(1), (numbered(2), numbered(3), numbered(4)))
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert not schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n3")

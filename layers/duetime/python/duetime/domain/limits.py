@@ -130,6 +130,8 @@ MAX_BACKFILL_PER_MINUTE = 6_000
 """Fastest pace of a backfill, in occurrences a minute."""
 MAX_BACKFILLS = 5
 """Backfills of one schedule in progress at once; the latest that have finished can be read, too."""
+MAX_WAITING_RUNS = 100
+"""Occurrences of one schedule that wait at once for its running one, with `overlap: buffer_all`."""
 MAX_REMARKS = 20
 """Entries in the `skipped_runs` of a schedule."""
 MAX_REMARK_LENGTH = 160
