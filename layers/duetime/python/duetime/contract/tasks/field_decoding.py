@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
@@ -40,8 +41,8 @@ _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in
 
 
 def compact(value: object) -> bytes:
-    """JSON in UTF-8 without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    """JSON in UTF-8 without spaces; the value is of a document, whose depth is limited and which has no NaN."""
+    return to_json(value)
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
