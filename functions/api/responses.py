@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.composition import composed
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
-from duetime.contract.http.operation import MERGE_PATCH, REPLAYED
+from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
 from duetime.contract.tasks.encoding import page_text, task_text
 from duetime.domain.tasks.poll_interval import poll_interval
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from duetime.contract.tasks.queries import TaskListQuery
+    from duetime.domain.tasks.idempotency_keys import Accepted
     from duetime.domain.tasks.task import Task
     from duetime.services.tasks.read import Page
 
@@ -85,6 +86,19 @@ def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
 def replayed(headers: Mapping[str, str], *, is_replay: bool) -> dict[str, str]:
     """Headers of an answer to a request with an idempotency key, which say whether it was answered before."""
     return {**headers, REPLAYED: "true"} if is_replay else {**headers}
+
+
+def creation_status(creation: Accepted[Task], *, is_waiting: bool = False) -> HTTPStatus:
+    """The status of an answer to a creation: whether the task was made, and whether it is still waited for."""
+    if is_waiting:
+        return HTTPStatus.ACCEPTED
+    return HTTPStatus.CREATED if creation.on_conflict is None else HTTPStatus.OK
+
+
+def creation_headers(creation: Accepted[Task], location: str) -> dict[str, str]:
+    """Headers of an answer to a creation: where the task is, and whether this request made it."""
+    headers = replayed({"Location": location}, is_replay=creation.is_replay)
+    return headers if creation.on_conflict is None else {**headers, ON_CONFLICT: creation.on_conflict.value}
 
 
 def answer(text: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:

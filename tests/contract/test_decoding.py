@@ -121,7 +121,7 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("target", {"kind": "http"}, "target.url"),
     ("target", {"kind": "http", "url": 5}, "target.url"),
     ("target", {"kind": "handler", "url": "http://example.org"}, "target.url"),
-    ("target", {"kind": "http", "url": "http://example.org", "method": "GET"}, "target.method"),
+    ("target", {"kind": "http", "url": "http://example.org", "verb": "GET"}, "target.verb"),
     ("retry", 5, "retry"),
     ("retry", {"max_attempts": 0}, "retry.max_attempts"),
     ("retry", {"max_attempts": 101}, "retry.max_attempts"),

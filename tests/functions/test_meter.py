@@ -47,8 +47,10 @@ from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
 from duetime.domain.times import MINUTE, SECOND
@@ -270,6 +272,28 @@ class _Heard:
         """Say so."""
         del call
         return HttpResponse(200)
+
+
+def test_a_request_of_ones_own_costs_nothing_until_its_record_is_larger_than_a_kilobyte(
+    metered: tuple[Stack, Meter],
+) -> None:
+    """Headers, a secret's name and a short body are in the record: 3 units; one of 3 KB, compressed, makes it 3 KB."""
+    stack, meter = metered
+    composed(HttpServices).__dict__["caller"] = _Heard()
+    small = HttpRequest(
+        "POST",
+        (("Accept", "application/json"),),
+        body=RequestBody(BodyKind.JSON, '{"text":"done"}'),
+        success=(200, 404),
+    )
+    create(stack, target=HttpTarget("https://example.org/rows", request=small))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3, 1)
+    meter.reset()
+    large = HttpRequest("POST", body=RequestBody(BodyKind.TEXT, dense(3_000)))
+    create(stack, target=HttpTarget("https://example.org/rows", request=large))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 * 3, 1)
 
 
 def test_a_callback_costs_one_unit(metered: tuple[Stack, Meter]) -> None:

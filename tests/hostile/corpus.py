@@ -33,10 +33,21 @@ TASK: Mapping[str, Any] = {
     "notify_within_seconds": 60,
     "rollback_on_failure": True,
     "lock": {"key": "db-17", "max_holders": 1, "scope": "task"},
-    "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
+    "target": {
+        "kind": "http",
+        "url": "http://127.0.0.1:9/x",
+        "phases": ["rollback"],
+        "queries": ["status"],
+        "headers": {"X-A": "a"},
+        "query": {"a": "b"},
+        "success": [200],
+        "auth": {"secret": "crm", "scheme": "header", "header": "X-Api-Key"},
+        "response": {"keep": "all", "max_bytes": 9, "when_larger": "truncate"},
+    },
     "callback_url": "http://127.0.0.1:9/y",
     "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300},
     "expires_seconds": 600,
+    "unique": {"key": "customer-17", "until": "ended", "on_conflict": "keep"},
     "allow_unknown_type": False,
 }
 SCHEDULE: Mapping[str, Any] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.targets.http_messages import HttpResponse
@@ -30,6 +31,11 @@ class Account(account.Account):
     pulled_types = (PULLED,)
     aws_targets = SINK
 
+    @cached_property
+    def callback_bodies(self) -> list[bytes]:
+        """What was posted to the callback URL, in order."""
+        return []
+
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
         """Refuse what the function's role does not allow, and note what is used."""
         grants.check(function, self.environ, service, operation, request)
@@ -52,6 +58,7 @@ class Account(account.Account):
             return HttpResponse(200, body=b'{"percent": 40}')
         if call.url.startswith(CALLBACK_URL):
             told = json.loads(call.body)
+            self.callback_bodies.append(call.body)
             return HttpResponse(self.called_back(told["data"]["id"], told["data"]["state"]))
         if call.url.startswith(NOTICE_URL):
             told = json.loads(call.body)

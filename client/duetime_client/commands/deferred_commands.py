@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,9 @@ class DeferredCommand:
     attribute: str
     summary: str
 
+    @cache  # noqa: B019 - commands live as long as the process
     def load(self) -> Command:
-        """Import it."""
+        """Import it, once."""
         found = getattr(import_module(self.module), self.attribute)
         if isinstance(found, typer.Typer):
             command: Command = get_group(found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.contract.http import request_json
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields, TaskLabels
 from duetime.contract.tasks.decoding import task_spec
-from duetime.contract.tasks.responses import TaskOptionsResponse
+from duetime.contract.tasks.option_responses import TaskOptionsResponse
 from duetime.contract.topologies.decoding import read_graph
 from duetime.domain.tasks.task_changes import TaskChanges
 from duetime.domain.tasks.task_options import TASK_OPTIONS
@@ -30,6 +30,10 @@ FULL: dict[str, Any] = {
         "url": "https://example.org/report",
         "phases": ["prepare", "rollback"],
         "queries": ["status"],
+        "headers": {"X-Team": "dba"},
+        "query": {"day": "1"},
+        "success": [200, 404],
+        "response": {"keep": "none", "max_bytes": 9, "when_larger": "truncate"},
     },
     "retry": {"max_attempts": 2, "initial_seconds": 1.5, "multiplier": 3.0, "max_seconds": 9.0},
     "timeout_seconds": 31,

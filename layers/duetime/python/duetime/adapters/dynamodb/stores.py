@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.shards import DynamoShardStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
+    from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
 
@@ -66,6 +67,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 
         return DynamoKeyStore(self._client, self._table)
+
+    @cached_property
+    def unique_keys(self) -> DynamoUniqueKeyStore:
+        """Unique keys of tasks."""
+        from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
+
+        return DynamoUniqueKeyStore(self._client, self._table)
 
     @cached_property
     def schedules(self) -> DynamoScheduleStore:
