@@ -7,8 +7,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
+from duetime.domain.topologies.join_counters import chunk_of
+from duetime.domain.topologies.join_groups import kept_edges
 from duetime.domain.topologies.node_status import counts_for
-from duetime.domain.topologies.trigger_rules import Outcome, Verdict, verdict
+from duetime.domain.topologies.trigger_rules import Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.node_status import Statuses
+    from duetime.domain.topologies.trigger_rules import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An edge that is counted from the beginning of a run, because its parent was kept from an earlier one."""
+    """Edges of one chunk that are counted from the beginning of a run: their parents are kept from an earlier one."""
 
     child: str
-    position: int
-    outcome: Outcome
+    edges: Mapping[int, Outcome]
 
 
 def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[str, ...]:
@@ -84,11 +86,19 @@ def opening(
     return {key: found for key, found in verdicts.items() if found is not Verdict.WAIT}
 
 
-def arrivals(graph: Graph, again: Collection[str], statuses: Statuses) -> Iterator[Arrival]:
-    """The edges from kept nodes to those that run again: a retry counts them before it starts any node."""
+def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: int) -> Iterator[Arrival]:
+    """The edges from kept nodes that a retry counts before it starts any node.
+
+    Args:
+        graph: the topology's.
+        again: the nodes that run again.
+        statuses: how those have ended that are kept.
+        group: how many parents a group holds (`join_groups`).
+    """
     running = set(again)
+    kept = graph.by_key.keys() - running
     for key in creation_order(graph, running):
-        for position, parent in enumerate(graph.by_key[key].depends_on):
-            outcome = statuses[parent].outcome
-            if parent not in running and outcome is not None:
-                yield Arrival(key, position, outcome)
+        chunks: dict[int, dict[int, Outcome]] = {}
+        for position, outcome in kept_edges(graph.by_key[key], statuses, kept, group).items():
+            chunks.setdefault(chunk_of(position), {})[position] = outcome
+        yield from (Arrival(key, edges) for edges in chunks.values())

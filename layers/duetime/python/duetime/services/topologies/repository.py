@@ -15,7 +15,7 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import is_of_present_run, status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
@@ -70,8 +70,7 @@ class TopologyRepository:
 
     def read(self, topology: TaskId) -> TopologyRun | None:
         """Read a topology that has begun, as it is now; `None` if there is none."""
-        task = self.stores.tasks.read(topology)
-        run_state = self.stores.topologies.read(topology)
+        task, run_state = self.stores.topologies.read_with_task(topology)
         if task is None or run_state is None or not isinstance(task.target, TopologyTarget):
             return None
         return TopologyRun(task, self.graph_of(task), run_state)
@@ -105,6 +104,12 @@ class TopologyRepository:
         return {
             key: known[key] if key in known else status_of(found.get(ids[key])) for key in topology_run.graph.by_key
         }
+
+    def read_nodes(self, topology_run: TopologyRun, keys: Iterable[str]) -> Mapping[str, Task]:
+        """The tasks of some nodes, read consistently; those that are not there yet are left out."""
+        ids = {key: topology_run.run_state.task_id(key) for key in keys}
+        found = self._read_all(list(ids.values()))
+        return {key: found[task_id] for key, task_id in ids.items() if task_id in found}
 
     def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
         """The tasks of many nodes, some hundreds at once."""

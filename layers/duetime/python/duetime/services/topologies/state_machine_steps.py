@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
-from duetime.domain.operating_parameters import LONGEST_CHECK_INTERVAL, TOPOLOGY_RETRY_PAUSE, WAITS_AT_ONCE
+from duetime.domain.operating_parameters import (
+    EDGES_PER_GROUP,
+    LONGEST_CHECK_INTERVAL,
+    TOPOLOGY_RETRY_PAUSE,
+    WAITS_AT_ONCE,
+)
 from duetime.domain.tasks.attempt_results import Postponed, Stopped, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
@@ -204,14 +209,15 @@ class StateMachineSteps:
         begun = Begun(self.runtime.now(), self.shards.count())
         run_state = self.stores.topologies.read(task.id)
         if run_state is None:
-            return self.topology_repository.save(RunState(task.id, (begun,), task.fence), lambda known: known)
+            first = RunState(task.id, (begun,), task.fence, join_group=EDGES_PER_GROUP)
+            return self.topology_repository.save(first, lambda known: known)
         if is_of_present_run(run_state, task):
             return run_state
         statuses = self.topology_repository.statuses(TopologyRun(task, graph, run_state))
         if any(status.is_open for status in statuses.values()):
             return None
         ran = {key: run_state.number_of(key) for key in _kept_by_retry(graph, statuses)}
-        further = RunState(task.id, (*run_state.runs, begun), task.fence, ran)
+        further = RunState(task.id, (*run_state.runs, begun), task.fence, ran, join_group=EDGES_PER_GROUP)
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
     def _open(self, topology_run: TopologyRun) -> None:
@@ -219,8 +225,8 @@ class StateMachineSteps:
         again = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
         kept = self._kept(topology_run)
         self.reconciler.retention.keep(topology_run, kept)
-        for edge in arrivals(topology_run.graph, again, kept):
-            self.nodes.count(topology_run, edge.child, edge.position, edge.outcome)
+        for arrival in arrivals(topology_run.graph, again, kept, topology_run.run_state.join_group):
+            self.nodes.count(topology_run, arrival.child, arrival.edges)
         verdicts = opening(topology_run.graph, again, kept)
         self.runtime.executor.map(lambda key: self.nodes.act(topology_run, key, verdicts[key]), verdicts)
         self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, opened=True))
