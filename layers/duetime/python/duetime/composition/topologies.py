@@ -99,6 +99,7 @@ class TopologyServices(Part):
             node_tasks=self._node_tasks,
             joins=Joins(self.outlines, self._nodes, self.part(CoreServices).enqueuer, self.runtime.executor),
             reconciler=self.reconciler,
+            state_machine_steps=self.state_machine_steps,
             store=self.part(CoreServices).stores.topologies,
             machine=self.state_machine,
         )
@@ -146,4 +147,4 @@ class TopologyServices(Part):
     @cached_property
     def _node_tasks(self) -> NodeTasks:
         core = self.part(CoreServices)
-        return NodeTasks(self.definitions, core.stores, self.runtime, core.target_rules)
+        return NodeTasks(self.definitions, core.stores, core.enqueuer, self.runtime, core.target_rules)

@@ -10,13 +10,13 @@ from duetime.domain.ids import TaskId
 from duetime.domain.topologies.join_counters import chunk_of
 from duetime.domain.topologies.join_groups import kept_edges
 from duetime.domain.topologies.node_status import counts_for
-from duetime.domain.topologies.trigger_rules import Verdict, verdict
+from duetime.domain.topologies.trigger_rules import AFTER_ALL, Counts, Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.graph import Graph, Node
     from duetime.domain.topologies.node_status import Statuses
     from duetime.domain.topologies.trigger_rules import Outcome
 
@@ -61,6 +61,16 @@ def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[
         again: the nodes that a retry runs again; all, if it is left out.
     """
     return tuple(key for key in reversed(graph.order) if again is None or key in again)
+
+
+def starts_at_once(node: Node) -> bool:
+    """Whether a node waits for no other, however others end."""
+    return verdict(node.trigger_rule, Counts(len(node.depends_on))) is Verdict.READY
+
+
+def is_awaited(graph: Graph, key: str) -> bool:
+    """Whether the execution of a run waits for a node: for those that no child outlasts as long as nothing fails."""
+    return not any(graph.by_key[edge.child].trigger_rule in AFTER_ALL for edge in graph.edges_out[key])
 
 
 def opening(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.planning import is_awaited
 from duetime.domain.topologies.run_state import status_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.node_tasks import NodeTasks
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
+    from duetime.services.topologies.state_machine_steps import StateMachineSteps
 
 _AT_ONCE = 100
 """Children that are told at once: the first of many start before the last are told."""
@@ -39,6 +41,7 @@ class NodeFinished:
     node_tasks: NodeTasks
     joins: Joins
     reconciler: TopologyReconciler
+    state_machine_steps: StateMachineSteps
     store: TopologyStore
     machine: StateMachine
 
@@ -70,14 +73,19 @@ class NodeFinished:
             if self.reconciler.is_large(topology_run):
                 self.reconciler.hand_over(topology_run, status)
             else:
-                self.reconciler.reconcile(topology_run, {key: status})
+                found, _ = self.reconciler.reconcile(topology_run, {key: status})
+                if found.is_over:
+                    # Nothing is left to do, and the execution would find that out by itself only at its next check.
+                    self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
             topology_run = self._whole_of(task.id, node_ref)
             if topology_run is None:
                 return
         edges = topology_run.graph.edges_out[key]
         for first in range(0, len(edges), _AT_ONCE):
             self.joins.follow(topology_run, key, status, edges[first : first + _AT_ONCE])
-        if (token := self.store.read_token(task.id)) is not None:
+        # An execution that was begun by code which counts each edge waits for every node.
+        may_be_awaited = is_awaited(topology_run.graph, key) or topology_run.run_state.join_group == 1
+        if may_be_awaited and (token := self.store.read_token(task.id)) is not None:
             self.machine.answer(token)
 
     def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:

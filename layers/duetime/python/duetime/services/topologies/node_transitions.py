@@ -85,11 +85,7 @@ class NodeActions:
             The node's task if it was released: `send_due` must follow.
         """
         if verdict is Verdict.READY:
-            if (
-                topology_run.task.state is State.RUNNING
-                and topology_run.task.requested_action is None
-                and not topology_run.run_state.stopped
-            ):
+            if topology_run.starts_nodes:
                 return self._release(topology_run, key, task)
         elif verdict is not Verdict.WAIT:
             self.dismiss(topology_run, key, _REASONS[verdict], {State.BLOCKED})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import RUN_STATE_LIFE
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import is_of_present_run, status_of
@@ -46,6 +47,12 @@ class TopologyRun:
     def is_present(self) -> bool:
         """Whether it is about the present run of the topology's task, not about the one before a retry."""
         return is_of_present_run(self.run_state, self.task)
+
+    @property
+    def starts_nodes(self) -> bool:
+        """Whether nodes of it may start: it is running, and nobody holds or stops it."""
+        is_running = self.task.state is State.RUNNING and self.task.requested_action is None
+        return is_running and not self.run_state.stopped
 
     @property
     def overdue_at(self) -> Millis | None:
