@@ -9,7 +9,17 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import codecs, cold_start, http_egress, recurrence, results, schedule_expansion, task_path, task_usage
+from bench import (
+    codecs,
+    cold_start,
+    http_egress,
+    recurrence,
+    results,
+    schedule_expansion,
+    task_path,
+    task_usage,
+    topology_usage,
+)
 
 if TYPE_CHECKING:
     from bench.paired_timing import Comparison
@@ -28,7 +38,7 @@ def main() -> None:
         for room in ROOMS:
             progress.add_task(str(room.__doc__).splitlines()[0], total=None)
             comparisons.extend(room.comparisons())
-        counted = task_usage.counted()
+        counted = {**task_usage.counted(), **topology_usage.counted()}
     table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")
     for comparison in comparisons:
         table.add_row(*_cells(comparison))

@@ -44,6 +44,9 @@ WORKING_MOMENT_HORIZON = 731 * DAY
 """How far an occurrence can be moved to a time that no calendar excludes: two years."""
 EDGES_PER_CHUNK = 100
 """Dependencies of one node that are counted in one item: its numbers stay within one write unit."""
+EDGES_PER_GROUP = 4
+"""Parents of one node whose records each of them reads when it ends, instead of writing that it has: three consistent
+reads at most, which cost less than a write."""
 WAITS_AT_ONCE = 40
 """Nodes that one execution waits for at a time: the limit of an inline map (Source: Step Functions Developer Guide,
 Map state)."""
