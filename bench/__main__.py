@@ -9,7 +9,17 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import codecs, cold_start, http_egress, recurrence, results, schedule_expansion, task_path, task_usage
+from bench import (
+    codecs,
+    cold_start,
+    http_egress,
+    recurrence,
+    results,
+    schedule_expansion,
+    task_path,
+    task_usage,
+    thin_traffic,
+)
 
 if TYPE_CHECKING:
     from bench.paired_timing import Comparison
@@ -29,6 +39,7 @@ def main() -> None:
             progress.add_task(str(room.__doc__).splitlines()[0], total=None)
             comparisons.extend(room.comparisons())
         counted = task_usage.counted()
+        counted |= thin_traffic.counted(counted["write_units_per_task"])
     table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")
     for comparison in comparisons:
         table.add_row(*_cells(comparison))

@@ -10,7 +10,7 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (181, 254),
-    "trigger": (143, 206),
+    "trigger": (144, 206),
     "worker": (153, 208),
     "topology": (162, 206),
     "bulk": (169, 206),
