@@ -20,6 +20,7 @@ from bench import (
     task_usage,
     thin_traffic,
 )
+from bench.scale import tables
 
 if TYPE_CHECKING:
     from bench.paired_timing import Comparison
@@ -40,6 +41,7 @@ def main() -> None:
             comparisons.extend(room.comparisons())
         counted = task_usage.counted()
         counted |= thin_traffic.counted(counted["write_units_per_task"])
+        counted |= tables.counted()
     table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")
     for comparison in comparisons:
         table.add_row(*_cells(comparison))
