@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,9 @@ class DeferredCommand:
     attribute: str
     summary: str
 
+    @cache  # noqa: B019 - commands live as long as the process
     def load(self) -> Command:
-        """Import it."""
+        """Import it, once."""
         found = getattr(import_module(self.module), self.attribute)
         if isinstance(found, typer.Typer):
             command: Command = get_group(found)
@@ -63,6 +65,7 @@ _SUMMARIES = {
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
+    "cost": "Estimate what tasks cost, by the price table.",
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "deploy": "Deploy the project of this folder with the AWS CDK: show what changes, and ask.",

@@ -84,6 +84,10 @@ class Deployment:
         """The time, which passes while messages are sent."""
         return self.time
 
+    def sleep_until(self, at: Millis) -> None:
+        """Let time pass."""
+        self.time = max(self.time, at)
+
     def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """Do the same for each item, one after the other."""
         return [work(item) for item in items]

@@ -52,6 +52,8 @@ class Variable(StrEnum):
     """Name or ARN of the secret that HTTP calls are signed with; empty to send them unsigned."""
     HTTP_ALLOW = "DUETIME_HTTP_ALLOW"
     """Comma-separated hosts (`127.0.0.1`) that HTTP calls may reach although they are not public."""
+    HTTP_SECRETS = "DUETIME_HTTP_SECRETS"
+    """JSON object: ARN, hosts and owners of each secret that HTTP calls may use, by its name."""
     AWS_TARGETS = "DUETIME_AWS_TARGETS"
     """ARN patterns, separated by spaces, of the AWS resources that tasks may call; empty for none."""
     INTAKE_OWNER = "DUETIME_INTAKE_OWNER"

@@ -16,9 +16,9 @@ from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.targets import TargetServices
 from duetime.domain.tasks.console_pages import ConsolePages
-from duetime.services.outcomes.callbacks import CallbackSender, Repeater
+from duetime.services.outcomes.callbacks import CallbackTasks
 from duetime.services.outcomes.completion_steps import InlineCompletion
-from duetime.services.outcomes.notices import LateNotices, NoticeSender
+from duetime.services.outcomes.notices import LateNotices, NoticeSender, Repeater
 from duetime.services.outcomes.rollback_outcome import RollbackWriter
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.worker.attempt import AttemptRunner
@@ -108,12 +108,13 @@ class WorkerServices(Part):
 
     @cached_property
     def _completion(self) -> InlineCompletion:
+        core = self.part(CoreServices)
         return InlineCompletion(
-            stores=self.part(CoreServices).stores,
+            stores=core.stores,
             targets=self.part(TargetServices).targets,
             runtime=self.runtime,
             retention=self.settings.retention_ms,
-            callback_sender=CallbackSender(self._callbacks, Repeater(self.runtime), self.runtime),
+            callback_tasks=CallbackTasks(core.stores, core.enqueuer, self.runtime, core.shards, self._callbacks),
             notice_sender=self._notice_sender,
             occurrence_listener=overlap_control(self),
             node_listener=deferred(lambda: topology_services(self).node_finished),
