@@ -31,6 +31,7 @@ class RetryPolicy(TypedDict, total=False):
     initial_seconds: float
     multiplier: float
     max_seconds: float
+    max_duration_seconds: int | None
 
 
 class HttpContent(TypedDict, total=False):
@@ -86,6 +87,26 @@ class LockSpec(TypedDict):
     key: str
     max_holders: NotRequired[int]
     scope: NotRequired[Literal["task", "run"]]
+    wait_seconds: NotRequired[int | None]
+
+
+class UniqueKey(TypedDict):
+    """Makes a task the only one of a key, until it starts or has ended.
+
+    `on_conflict` says what happens to the creation if another task holds the key.
+    """
+
+    key: str
+    until: NotRequired[Literal["started", "ended"]]
+    on_conflict: NotRequired[Literal["keep", "replace", "refuse"]]
+
+
+class Debounce(TypedDict):
+    """Has further creations with the key put a task off until there was none for `seconds`, and replace its fields."""
+
+    key: str
+    seconds: int
+    max_seconds: NotRequired[int | None]
 
 
 class PullTarget(TypedDict):
@@ -129,7 +150,8 @@ class NotifyOn(TypedDict, total=False):
 class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
-    `allow_unknown_type` is for creations only: it accepts a type whose handler is not deployed yet.
+    `allow_unknown_type`, `unique` and `debounce` are for creations only; the first of them accepts a type whose handler
+    is not deployed yet.
     """
 
     priority: Priority | TaskPriority
@@ -145,6 +167,8 @@ class TaskOptions(TypedDict, total=False):
     tags: Mapping[str, str | None]
     name: str | None
     allow_unknown_type: bool
+    unique: UniqueKey | None
+    debounce: Debounce | None
 
 
 class TaskFields(TaskOptions, total=False):

@@ -366,6 +366,18 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
     assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 1)
 
 
+def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Stack, Meter]) -> None:
+    """A hundred at most; the engine does not tell the units of those, which are one for each."""
+    stack, meter = metered
+    ids = [create(stack, delay=20 * MINUTE).id for _ in range(3)]
+    meter.reset()
+    composed(TaskServices).reader.record(OWNER, ids[0])
+    assert (meter.requests, meter.read_units) == ({"GetItem": 1}, 1)
+    meter.reset()
+    composed(TaskServices).reader.get_many(OWNER, ids, consistent=True)
+    assert meter.requests == {"BatchGetItem": 1}
+
+
 def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> None:
     """One conditional write decides everything."""
     stack, meter = metered

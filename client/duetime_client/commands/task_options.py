@@ -45,6 +45,21 @@ class Order(StrEnum):
     DESC = "desc"
 
 
+class UniqueUntil(StrEnum):
+    """How long a task holds its unique key."""
+
+    STARTED = "started"
+    ENDED = "ended"
+
+
+class UniqueConflict(StrEnum):
+    """What happens to a creation whose unique key another task holds."""
+
+    KEEP = "keep"
+    REPLACE = "replace"
+    REFUSE = "refuse"
+
+
 TARGET, ATTEMPTS, NOTICES, START, REQUEST = "Target", "Attempts", "Notices", "Start", "Request"
 """Panels of options, in the order in which help has them."""
 
@@ -248,6 +263,63 @@ class TaskOptions:
             metavar="N",
             min=1,
             help="How many tasks may hold the lock at a time. Needs --lock.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    lock_wait: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="Fail it, with the error LockWaitExpired, if it has waited so long for the lock. Needs --lock.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    retry_for: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="No attempt starts so long after the first one.",
+            rich_help_panel=START,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniqueOptions:
+    """What happens if another task has the same key."""
+
+    unique: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Make it the only task of this key.", rich_help_panel=START),
+    ] = None
+    unique_until: Annotated[
+        UniqueUntil | None,
+        typer.Option(help="Whether it holds the key until it starts, or has ended (default).", rich_help_panel=START),
+    ] = None
+    on_conflict: Annotated[
+        UniqueConflict | None,
+        typer.Option(
+            help="If another task holds the key: keep that (default), replace its fields, or refuse this one.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    debounce: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="Due so long after the latest creation with the key, which replaces its fields.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    debounce_max: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="Due so long after the first creation at the latest. Needs --debounce.",
             rich_help_panel=START,
         ),
     ] = None

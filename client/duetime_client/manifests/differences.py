@@ -36,8 +36,10 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
 """What the API takes where a schedule says nothing. `remaining_runs` is left out: it is counted down there."""
 _SAID_ONCE = "allow_unknown_type"
 """What the API takes and does not keep."""
+_OF_A_CREATION = frozenset({"due_at", "delay_seconds", "unique", "debounce"})
+"""What a schedule's task cannot have."""
 TASK_DEFAULTS: Mapping[str, Any] = {
-    **dict.fromkeys(TaskFields.__annotations__.keys() - {_SAID_ONCE, "due_at", "delay_seconds", "target", "retry"}),
+    **dict.fromkeys(TaskFields.__annotations__.keys() - {_SAID_ONCE, *_OF_A_CREATION, "target", "retry"}),
     "priority": "normal",
     "timeout_seconds": 60,
     "notify_within_seconds": 3600,
@@ -46,9 +48,15 @@ TASK_DEFAULTS: Mapping[str, Any] = {
     "tags": {},
 }
 """The same for the task of a schedule: null for what is not named here."""
-RETRY_DEFAULTS: Mapping[str, Any] = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
+RETRY_DEFAULTS: Mapping[str, Any] = {
+    "max_attempts": 5,
+    "initial_seconds": 1,
+    "multiplier": 2,
+    "max_seconds": 300,
+    "max_duration_seconds": None,
+}
 NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None}
-LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task"}
+LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task", "wait_seconds": None}
 _BODY = "body"
 """Of the target of a task; the API replaces it as a whole."""
 _REQUEST = ("method", "headers", "query", "body", "success", "auth", "response")

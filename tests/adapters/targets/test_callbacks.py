@@ -15,6 +15,7 @@ from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.callbacks import outcome_origin
+from duetime.domain.tasks.console_pages import ConsolePages
 from duetime.domain.tasks.notices import Notice, NoticeKind
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import CallbackTarget
@@ -52,7 +53,7 @@ def no_aws() -> AwsRunner:
 
 def told(outcome: Task) -> bytes:
     """The event that tells of an outcome."""
-    return HttpCallbacks(Kept(HttpResponse(204)), entry, no_aws).outcome_event(outcome)
+    return HttpCallbacks(Kept(HttpResponse(204)), entry, no_aws, ConsolePages()).outcome_event(outcome)
 
 
 def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
@@ -99,7 +100,9 @@ def test_a_notice_to_a_bus_is_an_event() -> None:
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
     notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)
-    assert HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner).notify(DONE, BUS, notice) is None
+    assert (
+        HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner, ConsolePages()).notify(DONE, BUS, notice) is None
+    )
     (put,) = session.events.taken
     assert (put["EventBusName"], put["Source"], put["DetailType"]) == (BUS, "duetime", "task.late")
     detail = json.loads(put["Detail"])
@@ -112,7 +115,19 @@ def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns())
     notice = Notice(NoticeKind.FAILED, "1", NOW)
-    failed = HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner).notify(DONE, BUS, notice)
+    failed = HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner, ConsolePages()).notify(DONE, BUS, notice)
     assert failed is not None
     assert (failed.error.type, failed.retriable) == ("TargetNotAllowed", False)
     assert session.events.taken == []
+
+
+def test_an_event_links_to_the_page_of_its_task() -> None:
+    """With a console, callbacks and notices have the address of the task's page; without one, neither has."""
+    kept = Kept(HttpResponse(204))
+    notice = Notice(NoticeKind.FAILED, "some-id", DONE.next_at)
+    callbacks = HttpCallbacks(kept, entry, no_aws, ConsolePages("https://example.org/console/index.html"))
+    callbacks.call_back(DONE, URL)
+    callbacks.notify(DONE, URL, notice)
+    HttpCallbacks(kept, entry, no_aws, ConsolePages()).notify(DONE, URL, notice)
+    page = f"https://example.org/console/index.html#/tasks/{DONE.id}"
+    assert [json.loads(call.body).get("console_url") for call in kept.calls] == [page, page, None]

@@ -5,6 +5,7 @@ A form that is `None` leaves the attribute out, which means the field's default.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
@@ -97,7 +98,7 @@ def read_content(field: str, value: Value) -> Content:
 
 def retry(value: RetryPolicy) -> Value | None:
     """A retry policy; nothing for the default."""
-    if value == RetryPolicy():
+    if replace(value, max_duration_seconds=None) == RetryPolicy():
         return None
     return {"S": f"{value.max_attempts} {value.initial_seconds!r} {value.multiplier!r} {value.max_seconds!r}"}
 
@@ -106,6 +107,26 @@ def read_retry(value: Value) -> RetryPolicy:
     """Read a retry policy."""
     attempts, *seconds = str(value["S"]).split()
     return RetryPolicy(int(attempts), *map(float, seconds))
+
+
+def retry_duration(value: RetryPolicy) -> Value | None:
+    """How long attempts may start; nothing for no limit."""
+    return None if value.max_duration_seconds is None else {"N": str(value.max_duration_seconds)}
+
+
+def with_retry_duration(policy: RetryPolicy | None, value: Value) -> RetryPolicy:
+    """Read how long attempts may start."""
+    return replace(policy or RetryPolicy(), max_duration_seconds=int(value["N"]))
+
+
+def lock_wait(value: LockSpec) -> Value | None:
+    """How long an attempt may wait for its lock; nothing for no limit."""
+    return None if value.wait_seconds is None else {"N": str(value.wait_seconds)}
+
+
+def with_lock_wait(lock: LockSpec | None, value: Value) -> LockSpec | None:
+    """Read how long an attempt may wait; an earlier version of the code may have removed the lock alone."""
+    return None if lock is None else replace(lock, wait_seconds=int(value["N"]))
 
 
 def lock(value: LockSpec) -> Value:

@@ -24,6 +24,7 @@ NAMES: Mapping[str, str] = {
     "TaskPatch": "TaskUpdate",
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
+    "Debounce": "TaskDebounceInput",
     "EventBridgeTarget": "EventBridgeTargetInput",
     "HandlerTarget": "HandlerTargetInput",
     "HttpTarget": "HttpTargetInput",
@@ -42,7 +43,9 @@ NAMES: Mapping[str, str] = {
     "TaskTemplate": "TaskTemplateInput",
     "TopologyNode": "TopologyNodeInput",
     "TopologyTarget": "TopologyTargetInput",
+    "Unique": "UniqueKeyInput",
     # Parts of answers.
+    "DebounceResponse": "TaskDebounce",
     "LeaseResponse": "TaskLease",
     "LeasedResponse": "Lease",
     "NodeResponse": "TopologyNode",
@@ -52,6 +55,7 @@ NAMES: Mapping[str, str] = {
     "RequestBodyResponse": "HttpContent",
     "ResponseOptionsResponse": "HttpResponseOptions",
     "RetryResponse": "RetryPolicy",
+    "UniqueResponse": "UniqueKey",
     # Enumerations of the domain, where the module says which is meant.
     "BulkKind": "BulkOperationKind",
     "BulkState": "BulkOperationState",
@@ -60,11 +64,13 @@ NAMES: Mapping[str, str] = {
     "Fold": "DstFold",
     "Gap": "DstGap",
     "LockScope": "TaskLockScope",
+    "OnConflict": "UniqueKeyConflictPolicy",
     "OnExcluded": "ExcludedPolicy",
     "OnFailure": "TopologyFailurePolicy",
     "Overlap": "OverlapPolicy",
     "Priority": "TaskPriority",
     "State": "TaskState",
+    "Until": "UniqueKeyScope",
 }
 
 

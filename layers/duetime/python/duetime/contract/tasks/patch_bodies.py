@@ -12,6 +12,8 @@ from duetime.contract.tasks.fields import (
     DelaySeconds,
     ExpiresSeconds,
     LockKey,
+    LockWaitSeconds,
+    MaxDurationSeconds,
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
@@ -71,6 +73,7 @@ class RetryPatch(Body):
         Field(description="Growth of the longest wait, from each to the next."),
     ] = None
     max_seconds: Annotated[WaitSeconds | None, Field(description="No wait is longer.")] = None
+    max_duration_seconds: MaxDurationSeconds | None = None
 
 
 class LockPatch(Body):
@@ -84,6 +87,7 @@ class LockPatch(Body):
         Annotated[LockScope, Field(strict=False)] | None,
         Field(description="Whether it is held for all phases of an attempt, or for `run` only."),
     ] = None
+    wait_seconds: LockWaitSeconds | None = None
 
 
 class NotifyOnPatch(Body):

@@ -13,6 +13,7 @@ from duetime.domain.dispatch.message_deletion import (
     RedeliverMessage,
     Undo,
     after_refusal,
+    before_due,
 )
 from duetime.domain.errors import RecordUnreadable, Unavailable
 from duetime.domain.operating_parameters import (
@@ -124,7 +125,7 @@ class AttemptRunner:
             return DeleteMessage("told")
         received = self.runtime.now()
         if message.due - received > MAX_HOLD:
-            return RedeliverMessage(message.due - SECOND, "not due")
+            return before_due(message, received)
         self.runtime.clock.sleep_until(message.due - CLAIM_LEAD)
         if watch.is_closing_time():
             return self._later("the worker is ending")
