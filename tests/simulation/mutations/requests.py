@@ -120,7 +120,7 @@ MUTANTS = (
     Mutant(
         "an outcome is not posted to its callback URL",
         "services/outcomes/completion_steps.py",
-        "        self.callback_sender.call_back(task)\n        self.notice_sender.send",
+        "        self.callback_tasks.create(task)\n        self.notice_sender.send",
         "        self.notice_sender.send",
     ),
     Mutant(
