@@ -57,13 +57,18 @@ def nothing(_response: httpx.Response) -> None:
     """Reads a response whose content says nothing."""
 
 
+ON_CONFLICT = "Duetime-On-Conflict"
+"""Header of a response with a task that holds the unique key of the one that was to be created."""
+
+
 def task_of(response: httpx.Response) -> Task:
     """The task in a response.
 
     Raises:
         UnexpectedResponse: There is none.
     """
-    return task_in(response, document_of(response), response.headers.get("ETag"))
+    task = task_in(response, document_of(response), response.headers.get("ETag"))
+    return task.answering(response.headers.get(ON_CONFLICT))
 
 
 def polled_task(response: httpx.Response) -> tuple[Task, float | None]:

@@ -83,11 +83,11 @@ FULL = StoredSchedule(
                     ResponseOptions(Keep.ALL, 9, truncates=True),
                 ),
             ),
-            retry=RetryPolicy(2, 1.5, 3.0, 60.0),
+            retry=RetryPolicy(2, 1.5, 3.0, 60.0, 90),
             timeout_seconds=7,
             notify_within_seconds=8,
             rollback_on_failure=True,
-            lock=LockSpec("db-17", 2),
+            lock=LockSpec("db-17", 2, wait_seconds=30),
             callback_url="https://example.org/y",
             notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600),
             expires_seconds=600,
@@ -167,11 +167,15 @@ def test_ends_of_revisions_are_read_by_the_earlier_code_and_from_it() -> None:
     assert len(former_ends_form(ends, 900)) == 20
 
 
+CREATION_ONLY = ("unique", "debounce")
+"""Fields of a creation that a schedule's task has not."""
+
+
 def test_the_full_example_is_full() -> None:
     """Each field of the example differs from its default, so that a forgotten one is noticed."""
     for value in (FULL, FULL.spec, FULL.spec.task):
         same = [each.name for each in fields(value) if getattr(value, each.name) == each.default]
-        assert set(same) <= {"incarnation", "due_at", "delay", "payload", "allow_unknown_type"}, same
+        assert set(same) <= {"incarnation", "due_at", "delay", "payload", "allow_unknown_type", *CREATION_ONLY}, same
 
 
 @pytest.mark.parametrize(

@@ -296,13 +296,15 @@ def test_a_request_of_ones_own_costs_nothing_until_its_record_is_larger_than_a_k
     assert (meter.table_units, meter.index_units) == (3 * 3, 1)
 
 
-def test_a_callback_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """The outcome is written before it is told, and `finished_at` after it, in a write of its own."""
+def test_a_callback_costs_four_units_and_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
+    """`finished_at` has a write of its own; the callback is a task of three, looked up before it is created."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     create(stack, callback_url="https://example.org/ended")
     assert stack.work(Priority.NORMAL) == []
-    assert (meter.table_units, meter.index_units) == (3 + 1, 1)
+    assert (meter.table_units, meter.index_units) == (3 + 1 + 1, 1 + 1)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 1 + 3, 1 + 1)
 
 
 def test_a_notice_costs_nothing_unless_the_task_fails(
@@ -433,8 +435,9 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
     composed(TaskServices).creator.create(OWNER, Order(spec))
     assert (meter.table_units, meter.index_units) == (6, 1)
     assert stack.work(Priority.NORMAL) == []
-    # Claim, outcome with its result, `finished_at` after the callback; the lock is taken and given back.
-    assert (meter.table_units, meter.index_units) == (6 + 6 + 7 + 7 + 2, 1 + 1)
+    # Claim, outcome with its result, `finished_at`; the lock is taken and given back; the callback's record and its
+    # payload outside, twice.
+    assert (meter.table_units, meter.index_units) == (6 + 6 + 7 + 7 + 2 + 12, 1 + 1 + 1)
 
 
 def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:

@@ -14,6 +14,7 @@ from duetime.composition.bulk import BulkServices
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.composition.core import CoreServices
 from duetime.composition.dead_letters import DeadLetterServices
+from duetime.composition.dispatch_status import DispatchStatusServices
 from duetime.composition.endpoint_queries import EndpointQueryServices
 from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.http_calls import HttpServices
@@ -133,6 +134,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
         SwitchServices: ("admin",),
         CoreServices: ("stores", "tracebacks"),
         SummaryServices: ("reader",),
+        DispatchStatusServices: ("reader",),
     },
     "trigger": {TriggerServices: ("dispatcher",)},
     "worker": {WorkerServices: ("batch_worker",), CoreServices: ("queues",)},

@@ -121,6 +121,7 @@ class Functions(Construct):
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
         self._grant_leasing(function)
         self._stores.content.grant_access(function)
         self._stores.content.grant_deletion(function)

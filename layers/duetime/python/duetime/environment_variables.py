@@ -86,6 +86,8 @@ class Variable(StrEnum):
     """Types of tasks, separated by spaces, whose lateness and duration have metrics of their own."""
     WATCH_URL = "DUETIME_WATCH_URL"
     """URL of the WebSocket API, which clients connect to."""
+    CONSOLE_URL = "DUETIME_CONSOLE_URL"
+    """Address of the console, which notices and log lines link to; empty for none."""
     SIGN_IN = "DUETIME_SIGN_IN"
     """JSON object: how people sign in to the console (`issuer`, `client_id`, `audience`, `origins`); empty for none."""
     STACK = "DUETIME_STACK"

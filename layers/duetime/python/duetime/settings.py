@@ -206,6 +206,11 @@ class Settings:
         return self.environ.get(Variable.TOPOLOGY_MACHINE, "")
 
     @property
+    def console_url(self) -> str:
+        """Address of the console, which notices and log lines link to, or the empty string."""
+        return self.environ.get(Variable.CONSOLE_URL, "")
+
+    @property
     def watch_url(self) -> str:
         """URL of the WebSocket API, which clients connect to."""
         return self._required(Variable.WATCH_URL)

@@ -15,6 +15,7 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.targets import TargetServices
+from duetime.domain.tasks.console_pages import ConsolePages
 from duetime.services.outcomes.callbacks import CallbackTasks
 from duetime.services.outcomes.completion_steps import InlineCompletion
 from duetime.services.outcomes.notices import LateNotices, NoticeSender, Repeater
@@ -85,13 +86,21 @@ class WorkerServices(Part):
     def _traceback_recorder(self) -> TracebackRecorder:
         settings = self.settings
         return TracebackRecorder(
-            self.part(CoreServices).tracebacks, self.runtime, settings.keeps_tracebacks, settings.retention_ms
+            store=self.part(CoreServices).tracebacks,
+            runtime=self.runtime,
+            is_kept=settings.keeps_tracebacks,
+            retention=settings.retention_ms,
+            pages=self._console_pages,
         )
+
+    @cached_property
+    def _console_pages(self) -> ConsolePages:
+        return ConsolePages(self.settings.console_url)
 
     @cached_property
     def _callbacks(self) -> HttpCallbacks:
         caller, targets = self.part(HttpServices).caller, self.part(TargetServices)
-        return HttpCallbacks(caller, task_entry, lambda: targets.aws_runner)
+        return HttpCallbacks(caller, task_entry, lambda: targets.aws_runner, self._console_pages)
 
     @cached_property
     def _notice_sender(self) -> NoticeSender:

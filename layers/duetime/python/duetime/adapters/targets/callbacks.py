@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.aws_target import AwsRunner
     from duetime.adapters.targets.http_messages import Caller
     from duetime.domain.tasks.attempt_results import Failed
+    from duetime.domain.tasks.console_pages import ConsolePages
     from duetime.domain.tasks.notices import Notice
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -37,11 +38,13 @@ class HttpCallbacks:
         caller: makes the calls.
         entry: a task as the API's lists show it.
         aws: sends those notices whose address is a resource of AWS.
+        pages: of the console, which each event links to.
     """
 
     caller: Caller
     entry: Callable[[Task], Mapping[str, object]]
     aws: Callable[[], AwsRunner]
+    pages: ConsolePages
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
         """Send a notice to an address once; what went wrong, or nothing."""
@@ -55,7 +58,7 @@ class HttpCallbacks:
         return self._event(f"task.{task.state}", task.outcome_at, task)
 
     def _event(self, kind: str, at: Millis, task: Task, **more: str) -> bytes:
-        event = {"type": kind, "timestamp": to_iso(at), **more, "data": self.entry(task)}
+        event = {"type": kind, "timestamp": to_iso(at), **more, **self.pages.link(task), "data": self.entry(task)}
         return json.dumps(event, separators=(",", ":")).encode()
 
     def _post(self, task: Task, url: str, event_id: str, body: bytes) -> Failed | None:

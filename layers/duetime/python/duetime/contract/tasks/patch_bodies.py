@@ -121,7 +121,9 @@ class TargetPatch(Body):
     query: Annotated[
         dict[str, str | None] | None, Field(description="Parameters of it to add or to replace; null removes one.")
     ] = None
-    body: Annotated[dict[str, Any] | None, Field(description="Its body; null for the payload.")] = None
+    body: Annotated[
+        dict[str, Any] | None, Field(description="Its body, replaced as a whole; null for the payload.")
+    ] = None
     success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint's success.")] = None
     auth: Annotated[dict[str, str | None] | None, Field(description="What it proves its sender with.")] = None
     response: Annotated[
