@@ -34,13 +34,51 @@ class RetryPolicy(TypedDict, total=False):
     max_duration_seconds: int | None
 
 
+class HttpContent(TypedDict, total=False):
+    """The body of a request, in one of four forms."""
+
+    json: object
+    form: Mapping[str, str]
+    text: str
+    base64: str
+
+
+class HttpAuth(TypedDict):
+    """What a request proves its sender with: `secret` is a name in the deployment's settings.
+
+    `header` is for the scheme `header`.
+    """
+
+    secret: str
+    scheme: Literal["bearer", "basic", "header", "oauth_client"]
+    header: NotRequired[str | None]
+
+
+class HttpResponseOptions(TypedDict, total=False):
+    """What of a response is kept as the task's result."""
+
+    keep: Literal["body", "all", "none"]
+    max_bytes: int
+    when_larger: Literal["fail", "truncate"]
+
+
 class HttpTarget(TypedDict):
-    """An HTTP endpoint that is called when the task is due."""
+    """An HTTP endpoint that is called when the task is due.
+
+    With `method` or `body`, it is sent a request of your own instead of duetime's signed one.
+    """
 
     kind: Literal["http"]
     url: str
     phases: NotRequired[Sequence[str]]
     queries: NotRequired[Sequence[str]]
+    method: NotRequired[Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] | None]
+    headers: NotRequired[Mapping[str, str | None]]
+    query: NotRequired[Mapping[str, str | None]]
+    body: NotRequired[HttpContent | None]
+    success: NotRequired[Sequence[int] | None]
+    auth: NotRequired[HttpAuth | None]
+    response: NotRequired[HttpResponseOptions | None]
 
 
 class LockSpec(TypedDict):

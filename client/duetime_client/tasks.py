@@ -12,7 +12,7 @@ from duetime_client.io_steps import Item, Pause, Request
 from duetime_client.pages import pages
 from duetime_client.polling import pause_after
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
-from duetime_client.responses import attempts_of, nothing, one, task_in, task_of
+from duetime_client.responses import attempts_of, nothing, one, polled_task, task_in, task_of
 from duetime_client.session import guard
 from duetime_client.task import TaskHistory
 from duetime_client.task_actions import TASKS, TaskActions, path_of
@@ -129,7 +129,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def wait(self, task_id: str, *, timeout: float | None = None) -> Steps[Task]:
-        """The task once its outcome is known; it is polled until then.
+        """The task once its outcome is known; it is polled until then, as often as the API suggests.
 
         Raises:
             WaitTimeout: It is not known after `timeout` seconds.
@@ -137,10 +137,10 @@ class TaskOperations(TaskActions, FilterActions):
         pause, now = 0.0, self._session.now
         began = now()
         while True:
-            task = yield from TaskOperations.get.steps(self, task_id)
+            task, suggested = yield from self._session.send(Request("GET", path_of(task_id), polled_task))
             if task.is_terminal:
                 return task
-            pause = pause_after(task, pause, now())
+            pause = pause_after(task, pause, now(), suggested)
             if timeout is not None:
                 remaining = timeout - (now() - began).total_seconds()
                 if remaining <= 0:

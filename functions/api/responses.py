@@ -16,11 +16,13 @@ from duetime.contract.http.etags import etag_of, is_known_tag
 from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
 from duetime.contract.tasks.encoding import page_text, task_text
+from duetime.domain.tasks.poll_interval import poll_interval
+from duetime.domain.times import SECOND
 
 from .requests import header_of, request_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from duetime.contract.tasks.queries import TaskListQuery
     from duetime.domain.tasks.idempotency_keys import Accepted
@@ -42,8 +44,8 @@ _GZIP = r"(?i)(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)
 _TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
-_KEPT_UNMODIFIED = ("Cache-Control", "ETag")
-"""Headers of what did not change that a 304 repeats (RFC 9110, 15.4.5); the others describe a body."""
+_KEPT_UNMODIFIED = ("Cache-Control", "ETag", "Retry-After")
+"""Headers of what did not change that a 304 has, too (RFC 9110, 15.4.5); the others describe a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,12 @@ def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str,
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
 
 
-def page_response(page: Page, query: TaskListQuery, token: str | None) -> Response:
+def page_response(
+    page: Page, query: TaskListQuery, token: str | None, headers: Mapping[str, str] | None = None
+) -> Response:
     """Some of the tasks of a list, what the list is, and the token of the next."""
     rest = {"applied": query.applied(page.examined), "next_token": token}
-    return answer(page_text(page.tasks, query.expand, rest))
+    return answer(page_text(page.tasks, query.expand, rest), headers=headers)
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
@@ -142,6 +146,13 @@ def problem_response(error: Exception, instance: str) -> Response:
 def caching(task: Task) -> dict[str, str]:
     """How long what was read of a task may be kept."""
     return _CACHEABLE if task.is_terminal and task.finished_at is not None else _NO_STORE
+
+
+def polling(tasks: Iterable[Task]) -> dict[str, str]:
+    """After how long the first of some tasks may have something new to say; nothing if all have ended."""
+    now = composed().runtime.clock.now()
+    intervals = [wait for task in tasks if (wait := poll_interval(task, now)) is not None]
+    return {"Retry-After": str(-(-min(intervals) // SECOND))} if intervals else {}
 
 
 def unless_known(response: Response, event: Mapping[str, Any]) -> Response:

@@ -32,6 +32,7 @@ from .responses import (
     creation_status,
     not_modified,
     page_response,
+    polling,
     replayed,
     task_response,
 )
@@ -87,9 +88,10 @@ def get_task(request: Request[TaskQuery]) -> Response:
     task = reader.record(request.owner, request.task_id)
     if request.query.wait_seconds:
         task = composed(TaskServices).waiter.wait(task, request.query.wait_seconds * SECOND)
+    headers = {**caching(task), **polling([task])}
     if is_known(request.header("If-None-Match"), task.version):
-        return not_modified({"ETag": etag_of(task.version), **caching(task)})
-    return task_response(reader.with_contents(task), headers=caching(task))
+        return not_modified({"ETag": etag_of(task.version), **headers})
+    return task_response(reader.with_contents(task), headers=headers)
 
 
 @route(operations.LIST)
@@ -97,7 +99,8 @@ def list_tasks(request: Request[TaskListQuery]) -> Response:
     """Read a page of one's tasks, or those of given ids."""
     owner, query, reader = request.owner, request.query, composed(TaskServices).reader
     if query.ids:
-        return page_response(Page(reader.get_many(owner, query.ids), None, len(query.ids)), query, None)
+        found = reader.get_many(owner, query.ids, consistent=True)
+        return page_response(Page(found, None, len(query.ids)), query, None, polling(found))
     scope = query.scope(owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.page_size)

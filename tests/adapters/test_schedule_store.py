@@ -27,6 +27,15 @@ from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.http_requests import (
+    Auth,
+    AuthScheme,
+    BodyKind,
+    HttpRequest,
+    Keep,
+    RequestBody,
+    ResponseOptions,
+)
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task import TaskSpec
@@ -61,7 +70,19 @@ FULL = StoredSchedule(
             "report",
             b"",
             priority=Priority.LOW,
-            target=HttpTarget("https://example.org/x", frozenset({Phase.CLEAN})),
+            target=HttpTarget(
+                "https://example.org/x",
+                frozenset({Phase.CLEAN}),
+                request=HttpRequest(
+                    "PUT",
+                    (("X-A", "a"),),
+                    (("b", "c"),),
+                    RequestBody(BodyKind.TEXT, "t"),
+                    (200, 404),
+                    Auth("crm", AuthScheme.HEADER, "X-Key"),
+                    ResponseOptions(Keep.ALL, 9, truncates=True),
+                ),
+            ),
             retry=RetryPolicy(2, 1.5, 3.0, 60.0, 90),
             timeout_seconds=7,
             notify_within_seconds=8,
@@ -265,7 +286,7 @@ def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud
 def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
     """Which occurrence goes on is written and read without touching the schedule, and by one at a time."""
     assert schedule_store.save(PLAIN, "n1")
-    wanted = Activity(PLAIN.uid, numbered(1), numbered(2))
+    wanted = Activity(PLAIN.uid, numbered(1), (numbered(2), numbered(3), numbered(4)))
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert not schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n3")

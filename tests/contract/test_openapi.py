@@ -244,7 +244,7 @@ def test_every_tag_says_what_it_is_about() -> None:
             {"Idempotency-Key", "Idempotency-Key-Seconds", "traceparent", "X-Duetime-Owner"},
             {"ETag", "Location", "Idempotent-Replayed"},
         ),
-        ("getTask", {"If-None-Match", "X-Duetime-Owner"}, {"ETag", "Cache-Control"}),
+        ("getTask", {"If-None-Match", "X-Duetime-Owner"}, {"ETag", "Cache-Control", "Retry-After"}),
         ("updateTask", {"If-Match", "X-Duetime-Owner"}, {"ETag"}),
     ],
 )

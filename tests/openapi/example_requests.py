@@ -281,6 +281,7 @@ def _service(account: Recorder) -> None:
     account.ask("GET", "/v1/summary")
     account.ask("GET", "/v1/summary/owners")
     account.ask("GET", "/v1/settings")
+    account.ask("GET", "/v1/dispatch")
     account.ask("POST", "/v1/watch-tickets")
 
 

@@ -14,7 +14,7 @@ from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime_testing.simulation.gateway import event_of
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
-from tests.simulation.endpoints import CALLBACK_URL, SINK, URL
+from tests.simulation.endpoints import CALLBACK_URL, CONFLICT, ROWS_URL, SINK, URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -129,6 +129,9 @@ class Users:
         """An endpoint or a queue instead of a handler."""
         if self.random.random() < 0.3:
             return {"target": {"kind": "sqs", "arn": SINK}, "rollback_on_failure": False}
+        if self.random.random() < 0.3:
+            rows = {"method": "POST", "body": {"json": {"task": "<duetime.task-id>"}}, "success": [202, CONFLICT]}
+            return {"target": {"kind": "http", "url": ROWS_URL, **rows}, "rollback_on_failure": False}
         phases = self.random.choice([[], ["rollback"], ["prepare", "clean", "rollback"]])
         return {"target": {"kind": "http", "url": URL, "phases": phases}, "rollback_on_failure": "rollback" in phases}
 

@@ -19,6 +19,17 @@ class HttpPhase(StrEnum):
     ROLLBACK = "rollback"
 
 
+class HttpMethod(StrEnum):
+    """Methods of a request of one's own."""
+
+    GET = "GET"
+    HEAD = "HEAD"
+    POST = "POST"
+    PUT = "PUT"
+    PATCH = "PATCH"
+    DELETE = "DELETE"
+
+
 class HttpQuery(StrEnum):
     """The queries that an endpoint may support."""
 
@@ -151,6 +162,32 @@ class TaskOptions:
         typer.Option(
             "--http-query",
             help="A query that the endpoint supports; may be repeated. Needs --http-url.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    http_method: Annotated[
+        HttpMethod | None,
+        typer.Option(
+            "--http-method",
+            help="Send the payload with this method, instead of duetime's own request. Needs --http-url.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    http_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--http-header",
+            metavar="NAME=VALUE",
+            help="A header to add; may be repeated. Needs --http-url.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    http_auth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCHEME=SECRET",
+            help="Send a secret of the settings: bearer, basic, oauth_client, or the name of a header. "
+            "Needs --http-url.",
             rich_help_panel=TARGET,
         ),
     ] = None

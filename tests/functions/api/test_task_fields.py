@@ -32,6 +32,10 @@ FULL: dict[str, Any] = {
         "url": "https://example.org/report",
         "phases": ["prepare", "rollback"],
         "queries": ["status"],
+        "headers": {"X-Team": "dba"},
+        "query": {"day": "1"},
+        "success": [200, 404],
+        "response": {"keep": "none", "max_bytes": 9, "when_larger": "truncate"},
     },
     "retry": {
         "max_attempts": 2,

@@ -48,8 +48,8 @@ MUTANTS = (
     Mutant(
         "a resumed task is not placed",
         "services/tasks/control.py",
-        "return self._placed(task, Move.RESUME, goes_on_at, sets_of, version)",
-        "return self._moved(task, Move.RESUME, sets_of, version)",
+        "return self._placed(task, Move.RESUME, goes_on_at, request)",
+        "return self._moved(task, Move.RESUME, request)",
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
@@ -128,7 +128,7 @@ MUTANTS = (
     Mutant(
         "an outcome is not posted to its callback URL",
         "services/outcomes/completion_steps.py",
-        "        self.callback_sender.call_back(task)\n        self.notice_sender.send",
+        "        self.callback_tasks.create(task)\n        self.notice_sender.send",
         "        self.notice_sender.send",
     ),
     Mutant(

@@ -55,6 +55,18 @@ MAX_TYPE_LENGTH = 64
 MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128
 MAX_URL_LENGTH = 2_048
+MAX_HTTP_FIELDS = 20
+"""Headers, and parameters of the query, of an HTTP target."""
+MAX_HTTP_FIELD_NAME_LENGTH = 64
+"""Characters of the name of such a header or parameter, or of a field of a form."""
+MAX_HTTP_FIELD_LENGTH = 1_024
+"""Characters of the value of such a header or parameter."""
+MAX_REQUEST_BYTES = 4_096
+"""Size of the headers, the query and the body of an HTTP target, in bytes of UTF-8; a larger body is a payload."""
+MAX_SUCCESS_STATUSES = 20
+"""Statuses of an HTTP response that mean success."""
+MAX_SECRET_NAME_LENGTH = 64
+"""Characters of the name of a secret that HTTP calls use."""
 MAX_ARN_LENGTH = 256
 """Characters of the ARN of an AWS target, which the record keeps."""
 MAX_DETAIL_TYPE_LENGTH = 128
@@ -118,6 +130,8 @@ MAX_BACKFILL_PER_MINUTE = 6_000
 """Fastest pace of a backfill, in occurrences a minute."""
 MAX_BACKFILLS = 5
 """Backfills of one schedule in progress at once; the latest that have finished can be read, too."""
+MAX_WAITING_RUNS = 100
+"""Occurrences of one schedule that wait at once for its running one, with `overlap: buffer_all`."""
 MAX_REMARKS = 20
 """Entries in the `skipped_runs` of a schedule."""
 MAX_REMARK_LENGTH = 160

@@ -96,7 +96,18 @@ class Enqueuer:
     def move(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, taking: KeyTaking | None = None
     ) -> WriteResult:
+        """Set a new check of an existing task, as `write` does, and send its message if it is due soon."""
+        result = self.write(task, move, at, guard, sets, taking)
+        if isinstance(result, Applied):
+            self.send_due([result.task])
+        return result
+
+    def write(
+        self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, taking: KeyTaking | None = None
+    ) -> WriteResult:
         """Set a new check of an existing task, with its next generation, with the move that causes it.
+
+        Nothing is sent yet: if it is applied, `send_due` must follow.
 
         Args:
             task: the record as it was last seen.
@@ -116,10 +127,7 @@ class Enqueuer:
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
         self.watch_change(task, move, sets, generation)
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
-        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)
-        if isinstance(result, Applied):
-            self.send_due([result.task])
-        return result
+        return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)
 
     def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
         """Have it checked whether a task is late or expires, if a move that is about to be written changes when.

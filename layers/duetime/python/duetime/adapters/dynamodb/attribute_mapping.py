@@ -13,6 +13,7 @@ from duetime.adapters.dynamodb import (
     field_codecs,
     reference_codecs,
     schema,
+    target_codec,
     uniqueness_codecs,
 )
 
@@ -66,7 +67,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("created_at", "c", attribute_values.number, attribute_values.integer),
         Attribute("payload", "b", field_codecs.content, partial(field_codecs.read_content, "payload")),
         Attribute("priority", "q", field_codecs.priority, field_codecs.read_priority),
-        Attribute("target", "u", field_codecs.target, field_codecs.read_target),
+        Attribute("target", "u", target_codec.target, target_codec.read_target),
         Attribute("retry", "r", field_codecs.retry, field_codecs.read_retry),
         Attribute("timeout_seconds", "o", field_codecs.unless_default("timeout_seconds"), attribute_values.integer),
         Attribute(

@@ -116,7 +116,7 @@ class _NullAsDefault(Body):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, value: object) -> object:
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or None not in value.values():
             return value
         return {name: each for name, each in value.items() if each is not None or name not in cls.NULLABLE}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from duetime.contract.tasks.http_request_mapping import fields_of
 from duetime.contract.tasks.option_encoding import debounce_response, options_response, unique_response
 from duetime.contract.tasks.reference_encoding import schedule_response, topology_response
 from duetime.contract.tasks.responses import (
@@ -16,6 +17,7 @@ from duetime.contract.tasks.responses import (
 )
 from duetime.contract.tasks.target_responses import (
     AwsTargetResponse,
+    CallbackTargetResponse,
     EventBridgeTargetResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
@@ -173,7 +175,10 @@ def target_response(target: targets.Target) -> TargetResponse:
             url=target.url,
             phases=[phase for phase in _OFFERED if phase in target.phases],
             queries=[query for query in _ANSWERED if query in target.queries],
+            **fields_of(target.request),
         )
+    if isinstance(target, targets.CallbackTarget):
+        return CallbackTargetResponse(kind="callback", url=target.url)
     return HandlerTargetResponse(kind="handler")
 
 

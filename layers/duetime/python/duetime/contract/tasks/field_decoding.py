@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
     EventBridgeTarget,
     HandlerTarget,
@@ -39,8 +41,8 @@ _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in
 
 
 def compact(value: object) -> bytes:
-    """JSON in UTF-8 without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    """JSON in UTF-8 without spaces; the value is of a document, whose depth is limited and which has no NaN."""
+    return to_json(value)
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
@@ -155,7 +157,8 @@ def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
 def _target(body: Target) -> targets.Target:
     if isinstance(body, HttpTarget):
         phases = frozenset(targets.Phase(phase) for phase in body.phases)
-        return targets.HttpTarget(body.url, phases, frozenset(targets.Query(query) for query in body.queries))
+        queries = frozenset(targets.Query(query) for query in body.queries)
+        return targets.HttpTarget(body.url, phases, queries, request_of(body))
     if isinstance(body, HandlerTarget):
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):

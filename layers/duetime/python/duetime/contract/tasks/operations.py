@@ -26,6 +26,7 @@ CHANGED = (errors.StateConflict, errors.VersionMismatch)
 _CACHED = {
     **TASK.headers,
     "Cache-Control": "`no-store` until the task has ended; then `no-cache`, so that a copy is revalidated by its ETag.",
+    "Retry-After": "Seconds after which it is worth to read the task again; absent once it has an outcome.",
 }
 
 CREATE = Operation(
@@ -58,7 +59,11 @@ LIST = Operation(
     "listTasks",
     "GET /v1/tasks",
     "List tasks",
-    Returns(responses.TaskPage, "A page of tasks."),
+    Returns(
+        responses.TaskPage,
+        "A page of tasks.",
+        {"Retry-After": "With `ids`: seconds after which it is worth to read them again, if one has no outcome yet."},
+    ),
     description="Your tasks, ordered by due time. A page can be short or empty and still have a next page. Tasks "
     "that have failed for good are those with `state=failed`.",
     query=queries.TaskListQuery,

@@ -24,6 +24,7 @@ from duetime.contract.tasks.fields import (
     TaskPriority,
     TimeoutSeconds,
 )
+from duetime.contract.tasks.http_request_fields import RequestMethod, SuccessStatuses
 from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, NotifiesFailure
 from duetime.contract.tasks.target_fields import (
     CallbackUrl,
@@ -113,6 +114,21 @@ class TargetPatch(Body):
     url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
     phases: Annotated[TargetPhases | None, Field(description="What an HTTP endpoint offers besides `run`.")] = None
     queries: Annotated[OfferedQueries | None, Field(description="Queries that an HTTP endpoint supports.")] = None
+    method: Annotated[RequestMethod | None, Field(description="Of a request to an HTTP endpoint.")] = None
+    headers: Annotated[
+        dict[str, str | None] | None, Field(description="Headers of it to add or to replace; null removes one.")
+    ] = None
+    query: Annotated[
+        dict[str, str | None] | None, Field(description="Parameters of it to add or to replace; null removes one.")
+    ] = None
+    body: Annotated[
+        dict[str, Any] | None, Field(description="Its body, replaced as a whole; null for the payload.")
+    ] = None
+    success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint's success.")] = None
+    auth: Annotated[dict[str, str | None] | None, Field(description="What it proves its sender with.")] = None
+    response: Annotated[
+        dict[str, str | int | None] | None, Field(description="What of an HTTP endpoint's response is kept.")
+    ] = None
     arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
     detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None

@@ -207,6 +207,12 @@ class Task(TaskOptions):
         return self.state in TERMINAL
 
     @property
+    def outcome_at(self) -> Millis:
+        """Of a task that has ended: when it did; the same however often what follows its outcome is done."""
+        last = self.attempt_history[-1] if self.attempt_history else None
+        return last.started_at + last.took if last and last.started_at else self.next_at
+
+    @property
     def awaiting_notification(self) -> bool:
         """Whether the target of the present attempt has accepted the work, and the lease lasts until it notifies."""
         return self.deferred_fence == self.fence

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
-from duetime.domain.errors import StateConflict, VersionMismatch
-from duetime.domain.tasks.action_changes import recorded
+from duetime.domain.errors import StateConflict
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.content_expiry import unless_referenced
-from duetime.domain.tasks.control_changes import DONE, require_legal, require_version
+from duetime.domain.tasks.control_changes import DONE, ControlRequest, require_legal
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
@@ -70,16 +69,17 @@ class TaskReopener:
             "requested_action": None,
             "lease_expires_at": None,
         }
+        request = ControlRequest(_ACTIONS[move], version, by, lambda _task: {**opened, **sets})
         for _ in range(_TRIES):
+            if version not in (None, task.version):
+                break
             require_legal(task, move)
-            require_version(task, version)
             now, guard, taking = self.runtime.now(), Guard(version=task.version), self._taking(task)
-            changes: TaskChanges = {**opened, **sets, **recorded(task, _ACTIONS[move], by, now)}
-            result = self.enqueuer.move(task, move, now, guard, changes, taking)
+            result = self.enqueuer.move(task, move, now, guard, request.changes(task, now), taking)
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
-        raise VersionMismatch(task)
+        return request.after_rejection(task)
 
     def _taking(self, task: Task) -> KeyTaking | None:
         """The taking of the task's unique key; `None` if it has none."""
