@@ -88,7 +88,7 @@ def test_a_callback_that_is_refused_leaves_the_outcome_as_it_is(
 
 @pytest.mark.parametrize("status", [301, 400, 410])
 def test_a_receiver_that_wants_none_is_not_asked_again(stack: Stack, receiver: Receiver, status: int) -> None:
-    """What time does not mend is tried once."""
+    """A callback that no retry can help is sent once."""
     receiver.answers["POST", "/ended"] = (status, b"")
     stack.create(TaskSpec("unheard.of", callback_url=f"{receiver.url}/ended"))
     assert stack.work(Priority.NORMAL) == []

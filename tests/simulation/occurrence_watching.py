@@ -29,7 +29,7 @@ _OF_RHYTHM = frozenset({Cause.SCHEDULE, Cause.CATCH_UP, Cause.MANUAL})
 PROMPT = 15 * SECOND
 """Without faults the next run of a chain begins no later after its pause."""
 _LONGEST = 10 * MINUTE
-"""A chain that has broken is mended within this time once nothing fails any more."""
+"""A broken chain is repaired within this time after the last fault."""
 
 
 class OccurrenceWatching:
