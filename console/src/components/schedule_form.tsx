@@ -14,6 +14,9 @@ import { Choice, initialTiming, Text, TimingFields, timingBody, timingOptions, t
 export const OVERLAPS: Record<string, string> = {
   skip: "the next one is skipped",
   buffer_one: "one waits, and runs afterwards",
+  buffer_all: "all wait, and run one after the other",
+  cancel_other: "it is asked to stop; the latest runs after its end",
+  replace_other: "it is asked to stop; the latest runs at once",
   allow_all: "all run at the same time",
 };
 

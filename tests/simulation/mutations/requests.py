@@ -22,13 +22,10 @@ MUTANTS = (
         "services/tasks/create.py",
         "        ends = self.runtime.executor.map(attempt, orders)\n"
         "        self._send_new(ends)\n"
-        "        return [Accepted(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]\n"
+        "        return list(ends)\n"
         "\n"
         "    def create_each",
-        "        ends = self.runtime.executor.map(attempt, orders)\n"
-        "        return [Accepted(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]\n"
-        "\n"
-        "    def create_each",
+        "        ends = self.runtime.executor.map(attempt, orders)\n        return list(ends)\n\n    def create_each",
     ),
     Mutant(
         "a running task is cancelled as if it had not begun",
@@ -56,13 +53,13 @@ MUTANTS = (
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
-        "services/tasks/control.py",
+        "services/tasks/reopen.py",
         'opened: TaskChanges = {\n            "attempt": 0,\n',
         "opened: TaskChanges = {\n",
     ),
     Mutant(
         "a reopened task keeps the expiry of its record",
-        "services/tasks/control.py",
+        "services/tasks/reopen.py",
         '            "expires_at": None,\n            "requested_action": None,\n'
         '            "lease_expires_at": None,\n        }\n        request',
         '            "requested_action": None,\n            "lease_expires_at": None,\n        }\n        request',
@@ -120,7 +117,7 @@ MUTANTS = (
     Mutant(
         "an outcome is not posted to its callback URL",
         "services/outcomes/completion_steps.py",
-        "        self.callback_sender.call_back(task)\n        self.notice_sender.send",
+        "        self.callback_tasks.create(task)\n        self.notice_sender.send",
         "        self.notice_sender.send",
     ),
     Mutant(

@@ -13,10 +13,8 @@ from duetime.domain.tasks.action_changes import is_repeated
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
-from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import (
     ASKED,
-    DONE,
     NO_EXPIRY,
     ControlRequest,
     goes_on_at,
@@ -30,7 +28,6 @@ from duetime.domain.tasks.control_changes import (
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
-from duetime.services.content_retention import extend, retain_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,10 +41,10 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
+    from duetime.services.tasks.reopen import TaskReopener
     from duetime.services.tasks.update import TaskUpdater
 
 _TRIES = 5
-_REOPENED = {Move.REOPEN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +62,7 @@ class TaskControl:
     task_updater: TaskUpdater
     lock_manager: LockManager
     runtime: Runtime
+    reopener: TaskReopener
 
     def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Hold a task that has not started; ask a running one to pause, which it does when it can.
@@ -140,6 +138,7 @@ class TaskControl:
 
         Raises:
             ContentExpired: also if its payload is gone.
+            UniqueKeyHeld: another task holds its unique key by now.
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id)
@@ -149,11 +148,12 @@ class TaskControl:
             if is_tried_again(task):
                 return task
             sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task), **NO_EXPIRY}
+            sets["reopened_at"] = self.runtime.now()
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
             with suppress(VersionMismatch):
                 # What is set is of this version: another one has another attempt history and fence.
-                return self._reopened(replace(task, result=None), Move.REOPEN, sets, task.version, by)
+                return self.reopener.reopen(replace(task, result=None), Move.REOPEN, sets, task.version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
     def roll_back(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
@@ -162,6 +162,7 @@ class TaskControl:
         Raises:
             StateConflict: also if the target is known to offer none.
             ContentExpired: its payload is gone.
+            UniqueKeyHeld: another task holds its unique key by now.
         """
         task = self._read(owner, task_id)
         if is_repeated(task, Action.ROLLBACK_REQUESTED, version, by):
@@ -171,7 +172,8 @@ class TaskControl:
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target offers no rollback")
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
-        return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version, by)
+        sets: TaskChanges = {"attempt_history": reported_history(task)}
+        return self.reopener.reopen(task, Move.REQUEST_ROLLBACK, sets, version, by)
 
     def _pausing(self, task: Task) -> TaskChanges:
         return {**no_pause(task), "waits": waits_with(task, PAUSED, self.runtime.now())}
@@ -223,23 +225,3 @@ class TaskControl:
                 return result.task
             task = result.task or task
         return request.after_rejection(task)
-
-    def _reopened(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
-        """Have an ended task worked on again: without an end and an expiry, its contents neither."""
-        require_legal(task, move)
-        if task.finished_at is None:
-            raise StateConflict(task, f"{DONE[move]} before what follows its end is done")
-        now = self.runtime.now()
-        expiry = unless_referenced(now)
-        extend(self.stores.contents, task, expiry)
-        opened: TaskChanges = {
-            "attempt": 0,
-            "finished_at": None,
-            "expires_at": None,
-            "requested_action": None,
-            "lease_expires_at": None,
-        }
-        request = ControlRequest(_REOPENED[move], version, by, lambda _task: {**opened, **sets})
-        reopened = self._placed(task, move, lambda _task: now, request)
-        retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
-        return reopened

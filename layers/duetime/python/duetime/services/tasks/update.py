@@ -22,9 +22,9 @@ from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import needs_new_check
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
-from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget
+from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, TopologyTarget
 from duetime.domain.tasks.task import TaskSpec
-from duetime.services.content_retention import let_expire, replace_content
+from duetime.services.content_retention import let_expire, let_key_expire, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ class TaskUpdater:
     def _follow(self, cancelled: Task, expires: Millis) -> None:
         """Do what follows a cancellation; should it be lost, what waits for it is checked later by itself."""
         let_expire(self.stores.contents, cancelled, expires)
+        let_key_expire(self.stores, cancelled)
         self.lock_manager.release_reservation(cancelled)
         if cancelled.schedule_ref is None or not cancelled.schedule_ref.reports:
             return
@@ -184,6 +185,9 @@ class TaskUpdater:
 
     def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
         """Reject what does not fit the task, before anything of it is kept."""
+        if isinstance(task.target, CallbackTarget) and (wanted.payload is not None or "target" in fields):
+            field = "target" if "target" in fields else "payload"
+            raise FieldInvalid(field, "of a callback says what has happened", FaultCode.CANNOT_CHANGE)
         target = fields.get("target", task.target)
         rollback = fields.get("rollback_on_failure", task.rollback_on_failure)
         if not fields.keys().isdisjoint({"target", "rollback_on_failure", "callback_url", "notify_on"}):
