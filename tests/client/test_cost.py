@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 MILLION = 1_000_000
-PLAIN = {"has_summary": False, "has_traces": False}
+PLAIN: dict[str, Any] = {"has_summary": False, "has_traces": False}
 
 
 def part(found: CostEstimate, name: str) -> float:

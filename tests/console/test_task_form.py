@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FILLED = {
+FILLED: dict[str, Any] = {
     "due_at": "2030-01-02T03:04:05Z",
     "priority": "high",
     "expires_seconds": "600",
