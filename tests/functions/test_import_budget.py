@@ -11,9 +11,9 @@ from duetime_cdk.environments import FunctionName
 BUDGET = {
     "api": (181, 254),
     "trigger": (143, 206),
-    "worker": (153, 208),
-    "topology": (162, 206),
-    "bulk": (169, 206),
+    "worker": (155, 208),
+    "topology": (164, 206),
+    "bulk": (171, 206),
     "deadletter": (101, 206),
     "broadcast": (125, 206),
     "watch": (99, 254),

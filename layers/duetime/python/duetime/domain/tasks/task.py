@@ -91,8 +91,9 @@ class Task(TaskOptions):
         finished_at: when the outcome was stored and everything that follows it was done.
         expires_at: when the record may be removed; set by terminal writes only.
         attempt_history: the last attempts, oldest first.
-        reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
-            it or an older one are over. `None` if it never was, or was by a version that did not write this down.
+        reopened_fence: of a topology or a node: the fence at which it was last retried after its end. Runs that were
+            begun under it or an older one are over; to its children a node has failed. `None` if it never was, or was
+            by a version that did not write this down.
         traceparent: the trace in which it was created, which its attempts are told; `None` if nobody named one.
         erased: its user had it deleted: to users it is not there any more, to all else it has ended.
         actions: what its user and others did to it, apart from cancelling it before it started.

@@ -145,7 +145,7 @@ class TaskControl:
             if task.state in GOING_ON and task.attempt_history and not isinstance(task.target, TopologyTarget):
                 return task
             sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task), **NO_EXPIRY}
-            if isinstance(task.target, TopologyTarget):
+            if isinstance(task.target, TopologyTarget) or task.node_ref is not None:
                 sets["reopened_fence"] = task.fence
             with suppress(VersionMismatch):
                 # What is set is of this version: another one has another attempt history and fence.
