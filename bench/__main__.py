@@ -18,8 +18,10 @@ from bench import (
     schedule_expansion,
     task_path,
     task_usage,
+    thin_traffic,
     topology_usage,
 )
+from bench.scale import tables
 
 if TYPE_CHECKING:
     from bench.paired_timing import Comparison
@@ -39,11 +41,15 @@ def main() -> None:
             progress.add_task(str(room.__doc__).splitlines()[0], total=None)
             comparisons.extend(room.comparisons())
         counted = {**task_usage.counted(), **topology_usage.counted()}
+        counted |= thin_traffic.counted(counted["write_units_per_task"])
+        counted |= tables.counted()
     table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")
     for comparison in comparisons:
         table.add_row(*_cells(comparison))
     console.print(table)
-    before, now = results.read(FOLDER), results.document(comparisons, counted)
+    before = results.read(FOLDER)
+    counted |= {key: before[key] for key in results.OTHERWISE if key in before}
+    now = results.document(comparisons, counted)
     for worse in results.worsenings(before, now):
         console.print(f"[yellow]worse than the committed results:[/] {worse.key} {worse.before} → {worse.now}")
     results.write(FOLDER, now, comparisons)

@@ -48,7 +48,7 @@ class TimingFields(TypedDict, total=False):
 class ScheduleFields(TimingFields, total=False):
     """The fields of a schedule except its name. `task` has the fields of a task except its due time."""
 
-    overlap: Literal["skip", "buffer_one", "allow_all"]
+    overlap: Literal["skip", "buffer_one", "buffer_all", "cancel_other", "replace_other", "allow_all"]
     catch_up_seconds: int
     pause_on_failure: bool
     expect_success_by: str | None

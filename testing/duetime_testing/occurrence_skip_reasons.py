@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 _WORDS = {
-    "dst_gap": "not exist on",
-    "overlap": "still going",
-    "paused": "is paused",
-    "changed": "was changed",
-    "deleted": "was deleted",
-    "catch_up": "missed",
+    "dst_gap": ("not exist on",),
+    "overlap": ("still going", "takes its place"),
+    "paused": ("is paused",),
+    "changed": ("was changed",),
+    "deleted": ("was deleted",),
+    "catch_up": ("missed",),
 }
-"""What the API's reason contains, by the name of the reason."""
+"""What the API's reason contains, one of these, by the name of the reason."""
 
 
 def is_reason(wanted: str, said: str | None) -> bool:
     """Whether a reason is meant: by its short name, or by a part of the API's words, such as a calendar's label."""
-    return _WORDS.get(wanted, wanted) in (said or "")
+    return any(words in (said or "") for words in _WORDS.get(wanted, (wanted,)))
 
 
 def names() -> str:

@@ -95,7 +95,11 @@ BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
     ({**GOOD, "start_at": "2026-12-01T09:00:00"}, "start_at", "offset"),
     ({**GOOD, "end_at": 5}, "end_at", "RFC 3339"),
     ({**GOOD, "remaining_runs": 0}, "remaining_runs", "greater than or equal to 1"),
-    ({**GOOD, "overlap": "queue"}, "overlap", "'skip', 'buffer_one' or 'allow_all'"),
+    (
+        {**GOOD, "overlap": "queue"},
+        "overlap",
+        "'skip', 'buffer_one', 'buffer_all', 'cancel_other', 'replace_other' or 'allow_all'",
+    ),
     ({**GOOD, "catch_up_seconds": 10**9}, "catch_up_seconds", "less than or equal to"),
     ({**GOOD, "pause_on_failure": "yes"}, "pause_on_failure", "should be true or false"),
     ({**GOOD, "name": ""}, "name", "1 to 128 characters"),

@@ -91,9 +91,12 @@ def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple
         ({"overlap": Overlap.ALLOW_ALL}, 0),
         ({"overlap": Overlap.SKIP}, 1),
         ({"overlap": Overlap.BUFFER_ONE}, 1 + 1 + 1),
+        ({"overlap": Overlap.BUFFER_ALL}, 1 + 1 + 1),
+        ({"overlap": Overlap.CANCEL_OTHER}, 1 + 1 + 1),
+        ({"overlap": Overlap.REPLACE_OTHER}, 1),
         ({"overlap": Overlap.ALLOW_ALL, "pause_on_failure": True}, 1),
     ],
-    ids=["allow_all", "skip", "buffer_one", "pause_on_failure"],
+    ids=["allow_all", "skip", "buffer_one", "buffer_all", "cancel_other", "replace_other", "pause_on_failure"],
 )
 def test_what_an_occurrence_costs_to_run(metered: tuple[Stack, Meter], fields: dict[str, Any], extra: int) -> None:
     """Lease and outcome, and one reading of its schedule; what may not overlap notes which one goes on.

@@ -10,7 +10,7 @@ import pytest
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.times import DAY, to_iso
 from duetime.environment_variables import Variable
-from duetime.handlers import Unretriable
+from duetime.handlers import AttemptCancelled, Unretriable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import NAME, PATH, Schedules, is_of_a_schedule
 from tests.simulation.account import PULLED
@@ -60,6 +60,57 @@ def test_all_may_overlap() -> None:
         schedules.run(10 * MINUTE)
         assert list(schedules.ran()) == schedules.minutes(schedules.created_at, schedules.now)
         assert schedules.most_at_once(150 * SECOND) == 3
+
+
+def test_all_that_overlap_wait_and_run_in_order() -> None:
+    """Runs of 90 s every minute, for five minutes: none is skipped, and each begins as the one before it ends."""
+    with slow(90, overlap="buffer_all", remaining_runs=6) as schedules:
+        schedules.run(12 * MINUTE)
+        begun = [effect.at for effect in schedules.effects]
+        assert list(schedules.ran()) == schedules.minutes(schedules.created_at, schedules.created_at + 6 * MINUTE)
+        assert schedules.most_at_once(90 * SECOND) == 1
+        assert max(later - earlier for earlier, later in pairwise(begun)) <= 91 * SECOND
+        assert not schedules.skipped()
+
+
+@pytest.mark.parametrize(("overlap", "at_once"), [("cancel_other", 1), ("replace_other", 2)])
+def test_the_latest_takes_the_place_of_the_run_before_it(overlap: str, at_once: int) -> None:
+    """Runs that stop 20 s after they are asked: each is cancelled by the next, which waits for that or does not."""
+    with Schedules() as schedules:
+        running: set[str] = set()
+        most = 0
+
+        def behave(_phase: str, context: Context) -> str:
+            nonlocal most
+            running.add(context.task_id)
+            most = max(most, len(running))
+            while context.requested_action is None:
+                schedules.take(SECOND)
+            schedules.take(20 * SECOND)
+            running.discard(context.task_id)
+            raise AttemptCancelled
+
+        schedules.target = behave
+        schedules.make(overlap=overlap)
+        schedules.run(6 * MINUTE)
+        assert list(schedules.ran())[:5] == schedules.minutes(schedules.created_at, schedules.now)[:5]
+        assert schedules.tally()["cancelled"] >= 4  # type: ignore[index]  # a state is a text
+        assert most == at_once
+        assert not schedules.skipped()
+
+
+def test_a_run_that_waits_for_its_retry_is_cancelled_by_the_next() -> None:
+    """Each fails and waits for an hour: the next occurrence runs at its time, and the one before it is cancelled."""
+    with Schedules() as schedules:
+        schedules.fail(1)
+        schedules.make(
+            overlap="cancel_other",
+            task={"type": PLAIN, "retry": {"initial_seconds": 3600, "max_seconds": 3600, "max_attempts": 2}},
+        )
+        schedules.run(3 * MINUTE)
+        first, second, third = schedules.placed()[:3]
+        assert [each.state for each in (first, second, third)] == ["cancelled", "cancelled", "waiting"]
+        assert all(schedules.effect_times(each.id.text)[0] - each.due_at <= SECOND for each in (second, third))
 
 
 def test_pull_workers_are_held_to_the_schedule_too() -> None:

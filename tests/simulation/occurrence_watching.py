@@ -11,10 +11,12 @@ from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import following
+from duetime.domain.schedules.overlap import LATEST_RUNS
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+from duetime_testing.occurrence_skip_reasons import is_reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +30,7 @@ _SCHEDULE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("schedule
 _OF_RHYTHM = frozenset({Cause.SCHEDULE, Cause.CATCH_UP, Cause.MANUAL})
 PROMPT = 15 * SECOND
 """Without faults the next run of a chain begins no later after its pause."""
+_SIDE_BY_SIDE = frozenset({Overlap.ALLOW_ALL, Overlap.REPLACE_OTHER})
 _LONGEST = 10 * MINUTE
 """A chain that has broken is mended within this time once nothing fails any more."""
 
@@ -69,6 +72,7 @@ class OccurrenceWatching:
         if schedule_ref is None:
             return
         key = schedule_ref.schedule, schedule_ref.mark
+        self._check_skipped(schedule_ref, name, task)
         self._going.get(key, set()).discard(name)
         self._ended_at[key] = self._account.time.now()
         if task.state is State.FAILED and schedule_ref.cause is not Cause.BACKFILL:
@@ -113,11 +117,24 @@ class OccurrenceWatching:
             ran = key in known or key in self.stopped
             self._check(ran, f"{name} has not run its occurrence of {instant.nominal}, which nobody has stopped")
 
+    def _check_skipped(self, schedule_ref: ScheduleRef, name: str, task: Task) -> None:
+        """Where all wait none is skipped for another run, and where the latest runs only for a later one."""
+        stored = self._revision(schedule_ref)
+        is_for_another = is_reason("overlap", task.error.message if task.error else None)
+        if stored is None or not is_for_another or schedule_ref.schedule in self.overlapping:
+            return
+        self._check(stored.spec.overlap is not Overlap.BUFFER_ALL, f"{name} was skipped, though it may wait")
+        if stored.spec.overlap in LATEST_RUNS:
+            others = (each.schedule_ref for each in self._account.watching.tasks())
+            own = [each for each in others if each and each.mark == schedule_ref.mark]
+            is_followed = any(each.nominal > schedule_ref.nominal for each in own)
+            self._check(is_followed, f"{name} was skipped for a later run, and there is none")
+
     def _check_alone(self, schedule_ref: ScheduleRef, key: tuple[str, str], name: str) -> None:
         stored = self._revision(schedule_ref)
         if stored is None or schedule_ref.schedule in self.overlapping:
             return
-        if stored.spec.overlap is Overlap.ALLOW_ALL and not stored.is_permanent:
+        if stored.spec.overlap in _SIDE_BY_SIDE and not stored.is_permanent:
             return
         others = self._going.get(key, set()) - self.repeated - {name}
         going = {other for other in others if (task := self._account.watching.record(other)) and not task.is_terminal}

@@ -153,7 +153,8 @@ class ScheduleUsers:
         return answer
 
     def _overlap(self) -> str:
-        return str(self.random.choice(["allow_all", "allow_all", "skip", "buffer_one"]))
+        policies = ["allow_all", "allow_all", "skip", "buffer_one", "buffer_all", "cancel_other", "replace_other"]
+        return str(self.random.choice(policies))
 
     def _control(self, name: str) -> None:
         path, schedules, ask = f"{PATH}/{name}", self.simulation.schedules, self.users.ask

@@ -44,6 +44,9 @@ class Overlap(StrEnum):
 
     SKIP = "skip"
     BUFFER_ONE = "buffer_one"
+    BUFFER_ALL = "buffer_all"
+    CANCEL_OTHER = "cancel_other"
+    REPLACE_OTHER = "replace_other"
     ALLOW_ALL = "allow_all"
 
 

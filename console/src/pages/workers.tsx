@@ -2,6 +2,7 @@
 import { useResource } from "../api/resource";
 import type { DeploymentSettings, TaskPage, TaskSummary } from "../api/types";
 import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { DispatchCard } from "../components/dispatch";
 import { href, usePlace } from "../router";
 import { counted } from "../time";
 
@@ -33,6 +34,7 @@ export function Workers() {
       ))}
       <Pager token={read?.next_token} />
       {settings.data.value && <Pulled settings={settings.data.value} />}
+      <DispatchCard />
     </>
   );
 }
@@ -75,13 +77,13 @@ function Worker({ worker, tasks }: { worker: string; tasks: readonly TaskSummary
                 </a>{" "}
                 <span class="muted">{task.name}</span> {task.progress && <span class="muted">{task.progress.percent}%</span>}
               </td>
-              <td>
+              <td data-label="Attempt">
                 {task.attempt} of {task.retry.max_attempts}
               </td>
-              <td>
+              <td data-label="Started">
                 <Time at={task.started_at} /> <Relative at={task.started_at} />
               </td>
-              <td>
+              <td data-label="Lease ends">
                 <Relative at={task.lease?.expires_at} />
               </td>
             </tr>

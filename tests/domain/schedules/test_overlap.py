@@ -3,38 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_WAITING_RUNS
 from duetime.domain.operating_parameters import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.overlap import pauses_schedule, skipped, start_decision
+from duetime.domain.schedules.overlap import OtherRuns, StartDecision, pauses_schedule, skipped, start_decision
 from duetime.domain.schedules.run_history import Activity
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import Postponed, Skipped
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
+from duetime.domain.times import MINUTE
 from tests.clocks import NOW
 from tests.domain.factories import task
 from tests.domain.schedules.test_expansion_results import STORED
 
+if TYPE_CHECKING:
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
+
 REF = ScheduleRef("nightly", 1, NOW, Cause.SCHEDULE, STORED.mark, reports=True)
 FIRST, SECOND, THIRD = (replace(task(schedule_ref=REF), id=TaskId.of(NOW, 0, n)) for n in (1, 2, 3))
-SEEN = Activity(STORED.uid, FIRST.id, SECOND.id, 5)
-SKIPS = replace(STORED, spec=replace(STORED.spec, overlap=Overlap.SKIP))
-BUFFERS = replace(STORED, spec=replace(STORED.spec, overlap=Overlap.BUFFER_ONE))
+SEEN = Activity(STORED.uid, FIRST.id, (SECOND.id,), 5)
+
+
+def with_overlap(policy: Overlap) -> StoredSchedule:
+    """The schedule with another policy."""
+    return replace(STORED, spec=replace(STORED.spec, overlap=policy))
+
+
+SKIPS, BUFFERS = with_overlap(Overlap.SKIP), with_overlap(Overlap.BUFFER_ONE)
+
+
+def at_minute(number: int) -> Task:
+    """The run of an occurrence so many minutes later."""
+    nominal = NOW + number * MINUTE
+    return replace(task(schedule_ref=replace(REF, nominal=nominal)), id=TaskId.of(nominal, 0, number))
 
 
 def test_an_occurrence_begins_when_nothing_runs_and_nothing_waits() -> None:
     """It is remembered as the active one, and what waited before is forgotten."""
-    decision = start_decision(SKIPS, THIRD, SEEN, None, None, NOW)
-    assert (decision.verdict, decision.activity) == (None, replace(SEEN, active=THIRD.id, buffered=None))
+    decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(), NOW)
+    assert (decision.verdict, decision.activity) == (None, replace(SEEN, active=THIRD.id, waiting=()))
 
 
 def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
     """The reason names the occurrence that still runs; nothing is remembered."""
-    decision = start_decision(SKIPS, THIRD, SEEN, FIRST, None, NOW)
+    decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(FIRST), NOW)
     assert isinstance(decision.verdict, Skipped)
     assert "is still going" in decision.verdict.reason
     assert decision.activity == SEEN
@@ -42,20 +61,59 @@ def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
 
 def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
     """The one that waits is looked at again; with the buffer taken there is no place for a third."""
-    waits = start_decision(BUFFERS, SECOND, replace(SEEN, buffered=None), FIRST, None, NOW)
+    waits = start_decision(BUFFERS, SECOND, replace(SEEN, waiting=()), OtherRuns(FIRST), NOW)
     assert isinstance(waits.verdict, Postponed)
     assert waits.verdict.until == NOW + OVERLAP_CHECK_INTERVAL
-    assert waits.activity == replace(SEEN, buffered=SECOND.id)
-    skipped = start_decision(BUFFERS, THIRD, SEEN, FIRST, SECOND, NOW)
+    assert waits.activity == SEEN
+    skipped = start_decision(BUFFERS, THIRD, SEEN, OtherRuns(FIRST), NOW)
     assert isinstance(skipped.verdict, Skipped)
     assert skipped.activity == SEEN
 
 
-def test_the_buffered_occurrence_goes_before_a_later_one() -> None:
-    """When the active one has ended, the one that waits becomes active, and the later one takes its buffer."""
-    decision = start_decision(BUFFERS, THIRD, SEEN, None, SECOND, NOW)
+@pytest.mark.parametrize("policy", [Overlap.BUFFER_ONE, Overlap.BUFFER_ALL])
+def test_the_buffered_occurrence_goes_before_a_later_one(policy: Overlap) -> None:
+    """When the active one has ended, the one that waits becomes active, and the later one waits for it."""
+    decision = start_decision(with_overlap(policy), THIRD, SEEN, OtherRuns(SECOND), NOW)
     assert isinstance(decision.verdict, Postponed)
-    assert decision.activity == replace(SEEN, active=SECOND.id, buffered=THIRD.id)
+    assert decision.activity == replace(SEEN, active=SECOND.id, waiting=(THIRD.id,))
+
+
+def test_all_wait_in_their_order_up_to_the_limit() -> None:
+    """Each behind the one before it, the later ones looked at less often; beyond the limit one is skipped."""
+    policy, activity = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, waiting=())
+    runs = [at_minute(number) for number in range(1, MAX_WAITING_RUNS + 2)]
+    for number, run in enumerate(runs[:MAX_WAITING_RUNS], 1):
+        decision = start_decision(policy, run, activity, OtherRuns(FIRST), NOW)
+        assert isinstance(decision.verdict, Postponed)
+        assert decision.verdict.until == NOW + min(number, 10) * OVERLAP_CHECK_INTERVAL
+        activity = decision.activity
+    assert activity.waiting == tuple(run.id for run in runs[:MAX_WAITING_RUNS])
+    last = start_decision(policy, runs[-1], activity, OtherRuns(FIRST), NOW)
+    assert isinstance(last.verdict, Skipped)
+    assert f"and {MAX_WAITING_RUNS} waiting" in last.verdict.reason
+    begins = start_decision(policy, runs[0], activity, OtherRuns(), NOW)
+    assert (begins.verdict, begins.activity.waiting) == (None, activity.waiting[1:])
+
+
+def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
+    """With `cancel_other` it waits for the end, in the place of what waited; with `replace_other` it begins at once."""
+    later = at_minute(5)
+    others = OtherRuns(FIRST, SECOND)
+    waits = start_decision(with_overlap(Overlap.CANCEL_OTHER), later, SEEN, others, NOW)
+    assert isinstance(waits.verdict, Postponed)
+    assert (waits.stop, waits.activity) == (FIRST, replace(SEEN, waiting=(later.id,)))
+    begins = start_decision(with_overlap(Overlap.REPLACE_OTHER), later, SEEN, others, NOW)
+    assert begins == StartDecision(None, replace(SEEN, active=later.id, waiting=()), FIRST)
+
+
+@pytest.mark.parametrize("policy", [Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER])
+def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: Overlap) -> None:
+    """What waited, or came late, does not run after what took its place; the reason names that."""
+    latest = at_minute(5)
+    decision = start_decision(with_overlap(policy), at_minute(4), SEEN, OtherRuns(None, latest), NOW)
+    assert isinstance(decision.verdict, Skipped)
+    assert "takes its place" in decision.verdict.reason
+    assert (decision.activity, decision.stop) == (SEEN, None)
 
 
 def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_triggered_one() -> None:

@@ -44,7 +44,8 @@ _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "
 _FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
 _EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT = "E", "F", "Q", "V"
 ACTIVE = "a"
-BUFFERED = "w"
+NEXT = "w"
+LATER = "W"
 
 
 def is_schedule(key: StoredItem) -> bool:
@@ -183,9 +184,19 @@ def _revision_ends(item: StoredItem, revision: int) -> tuple[RevisionEnd, ...]:
     return ()
 
 
+def activity_form(activity: Activity) -> Item:
+    """Which occurrence of a schedule goes on, and which wait: the first of them where earlier code reads it."""
+    ids = {UID: activity.uid, ACTIVE: activity.active, NEXT: next(iter(activity.waiting), None)}
+    item: Item = {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
+    if later := activity.waiting[1:]:
+        item[LATER] = packed([each.text for each in later])
+    return item
+
+
 def activity_of(item: StoredItem) -> Activity:
     """Which occurrence of a schedule goes on, as an item has it."""
-    uid, active, buffered = (
-        TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE, BUFFERED)
+    uid, active, first = (
+        TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE, NEXT)
     )
-    return Activity(uid, active, buffered, version_of(item))
+    later = tuple(map(TaskId, unpacked(item[LATER]))) if LATER in item else ()
+    return Activity(uid, active, () if first is None else (first, *later), version_of(item))

@@ -15,8 +15,10 @@ from duetime.adapters.dynamodb.owner_index import listed
 from duetime.adapters.dynamodb.schedule_items import (
     ACTIVE,
     ACTIVITY,
-    BUFFERED,
+    LATER,
+    NEXT,
     UID,
+    activity_form,
     activity_key,
     activity_of,
     item_of,
@@ -38,8 +40,6 @@ from duetime.domain.schedules.run_history import Activity
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.attribute_values import Item
-    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Executor
@@ -109,14 +109,15 @@ class DynamoScheduleStore:
                 TableName=self._table,
                 Key=activity_key(stored.owner, stored.name),
                 ConditionExpression="attribute_not_exists(#u) OR (#u = :u AND attribute_not_exists(#x))",
-                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #b",
+                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #n, #l",
                 ExpressionAttributeNames={
                     "#u": UID,
                     "#x": schema.TTL,
                     "#v": schema.VERSION_OF_SCHEMA,
                     "#e": VERSION,
                     "#a": ACTIVE,
-                    "#b": BUFFERED,
+                    "#n": NEXT,
+                    "#l": LATER,
                 },
                 ExpressionAttributeValues={
                     ":u": attribute_values.text(stored.uid.text),
@@ -131,7 +132,7 @@ class DynamoScheduleStore:
         item = {
             **activity_key(owner, name),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
-            **_texts({UID: activity.uid, ACTIVE: activity.active, BUFFERED: activity.buffered}),
+            **activity_form(activity),
         }
         return save_next(self._client, self._table, item, activity.version, nonce)
 
@@ -146,7 +147,3 @@ class DynamoScheduleStore:
         # The index may still list one that was deleted just now.
         found = (stored_of(owner, item) for item in items if not is_deleted(item))
         return sorted(found, key=lambda each: each.name)
-
-
-def _texts(ids: dict[str, TaskId | None]) -> Item:
-    return {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}

@@ -17,7 +17,8 @@ from duetime.contract.schedules.responses import (
     SkippedRunResponse,
     TaskTemplateResponse,
 )
-from duetime.contract.tasks.encoding import instant, json_of, options_response, request_fields, target_response
+from duetime.contract.tasks.encoding import instant, json_of, request_fields, target_response
+from duetime.contract.tasks.option_encoding import options_response
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.times import to_iso
 

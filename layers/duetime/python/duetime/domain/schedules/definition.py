@@ -27,11 +27,17 @@ class Overlap(StrEnum):
     Attributes:
         SKIP: it does not run.
         BUFFER_ONE: one occurrence waits, and runs afterwards.
+        BUFFER_ALL: all wait, up to `MAX_WAITING_RUNS`, and run one after the other.
+        CANCEL_OTHER: the previous one is asked to stop; the latest runs once that has ended.
+        REPLACE_OTHER: the previous one is asked to stop, and the latest runs at once, beside what is left of it.
         ALLOW_ALL: they run at the same time.
     """
 
     SKIP = "skip"
     BUFFER_ONE = "buffer_one"
+    BUFFER_ALL = "buffer_all"
+    CANCEL_OTHER = "cancel_other"
+    REPLACE_OTHER = "replace_other"
     ALLOW_ALL = "allow_all"
 
 

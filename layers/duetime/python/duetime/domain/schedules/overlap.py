@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.limits import MAX_WAITING_RUNS
 from duetime.domain.operating_parameters import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
@@ -15,6 +16,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.parent_references import ScheduleRef
@@ -22,6 +24,25 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _STILL_GOING = " is still going"
+_CAME_SINCE = " came since, and takes its place"
+_WAITING_LIMITS = {Overlap.BUFFER_ONE: 1, Overlap.BUFFER_ALL: MAX_WAITING_RUNS}
+_LONGEST_CHECK = 10
+"""The longest pause between two checks of an occurrence that waits behind many, in `OVERLAP_CHECK_INTERVAL`s."""
+LATEST_RUNS = frozenset({Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER})
+"""Policies by which a later occurrence takes the place of an earlier one."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRuns:
+    """The other runs of a schedule, as an occurrence that wants to begin finds them.
+
+    Attributes:
+        latest: the latest instant that one of them stands for which was let begin, or waits; `None` if there is none.
+        ahead: the first of them in turn that has not ended, behind which the occurrence waits; `None` if there is none.
+    """
+
+    ahead: Task | None = None
+    latest: Task | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +52,12 @@ class StartDecision:
     Attributes:
         verdict: `None` if it may begin.
         activity: what the schedule must remember first; the verdict holds only if nobody wrote it in between.
+        stop: the run that must be asked to stop before that.
     """
 
     verdict: Postponed | Skipped | None
     activity: Activity
+    stop: Task | None = None
 
 
 def may_overlap(stored: StoredSchedule) -> bool:
@@ -57,36 +80,66 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
 def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
     """Why an occurrence was skipped for the run before it, if that is remarked: its worker died before it wrote so."""
     key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
-    notes = (each.note for each in stored.log if each.key == key and _STILL_GOING in each.note)
+    notes = (
+        each.note for each in stored.log if each.key == key and (_STILL_GOING in each.note or _CAME_SINCE in each.note)
+    )
     reason = next(notes, None)
     return None if reason is None else Skipped(reason, SkipCode.OVERLAP)
 
 
+def waiting_limit(stored: StoredSchedule) -> int:
+    """How many occurrences of a schedule may wait for the one that runs."""
+    return 1 if stored.is_permanent else _WAITING_LIMITS.get(stored.spec.overlap, 0)
+
+
 def start_decision(
-    stored: StoredSchedule, task: Task, activity: Activity, active: Task | None, buffered: Task | None, now: Millis
+    stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Let one occurrence begin at a time; where one may wait, it is the next.
+    """Let one occurrence begin at a time; where some may wait, those before it are first.
 
     Args:
         stored: a schedule whose occurrences must not overlap.
         task: the occurrence that wants to begin; not `activity.active`.
         activity: of the schedule, as it was read.
-        active: the task of `activity.active`, unless it has ended.
-        buffered: the task of `activity.buffered`, unless it has ended or is `task` itself.
+        others: its other runs.
         now: the time.
     """
-    if active is None and buffered is None:
-        return StartDecision(None, replace(activity, active=task.id, buffered=None))
-    if stored.spec.overlap is not Overlap.BUFFER_ONE and not stored.is_permanent:
-        reason = f"the run of {_nominal(active or buffered)}{_STILL_GOING}"
-        return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
-    if active is not None and buffered is not None:
-        reason = f"the run of {_nominal(active)}{_STILL_GOING}, and that of {_nominal(buffered)} waits"
-        return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
-    # If the active one has ended, the one that waits is next, and this one takes its place in the buffer.
-    first = activity.active if buffered is None else buffered.id
-    verdict = Postponed(now + OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(active or buffered)}")
-    return StartDecision(verdict, replace(activity, active=first, buffered=task.id))
+    if stored.spec.overlap in LATEST_RUNS and not stored.is_permanent:
+        return _for_the_latest(stored, task, activity, others, now)
+    queue, ahead = _behind(activity, task.id), others.ahead
+    if ahead is None:
+        return StartDecision(None, replace(activity, active=task.id, waiting=queue))
+    # Those before it have ended.
+    waiting = _behind(activity, ahead.id)
+    if task.id not in waiting:
+        if len(waiting) >= (most := waiting_limit(stored)):
+            reason = f"the run of {_nominal(ahead)}{_STILL_GOING}" + (f", and {len(waiting)} waiting" if most else "")
+            return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
+        waiting = (*waiting, task.id)
+    # The next in turn begins as soon as the one before it ends, and checks in case nobody tells it; so do the others.
+    position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
+    verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")
+    return StartDecision(verdict, replace(activity, active=ahead.id, waiting=waiting))
+
+
+def _for_the_latest(
+    stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
+) -> StartDecision:
+    """Only the latest occurrence is wanted: what is before it is asked to stop, and what waits gives way."""
+    if others.latest is not None and _instant(others.latest) > _instant(task):
+        return StartDecision(Skipped(f"the run of {_nominal(others.latest)}{_CAME_SINCE}", SkipCode.OVERLAP), activity)
+    running = others.ahead if others.ahead is not None and others.ahead.id == activity.active else None
+    if running is None or stored.spec.overlap is Overlap.REPLACE_OTHER:
+        return StartDecision(None, replace(activity, active=task.id, waiting=()), running)
+    verdict = Postponed(now + OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(running)}")
+    return StartDecision(verdict, replace(activity, waiting=(task.id,)), running)
+
+
+def _behind(activity: Activity, task_id: TaskId) -> tuple[TaskId, ...]:
+    """Those that wait behind one of the runs; behind one that is unknown nobody does."""
+    if task_id == activity.active:
+        return activity.waiting
+    return activity.waiting[activity.waiting.index(task_id) + 1 :] if task_id in activity.waiting else ()
 
 
 def pauses_schedule(stored: StoredSchedule, task: Task) -> bool:
@@ -99,6 +152,10 @@ def pauses_schedule(stored: StoredSchedule, task: Task) -> bool:
     return task.state is State.FAILED or was_undone
 
 
-def _nominal(task: Task | None) -> str:
+def _instant(task: Task) -> Millis:
+    return task.schedule_ref.nominal if task.schedule_ref else task.due_at
+
+
+def _nominal(task: Task) -> str:
     """Which occurrence a task is, in words."""
-    return "" if task is None else to_iso(task.schedule_ref.nominal if task.schedule_ref else task.due_at)
+    return to_iso(_instant(task))

@@ -65,13 +65,13 @@ class Activity:
     Attributes:
         uid: the schedule's; what another one of the same name has left is forgotten.
         active: the latest occurrence that was let begin; it may have ended.
-        buffered: the one that waits for its end.
+        waiting: those that wait for its end, in the order in which they begin; some may have ended.
         version: of this value.
     """
 
     uid: TaskId | None = None
     active: TaskId | None = None
-    buffered: TaskId | None = None
+    waiting: tuple[TaskId, ...] = ()
     version: int = 0
 
     def of(self, uid: TaskId) -> Activity:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
+_WAITED_FOR = frozenset({Overlap.BUFFER_ONE, Overlap.BUFFER_ALL, Overlap.CANCEL_OTHER})
+"""Policies by which an occurrence waits for the end of another."""
 _MARK = 6
 """Letters of a schedule's `uid` that tell its occurrences from those of another one that had its name before."""
 
@@ -123,7 +125,7 @@ class StoredSchedule:
     @property
     def hears_of_ends(self) -> bool:
         """Whether it wants to be told when an occurrence has ended."""
-        return self.is_permanent or self.spec.pause_on_failure or self.spec.overlap is Overlap.BUFFER_ONE
+        return self.is_permanent or self.spec.pause_on_failure or self.spec.overlap in _WAITED_FOR
 
     def schedule(self, calendars: Sequence[Calendar] = ()) -> Schedule:
         """What the arithmetic of schedules works on; `remaining_runs` counts from `done`."""

@@ -135,7 +135,7 @@ def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
         is_kept: whether it ended in an earlier run, which a retry has judged.
     """
     status = status_of(task)
-    if task is None or task.reopened_fence is None or is_kept:
+    if task is None or task.reopened_at is None or is_kept:
         return status
     return replace(status, state=State.FAILED, reason=None)
 

@@ -103,10 +103,11 @@ class TaskExplainer:
         if stored is None:
             return None, ()
         seen = activity.of(stored.uid)
-        ids = [each for each in (seen.active, seen.buffered) if each is not None and each != task.id]
+        before = seen.waiting[: seen.waiting.index(task.id)] if task.id in seen.waiting else seen.waiting
+        ids = [each for each in (seen.active, *before) if each is not None]
         if seen.active == task.id or not ids:
             return stored, ()
-        found = self._read(task.owner, ids).values()
+        found = self._read(task.owner, ids[:MAX_EXPLAINED_TASKS]).values()
         return stored, tuple(_other(each) for each in found if each.finished_at is None)
 
     def _parents(self, task: Task) -> tuple[OtherTask, ...]:

@@ -22,7 +22,6 @@ from duetime.services.schedules.occurrence_tasks import Due
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.parent_references import ScheduleRef
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.schedules.expander import ScheduleExpander
+    from duetime.services.schedules.run_queue import RunQueue
 
 _TRIES = 20
 
@@ -47,6 +47,7 @@ class OverlapControl:
     enqueuer: Enqueuer
     expander: ScheduleExpander
     runtime: Runtime
+    run_queue: RunQueue
 
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a task that was just claimed may begin, as far as its schedule is concerned.
@@ -89,13 +90,17 @@ class OverlapControl:
             self._go_on(task)
 
     def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> Postponed | Skipped | None:
-        """Let one occurrence begin at a time; where one may wait, it is the next."""
+        """Let one occurrence begin at a time; where some may wait, the first of them is the next."""
         for _ in range(_TRIES):
             seen = activity.of(stored.uid)
             if seen.active == task.id:
                 return None
-            buffered = None if seen.buffered == task.id else self._open(seen.buffered)
-            decision = start_decision(stored, task, seen, self._open(seen.active), buffered, self.runtime.now())
+            others = self.run_queue.others(stored, task, seen)
+            roomy = self.run_queue.with_room(stored, task, seen)
+            decision = start_decision(stored, task, roomy, others, self.runtime.now())
+            if decision.stop is not None:
+                # First: should this worker die now, the next one finds what is to be stopped, or stopped already.
+                self.run_queue.stop(decision.stop, task)
             if decision.activity == seen or self._save(stored, decision.activity):
                 return decision.verdict
             found, activity = self.stores.schedules.read(stored.owner, stored.name)
@@ -104,15 +109,15 @@ class OverlapControl:
         raise Unavailable(f"the occurrences of {stored.name!r} were written by others again and again")
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
-        """Let the one that waits for this one's end begin at once, without waiting for its next check."""
+        """Let the first that waits for this one's end begin at once, without waiting for its next check."""
         seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
         if not self._save(stored, replace(seen, active=None)):
             raise Unavailable(f"the occurrences of {stored.name!r} were written by somebody else")
-        buffered = self._open(seen.buffered)
-        if buffered is not None and buffered.state in STARTABLE:
-            self.enqueuer.move(buffered, Move.REPLACE, self.runtime.now(), Guard(version=buffered.version), {})
+        following = self.run_queue.next_in_turn(seen)
+        if following is not None and following.state in STARTABLE:
+            self.enqueuer.move(following, Move.REPLACE, self.runtime.now(), Guard(version=following.version), {})
 
     def _go_on(self, task: Task) -> None:
         """Have the chain of a permanent schedule go on; should this be lost, the schedule's own timer repairs it."""
@@ -213,11 +218,6 @@ class OverlapControl:
                 return
             stored = None
         raise Unavailable(f"the schedule {name!r} was written by others again and again")
-
-    def _open(self, task_id: TaskId | None) -> Task | None:
-        """A task, if it has not come to its end."""
-        task = None if task_id is None else self.stores.tasks.read(task_id)
-        return task if task is not None and task.finished_at is None else None
 
     def _save(self, stored: StoredSchedule, activity: Activity) -> bool:
         return self.stores.schedules.save_activity(stored.owner, stored.name, activity, self.runtime.nonce())

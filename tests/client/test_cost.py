@@ -1,0 +1,140 @@
+"""`duetime cost`: estimates from the price table without a deployment, and sums of what the API estimates."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client.cost_estimate import CostEstimate, estimate
+from duetime_client.prices import PRICES
+from duetime_client.workload import Workload, WorkloadError
+from tests.client.deployment import Answer, Deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+MILLION = 1_000_000
+PLAIN = Workload(MILLION, has_summary=False, has_traces=False)
+
+
+def part(found: CostEstimate, name: str) -> float:
+    """The dollars of one part."""
+    (line,) = (line for line in found.lines if line.part == name)
+    return line.dollars
+
+
+def test_writes_are_the_counted_ones_times_the_price() -> None:
+    """Four units a task, two a retry, one a key and a heartbeat."""
+    assert part(estimate(Workload(MILLION)), "table writes") == pytest.approx(2.5)
+    dear = Workload(MILLION, retries=0.5, keys=True, heartbeats=2)
+    assert part(estimate(dear), "table writes") == pytest.approx((4 + 1 + 1 + 2) * 0.625)
+
+
+def test_full_batches_cost_at_most_three_and_a_half_dollars_a_million() -> None:
+    """With requests of a hundred tasks; thin traffic costs more, and `relaxed` less than that."""
+    full = estimate(replace(PLAIN, together=1_000, per_request=100)).per_million
+    thin = estimate(PLAIN).per_million
+    relaxed = estimate(replace(PLAIN, precision="relaxed")).per_million
+    assert full < 3.5 < relaxed < thin
+
+
+def test_what_the_api_sends_is_held_longer_than_what_the_trigger_sends() -> None:
+    """And the trigger does not wait for tasks that are due within its look-ahead."""
+    soon, later = (estimate(Workload(MILLION, ahead=ahead)) for ahead in (False, True))
+    assert part(soon, "worker, duration") > 2 * part(later, "worker, duration")
+    assert part(soon, "trigger, waiting to send") == 0 < part(later, "trigger, waiting to send")
+
+
+def test_x_ray_records_all_of_thin_traffic_and_a_twentieth_of_the_rest() -> None:
+    """The first request of each second, and five of a hundred others."""
+    thin, dense = estimate(Workload(MILLION)), estimate(Workload(1e10, together=1_000, per_request=100))
+    assert part(thin, "traces") == pytest.approx(20.0)
+    assert part(dense, "traces") / 1e10 * MILLION < 0.05
+
+
+def test_no_tasks_cost_what_an_idle_deployment_does() -> None:
+    """In each region, by its own prices."""
+    found = estimate(Workload(0))
+    assert found.dollars == found.idle == pytest.approx(1.50, abs=0.005)
+    months = {region: estimate(Workload(MILLION, region=region)).dollars for region in PRICES}
+    assert len(set(months.values())) == len(PRICES) == 3
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("tasks", -1), ("per_request", 101), ("precision", "nano"), ("region", "mars"), ("retries", 2)]
+)
+def test_a_workload_that_cannot_be_is_rejected_by_its_field(duetime: Run, field: str, value: object) -> None:
+    """By the model, and by the command with its usual status for a wrong option."""
+    with pytest.raises(WorkloadError, match=f"{field}: "):
+        Workload(**{"tasks": 1, field: value})  # type: ignore[arg-type]  # wrong on purpose
+    tasks = str(value) if field == "tasks" else "1"
+    more = () if field == "tasks" else (f"--{field.replace('_', '-')}", str(value))
+    result = duetime("cost", "estimate", "--tasks", tasks, *more)
+    assert result.exit_code == 2
+    assert field in result.stderr
+
+
+def test_the_command_shows_each_part_and_the_sum(duetime: Run) -> None:
+    """In a table, and as JSON for programs; no deployment is asked."""
+    arguments = ("cost", "estimate", "--tasks", "3000000", "--per-request", "100", "--no-traces")
+    shown = duetime(*arguments).stdout
+    told = json.loads(duetime(*arguments, "--json").stdout)
+    assert told["workload"]["per_request"] == 100
+    assert told["dollars"] == pytest.approx(told["idle_dollars"] + sum(line["dollars"] for line in told["lines"]))
+    assert f"{told['dollars']:,.2f}" in shown
+    assert all(line["part"] in shown for line in told["lines"])
+    assert "traces" not in {line["part"] for line in told["lines"]}
+
+
+def listed(**fields: object) -> dict[str, object]:
+    """A task of a list."""
+    times = dict.fromkeys(("due_at", "created_at"), "2026-11-21T10:00:00Z")
+    plain = {"id": "01M7YNDJ1G001YV6ER3QGDA636", "type": "report", "state": "succeeded", "attempt": 1, **times}
+    return {**plain, "cost_dollars": 0.000004, **fields}
+
+
+RAN = [
+    listed(),
+    listed(type="mail", tags={"team": "dba"}, cost_dollars=0.000003),
+    listed(attempt=3, schedule={"name": "nightly"}, tags={"team": "web"}, cost_dollars=0.00002),
+    listed(state="scheduled", attempt=0, cost_dollars=None),
+]
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ("type", [("report", 3, 4, 24), ("mail", 1, 1, 3)]),
+        ("schedule", [("nightly", 1, 3, 20), (None, 3, 2, 7)]),
+        ("tag:team", [("web", 1, 3, 20), (None, 2, 1, 4), ("dba", 1, 1, 3)]),
+        ("state", [("succeeded", 3, 5, 27), ("scheduled", 1, 0, 0)]),
+    ],
+)
+def test_what_tasks_have_cost_is_added_up(
+    duetime: Run, deployment: Deployment, by: str, expected: list[tuple[str | None, int, int, int]]
+) -> None:
+    """The dearest first, page by page; tasks without the schedule or the tag are added up together."""
+    pages = [{"tasks": RAN[:2], "next_token": "more"}, {"tasks": RAN[2:], "next_token": None}]
+    deployment.scripted += [Answer(200, page) for page in pages]
+    found = json.loads(duetime("cost", "sum", "--by", by, "--due-after", "2026-11-01T00:00Z", "--json").stdout)
+    assert [(each["name"], each["tasks"], each["attempts"], round(each["dollars"] * 1e6)) for each in found] == expected
+    assert all(each.query["due_after"][0].startswith("2026-11-01") for each in deployment.received)
+
+
+def test_sums_are_shown_as_a_table(duetime: Run, deployment: Deployment) -> None:
+    """A row each, and the total; what cannot be added up by is rejected before anything is asked."""
+    deployment.scripted.append(Answer(200, {"tasks": RAN, "next_token": None}))
+    shown = duetime("cost", "sum").stdout
+    assert ["report", "3", "4", "0.000024", "8.00"] in [line.split() for line in shown.splitlines()]
+    assert "0.000027 dollars in all" in shown
+    result = duetime("cost", "sum", "--by", "colour")
+    assert result.exit_code == 2
+    assert "colour" in result.stderr
+    assert len(deployment.received) == 1
