@@ -10,12 +10,12 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (181, 254),
-    "trigger": (143, 206),
+    "trigger": (144, 206),
     "worker": (153, 208),
     "topology": (162, 206),
     "bulk": (169, 206),
     "deadletter": (101, 206),
-    "broadcast": (125, 206),
+    "broadcast": (128, 206),
     "watch": (99, 254),
     "console": (10, 0),
     "archive": (75, 245),
