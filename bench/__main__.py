@@ -9,7 +9,19 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import codecs, cold_start, http_egress, recurrence, results, schedule_expansion, task_path, task_usage
+from bench import (
+    codecs,
+    cold_start,
+    http_egress,
+    recurrence,
+    results,
+    schedule_expansion,
+    task_path,
+    task_usage,
+    thin_traffic,
+    topology_usage,
+)
+from bench.scale import tables
 
 if TYPE_CHECKING:
     from bench.paired_timing import Comparison
@@ -28,7 +40,9 @@ def main() -> None:
         for room in ROOMS:
             progress.add_task(str(room.__doc__).splitlines()[0], total=None)
             comparisons.extend(room.comparisons())
-        counted = task_usage.counted()
+        counted = {**task_usage.counted(), **topology_usage.counted()}
+        counted |= thin_traffic.counted(counted["write_units_per_task"])
+        counted |= tables.counted()
     table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")
     for comparison in comparisons:
         table.add_row(*_cells(comparison))

@@ -22,7 +22,7 @@ from duetime.environment_variables import Variable
 from duetime_local import emulator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from duetime_local.emulator import Emulator
 
@@ -30,6 +30,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 _BATCH = 10
 _HOST = "127.0.0.1"
 _NAME = "bench-egress"
+_BARE = "bench-bare"
 
 
 class CallFailed(RuntimeError):
@@ -37,15 +38,26 @@ class CallFailed(RuntimeError):
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Ten calls at once of an endpoint that answers at once: shared, one by one, and directly."""
+    """Ten calls at once of an endpoint that answers at once: shared, one by one, and directly.
+
+    The engine takes some 50 ms for an invocation, whatever the function does: so the shared one is compared with an
+    invocation of an empty function followed by direct calls, too.
+    """
     with emulator.running(port=0) as engine, _endpoint() as url:
-        _create_function(engine)
+        _create_functions(engine)
         os.environ.update(engine.environ)
-        egress = EgressCaller(LambdaInvocation(Clients().calling_lambdas(), _NAME))
+        client = Clients().calling_lambdas()
+        egress, bare = EgressCaller(LambdaInvocation(client, _NAME)), LambdaInvocation(client, _BARE)
         direct = _ten(DirectCaller(frozenset({_HOST}), None), url, owners=1)
         against = "ten direct calls, in threads"
         yield compare("ten calls through one egress invocation", _ten(egress, url, owners=1), against, direct)
         yield compare("ten calls through ten egress invocations", _ten(egress, url, owners=10), against, direct)
+        yield compare(
+            "ten calls by one invocation",
+            _ten(egress, url, owners=1),
+            "an empty function's invocation, then ten direct calls",
+            lambda: (bare(b"{}"), direct()),
+        )
 
 
 class _Endpoint(ThreadingHTTPServer):
@@ -65,17 +77,26 @@ def _ten(caller: Caller, url: str, owners: int) -> Callable[[], None]:
     return lambda: list(pool.map(make, range(_BATCH))).clear()
 
 
-def _create_function(engine: Emulator) -> None:
-    """The egress function as it is deployed, but with this environment's packages."""
+def _create_functions(engine: Emulator) -> None:
+    """The egress function as it is deployed, but with this environment's packages, and one that does nothing."""
+    own = {
+        str(path.relative_to(folder)): path.read_text()
+        for folder, part in ((_ROOT / "functions", "egress"), (_ROOT / "layers/duetime/python", "duetime"))
+        for path in (folder / part).rglob("*.py")
+    }
+    _create_function(engine, _NAME, "egress.handler.handler", own)
+    _create_function(engine, _BARE, "bare.handler", {"bare.py": "def handler(event, context):\n    return event\n"})
+
+
+def _create_function(engine: Emulator, name: str, handler: str, files: Mapping[str, str]) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        for folder, part in ((_ROOT / "functions", "egress"), (_ROOT / "layers/duetime/python", "duetime")):
-            for path in (folder / part).rglob("*.py"):
-                archive.write(path, path.relative_to(folder))
+        for path, text in files.items():
+            archive.writestr(path, text)
     engine.client("lambda").create_function(
-        FunctionName=_NAME,
+        FunctionName=name,
         Runtime="python3.13",
-        Handler="egress.handler.handler",
+        Handler=handler,
         Role="arn:aws:iam::000000000000:role/bench",
         Timeout=60,
         Code={"ZipFile": packed.getvalue()},

@@ -7,7 +7,6 @@ from collections import Counter
 
 import boto3
 
-from bench import prices
 from duetime import composition
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
@@ -15,6 +14,7 @@ from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
 from duetime.handlers import REGISTRY, Registered
 from duetime.services.tasks.create import Order
+from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
 from duetime_local import emulator
 from tests.adapters.clouds import Cloud
 from tests.functions.meter import Meter
@@ -42,12 +42,13 @@ def counted() -> dict[str, float]:
     return {
         "write_units_per_task": (meter.table_units + meter.index_units) / _BATCH,
         "requests_per_task": meter.total_requests / _BATCH,
-        "dollars_per_million_data_plane": round(dollars(meter) / _BATCH * prices.MILLION, 2),
+        "dollars_per_million_data_plane": round(dollars(meter) / _BATCH * MILLION, 2),
     }
 
 
 def dollars(meter: Meter) -> float:
     """What a batch costs without the duration of its worker, which takes one invocation."""
     sqs = sum(count for name, count in Counter(meter.requests).items() if name in _OF_QUEUES)
-    writes = (meter.table_units + meter.index_units) * prices.WRITE_UNIT
-    return writes + meter.read_units * prices.READ_UNIT + sqs * prices.SQS_REQUEST + prices.INVOCATION
+    prices = PRICES[DEFAULT_REGION]
+    writes = (meter.table_units + meter.index_units) * prices.write_unit
+    return writes + meter.read_units * prices.read_unit + sqs * prices.queue_request + prices.function_request

@@ -75,7 +75,7 @@ def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
         seconds: how long its critical path shall take.
     """
     recorded = json.loads(path.read_text(encoding="utf-8"))
-    scale = seconds / _longest({node["id"]: (node["runtime_s"], node["parents"]) for node in recorded["nodes"]})
+    scale = seconds / longest({node["id"]: (node["runtime_s"], node["parents"]) for node in recorded["nodes"]})
     arguments = ["topologies", "run", str(path), "--time-scale", repr(scale), "--wait", "--json", "--url", url]
     done = subprocess.run(  # noqa: S603 - our own command
         [COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
@@ -91,7 +91,7 @@ def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
         nodes=len(nodes),
         edges=sum(len(node["depends_on"]) for node in nodes.values()),
         scale=scale,
-        bound=_longest(times),
+        bound=longest(times),
         makespan=max(ends.values()) - min(map(_started, nodes.values())),
         whole=_outcome_at(client, found["id"]) - _started(found),
         faults=tuple(_faults(client, found, ends)),
@@ -135,8 +135,12 @@ def _faults(client: Client, found: Mapping[str, Any], ends: Mapping[str, float])
                 yield f"{key} began before {parent} had ended"
 
 
-def _longest(times: Mapping[str, tuple[float, Iterable[str]]]) -> float:
-    """The length of the critical path."""
+def longest(times: Mapping[str, tuple[float, Iterable[str]]]) -> float:
+    """The length of the critical path.
+
+    Args:
+        times: by the nodes' names, how long each takes and what it depends on.
+    """
     ends: dict[str, float] = {}
 
     def end(key: str) -> float:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, events, limits, metrics, settings, states
+from docs.sections import api, events, limits, metrics, prices, settings, states
 from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
@@ -32,6 +32,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "events": events.event_schemas,
     "limits": limits.limit_table,
     "metrics": metrics.metric_table,
+    "prices": prices.price_table,
     "settings": settings.setting_table,
     "differences": settings.difference_table,
     "sizes": settings.size_table,

@@ -13,6 +13,7 @@ from duetime_local import emulator
 from tests import grants
 from tests.parts import ALL, Part, read_part
 from tests.server_dates import drop_server_dates
+from tests.service_models import share_service_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,7 @@ for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
     settings.load_profile(profile)
 
 drop_server_dates()
+share_service_models()
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,8 @@ BUCKET: str = "arn:aws:s3:::contents"
 ARCHIVE: str = "arn:aws:s3:::archive"
 MACHINE: str = f"arn:aws:states:{PLACE}:stateMachine:topologies"
 SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
+SENT_SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:crm-AbCdEf"
+"""A secret that HTTP targets may be called with."""
 LIVE_API: str = "live-updates"
 CONNECTIONS: str = f"arn:aws:execute-api:{PLACE}:{LIVE_API}/live/POST/@connections"
 BUSES = f"arn:aws:events:{PLACE}:event-bus"
@@ -183,7 +185,8 @@ def needed(
         case "events":
             yield from (("events:PutEvents", f"{BUSES}/{entry['EventBusName']}") for entry in request["Entries"])
         case "secretsmanager":
-            yield f"secretsmanager:{action}", SECRET
+            name = request["SecretId"]
+            yield f"secretsmanager:{action}", name if name.startswith("arn:") else SECRET
 
 
 def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,8 @@ def value_size(value: Mapping[str, Any]) -> int:
             return len(content)
         case "N":
             return _number_size(content)
+        case "NS":
+            return sum(map(_number_size, content))
         case "BOOL" | "NULL":
             return 1
         case "L":

@@ -107,7 +107,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
     "adapters/dynamodb/summary.py:DynamoSummaryStore.expire_counts": SUMMARY_COUNTS,
     "adapters/dynamodb/summary_recount.py:DynamoSummaryRecounts.add_older": SUMMARY_RECOUNT,
-    "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.add_edge": TOPOLOGY,
+    "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore._addition": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.add_report": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.put_token": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.save": TOPOLOGY,

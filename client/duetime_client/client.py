@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetime_client.calendars import AsyncCalendars, Calendars
     from duetime_client.dead_letters import AsyncDeadLetters, DeadLetters
     from duetime_client.deployment_settings import AsyncSettingsResource, SettingsResource
+    from duetime_client.dispatch import AsyncDispatchResource, DispatchResource
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
@@ -169,6 +170,13 @@ class Client:
         return SettingsResource(self._runner)
 
     @cached_property
+    def dispatch(self) -> DispatchResource:
+        """How far dispatch has come."""
+        from duetime_client.dispatch import DispatchResource
+
+        return DispatchResource(self._runner)
+
+    @cached_property
     def watch_tickets(self) -> WatchTickets:
         """Tickets for connections to the WebSocket API."""
         from duetime_client.watch_tickets import WatchTickets
@@ -296,6 +304,13 @@ class AsyncClient:
         from duetime_client.deployment_settings import AsyncSettingsResource
 
         return AsyncSettingsResource(self._runner)
+
+    @cached_property
+    def dispatch(self) -> AsyncDispatchResource:
+        """How far dispatch has come."""
+        from duetime_client.dispatch import AsyncDispatchResource
+
+        return AsyncDispatchResource(self._runner)
 
     @cached_property
     def watch_tickets(self) -> AsyncWatchTickets:

@@ -19,6 +19,13 @@ class PulledType(ResponseModel):
     may_lease: bool = False
 
 
+class UsableSecret(ResponseModel):
+    """A secret that HTTP targets may be called with, and the hosts that it is sent to."""
+
+    name: str
+    hosts: list[str] = Field(default_factory=list)
+
+
 class LogLocation(ResponseModel):
     """Where the logs of the workers are."""
 
@@ -42,6 +49,7 @@ class DeploymentSettings(ResponseModel):
     pulled_types: list[PulledType] = Field(default_factory=list)
     aws_targets: list[str] = Field(default_factory=list)
     private_http_hosts: list[str] = Field(default_factory=list)
+    http_secrets: list[UsableSecret] = Field(default_factory=list)
     retention_days: float
     is_archived: bool = False
     is_counted: bool = False

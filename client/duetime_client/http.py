@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +24,27 @@ def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Ti
     """What both clients say to httpx."""
     if not isinstance(timeout, httpx.Timeout):
         timeout = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+    parsed = httpx.URL(url)
+    is_local = parsed.host in _LOOPBACK
     return {
         "headers": {"User-Agent": f"duetime-client/{version('duetime-client')}", **sendable(headers)},
         "timeout": timeout,
         # A proxy named by the environment cannot reach this machine's own loopback.
-        "trust_env": httpx.URL(url).host not in _LOOPBACK,
+        "trust_env": not is_local,
+        "verify": _no_certificates() if is_local and parsed.scheme == "http" else _certificates(trust_env=not is_local),
     }
+
+
+@cache
+def _certificates(*, trust_env: bool) -> ssl.SSLContext:
+    """The certificate authorities that are trusted: all clients share them, since it takes long to read them."""
+    return httpx.create_ssl_context(trust_env=trust_env)
+
+
+@cache
+def _no_certificates() -> ssl.SSLContext:
+    """For a client that never uses TLS: no certificate would be accepted."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def unreachable(url: str, error: httpx.RequestError) -> Unreachable:

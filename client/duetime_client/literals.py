@@ -111,6 +111,10 @@ TaskState: TypeAlias = Literal[
 """Where a task is in its life."""
 TopologyFailurePolicy: TypeAlias = Literal["stop", "continue", "rollback"]
 """What happens to other nodes when one has failed."""
+UniqueKeyConflictPolicy: TypeAlias = Literal["keep", "replace", "refuse"]
+"""What happens to a creation whose unique key another task holds."""
+UniqueKeyScope: TypeAlias = Literal["started", "ended"]
+"""How long a task holds its unique key."""
 WaitReason: TypeAlias = Literal[
     "lock", "concurrency_limit", "switch", "circuit", "overlap", "handlers", "worker", "target", "topology", "other"
 ]

@@ -15,12 +15,19 @@ GROWTH = 1.5
 LONGEST_WAIT = 5.0
 
 
-def pause_after(task: Task, last_pause: float, now: datetime) -> float:
-    """Seconds until the next poll of a task: short once it is due, then growing."""
+def pause_after(task: Task, last_pause: float, now: datetime, suggested: float | None = None) -> float:
+    """Seconds until the next poll of a task: short once it is due, then growing.
+
+    Args:
+        task: as it was at the last poll.
+        last_pause: seconds before that; 0 before the first.
+        now: the time.
+        suggested: the API's `Retry-After`, up to which pauses grow if it is longer than the usual longest.
+    """
     until_due = (task.due_at - now).total_seconds()
     if until_due > 0:
-        return min(until_due + FIRST_PAUSE, LONGEST_WAIT)
-    return min(max(last_pause * GROWTH, FIRST_PAUSE), LONGEST_PAUSE)
+        return min(until_due + FIRST_PAUSE, max(suggested or 0, LONGEST_WAIT))
+    return min(max(last_pause * GROWTH, FIRST_PAUSE), max(suggested or 0, LONGEST_PAUSE))
 
 
 def utc_now() -> datetime:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
-from duetime_client.problems import document_of, error_of_problem, unexpected_response
+from duetime_client.polling import utc_now
+from duetime_client.problems import document_of, error_of_problem, seconds_of, unexpected_response
 from duetime_client.task import Attempt, ResponseModel, TargetReply, Task
 
 if TYPE_CHECKING:
@@ -56,13 +57,27 @@ def nothing(_response: httpx.Response) -> None:
     """Reads a response whose content says nothing."""
 
 
+ON_CONFLICT = "Duetime-On-Conflict"
+"""Header of a response with a task that holds the unique key of the one that was to be created."""
+
+
 def task_of(response: httpx.Response) -> Task:
     """The task in a response.
 
     Raises:
         UnexpectedResponse: There is none.
     """
-    return task_in(response, document_of(response), response.headers.get("ETag"))
+    task = task_in(response, document_of(response), response.headers.get("ETag"))
+    return task.answering(response.headers.get(ON_CONFLICT))
+
+
+def polled_task(response: httpx.Response) -> tuple[Task, float | None]:
+    """The task in a response, and after how many seconds the API suggests to read it again.
+
+    Raises:
+        UnexpectedResponse: There is none.
+    """
+    return task_of(response), seconds_of(response.headers.get("Retry-After"), utc_now())
 
 
 def task_in(response: httpx.Response, document: object, etag: str | None = None) -> Task:

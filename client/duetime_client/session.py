@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 IDEMPOTENCY_KEY = "Idempotency-Key"
+IDEMPOTENCY_KEY_SECONDS = "Idempotency-Key-Seconds"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Self, TypeAlias, TypeVar
+from typing import Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -25,6 +25,8 @@ ClassOf: TypeAlias = type[M]
 """`type` is a field of a task."""
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 """States that hold an outcome."""
+OnConflict: TypeAlias = Literal["keep", "replace"]
+"""What was done with a task that holds the unique key of one that was to be created."""
 
 
 class Progress(BaseModel):
@@ -181,6 +183,8 @@ class Task(ResponseModel):
     requested_action: RequestedAction | None = None
     traceparent: str | None = None
     lock: Mapping[str, object] | None = None
+    unique: Mapping[str, object] | None = None
+    debounce: Mapping[str, object] | None = None
     waiting_for: WaitingFor | None = None
     schedule: Mapping[str, object] | None = None
     topology: Mapping[str, object] | None = None
@@ -194,6 +198,7 @@ class Task(ResponseModel):
     """Large contents that have expired before the task: `payload`, `result`; they are `None` here."""
 
     _etag: str | None = PrivateAttr(default=None)
+    _on_conflict: OnConflict | None = PrivateAttr(default=None)
 
     @classmethod
     def of_document(cls, document: Mapping[str, object], etag: str | None = None) -> Self:
@@ -210,6 +215,16 @@ class Task(ResponseModel):
     def etag(self) -> str:
         """The version for `tasks.update(if_match=…)`."""
         return self._etag or f'"{self.version}"'
+
+    @property
+    def on_conflict(self) -> OnConflict | None:
+        """What a creation did in place of creating a task, if this one holds its unique key: `keep` or `replace`."""
+        return self._on_conflict
+
+    def answering(self, on_conflict: str | None) -> Self:
+        """The same task, as what a creation was answered with whose unique key it holds."""
+        self._on_conflict = "replace" if on_conflict == "replace" else None if on_conflict is None else "keep"
+        return self
 
     def result_as(self, model: ClassOf[M]) -> M:
         """The result as a value of a class: a pydantic model or a dataclass.

@@ -10,7 +10,7 @@ from uuid import uuid4
 from duetime_client.io_steps import Request
 from duetime_client.request_limits import MAX_BATCH
 from duetime_client.responses import batch_results, task_of
-from duetime_client.session import IDEMPOTENCY_KEY
+from duetime_client.session import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SECONDS
 from duetime_client.task_actions import TASKS
 from duetime_client.task_fields import body_of
 
@@ -29,8 +29,7 @@ Results: TypeAlias = "list[Task | ApiError]"
 def create_task(
     task_type: str,
     fields: Mapping[str, object],
-    idempotency_key: str | None = None,
-    traceparent: str | None = None,
+    headers: Mapping[str, str],
     wait_seconds: int = 0,
 ) -> Request[Task]:
     """Creates a task once, however often the request is sent."""
@@ -40,8 +39,16 @@ def create_task(
         task_of,
         query=wait_query(wait_seconds),
         body={"type": task_type, **body_of(fields)},
-        headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **trace_headers(traceparent)},
+        headers=headers,
     )
+
+
+def creation_headers(
+    idempotency_key: str | None = None, traceparent: str | None = None, seconds: int | None = None
+) -> dict[str, str]:
+    """The headers of a request that creates a task: its key, by default a random one, and how long that lasts."""
+    life = {} if seconds is None else {IDEMPOTENCY_KEY_SECONDS: str(seconds)}
+    return {IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **life, **trace_headers(traceparent)}
 
 
 def create_tasks(

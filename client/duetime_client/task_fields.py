@@ -31,15 +31,54 @@ class RetryPolicy(TypedDict, total=False):
     initial_seconds: float
     multiplier: float
     max_seconds: float
+    max_duration_seconds: int | None
+
+
+class HttpContent(TypedDict, total=False):
+    """The body of a request, in one of four forms."""
+
+    json: object
+    form: Mapping[str, str]
+    text: str
+    base64: str
+
+
+class HttpAuth(TypedDict):
+    """What a request proves its sender with: `secret` is a name in the deployment's settings.
+
+    `header` is for the scheme `header`.
+    """
+
+    secret: str
+    scheme: Literal["bearer", "basic", "header", "oauth_client"]
+    header: NotRequired[str | None]
+
+
+class HttpResponseOptions(TypedDict, total=False):
+    """What of a response is kept as the task's result."""
+
+    keep: Literal["body", "all", "none"]
+    max_bytes: int
+    when_larger: Literal["fail", "truncate"]
 
 
 class HttpTarget(TypedDict):
-    """An HTTP endpoint that is called when the task is due."""
+    """An HTTP endpoint that is called when the task is due.
+
+    With `method` or `body`, it is sent a request of your own instead of duetime's signed one.
+    """
 
     kind: Literal["http"]
     url: str
     phases: NotRequired[Sequence[str]]
     queries: NotRequired[Sequence[str]]
+    method: NotRequired[Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] | None]
+    headers: NotRequired[Mapping[str, str | None]]
+    query: NotRequired[Mapping[str, str | None]]
+    body: NotRequired[HttpContent | None]
+    success: NotRequired[Sequence[int] | None]
+    auth: NotRequired[HttpAuth | None]
+    response: NotRequired[HttpResponseOptions | None]
 
 
 class LockSpec(TypedDict):
@@ -48,6 +87,26 @@ class LockSpec(TypedDict):
     key: str
     max_holders: NotRequired[int]
     scope: NotRequired[Literal["task", "run"]]
+    wait_seconds: NotRequired[int | None]
+
+
+class UniqueKey(TypedDict):
+    """Makes a task the only one of a key, until it starts or has ended.
+
+    `on_conflict` says what happens to the creation if another task holds the key.
+    """
+
+    key: str
+    until: NotRequired[Literal["started", "ended"]]
+    on_conflict: NotRequired[Literal["keep", "replace", "refuse"]]
+
+
+class Debounce(TypedDict):
+    """Has further creations with the key put a task off until there was none for `seconds`, and replace its fields."""
+
+    key: str
+    seconds: int
+    max_seconds: NotRequired[int | None]
 
 
 class PullTarget(TypedDict):
@@ -91,7 +150,8 @@ class NotifyOn(TypedDict, total=False):
 class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
-    `allow_unknown_type` is for creations only: it accepts a type whose handler is not deployed yet.
+    `allow_unknown_type`, `unique` and `debounce` are for creations only; the first of them accepts a type whose handler
+    is not deployed yet.
     """
 
     priority: Priority | TaskPriority
@@ -107,6 +167,8 @@ class TaskOptions(TypedDict, total=False):
     tags: Mapping[str, str | None]
     name: str | None
     allow_unknown_type: bool
+    unique: UniqueKey | None
+    debounce: Debounce | None
 
 
 class TaskFields(TaskOptions, total=False):

@@ -12,11 +12,11 @@ from duetime_client.io_steps import Item, Pause, Request
 from duetime_client.pages import pages
 from duetime_client.polling import pause_after
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
-from duetime_client.responses import attempts_of, nothing, one, task_in, task_of
+from duetime_client.responses import attempts_of, nothing, one, polled_task, task_in, task_of
 from duetime_client.session import guard
 from duetime_client.task import TaskHistory
 from duetime_client.task_actions import TASKS, TaskActions, path_of
-from duetime_client.task_creation import create_task, create_tasks, wait_query
+from duetime_client.task_creation import create_task, create_tasks, creation_headers, wait_query
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
 
@@ -43,17 +43,21 @@ class TaskOperations(TaskActions, FilterActions):
         /,
         *,
         idempotency_key: str | None = None,
+        idempotency_key_seconds: int | None = None,
         traceparent: str | None = None,
         wait_seconds: int = 0,
         **fields: Unpack[TaskFields],
     ) -> Request[Task]:
         """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
 
-        A retried request never creates a second task: it carries an idempotency key, by default a random one.
+        A retried request never creates a second task: it carries an idempotency key, by default a random one, which
+        is remembered for a day unless `idempotency_key_seconds` says otherwise. With `unique` or `debounce`, the task
+        returned may be one that was there before: then it says so by `on_conflict`.
         With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
         `traceparent` (W3C Trace Context) is handed on to the handler or target, and to the callback.
         """
-        return create_task(task_type, fields, idempotency_key, traceparent, wait_seconds)
+        headers = creation_headers(idempotency_key, traceparent, idempotency_key_seconds)
+        return create_task(task_type, fields, headers, wait_seconds)
 
     @Operation
     def create_batch(
@@ -125,7 +129,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def wait(self, task_id: str, *, timeout: float | None = None) -> Steps[Task]:
-        """The task once its outcome is known; it is polled until then.
+        """The task once its outcome is known; it is polled until then, as often as the API suggests.
 
         Raises:
             WaitTimeout: It is not known after `timeout` seconds.
@@ -133,10 +137,10 @@ class TaskOperations(TaskActions, FilterActions):
         pause, now = 0.0, self._session.now
         began = now()
         while True:
-            task = yield from TaskOperations.get.steps(self, task_id)
+            task, suggested = yield from self._session.send(Request("GET", path_of(task_id), polled_task))
             if task.is_terminal:
                 return task
-            pause = pause_after(task, pause, now())
+            pause = pause_after(task, pause, now(), suggested)
             if timeout is not None:
                 remaining = timeout - (now() - began).total_seconds()
                 if remaining <= 0:

@@ -18,7 +18,12 @@ MAX_DEPENDENCIES = 50_000
 RULES = frozenset({"all_success", "all_done", "one_success", "one_failed", "none_failed", "always"})
 ON_FAILURE = frozenset({"stop", "continue", "rollback"})
 _OF_A_TASK = frozenset(NewTask.__annotations__)
-OF_A_NODE = (_OF_A_TASK - {"due_at"}) | {"depends_on", "trigger_rule", "inputs", "expected_seconds"}
+OF_A_NODE = (_OF_A_TASK - {"due_at", "unique", "debounce"}) | {
+    "depends_on",
+    "trigger_rule",
+    "inputs",
+    "expected_seconds",
+}
 OF_A_TOPOLOGY = frozenset(
     {
         "nodes",
@@ -31,6 +36,8 @@ OF_A_TOPOLOGY = frozenset(
         "callback_url",
         "notify_on",
         "expires_seconds",
+        "unique",
+        "debounce",
         "name",
         "tags",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
-from duetime_client.task_creation import create_task, create_tasks
+from duetime_client.task_creation import create_task, create_tasks, creation_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +44,8 @@ class TypedTaskOperations(Resource, Generic[P]):
             PayloadInvalid: The payload is not one of this type.
         """
         fields = {"payload": self._definition.encode(payload), **options}
-        return create_task(self._definition.task_type, fields, idempotency_key, traceparent, wait_seconds)
+        headers = creation_headers(idempotency_key, traceparent)
+        return create_task(self._definition.task_type, fields, headers, wait_seconds)
 
     @Operation
     def at(
@@ -64,7 +65,7 @@ class TypedTaskOperations(Resource, Generic[P]):
             TimeWithoutZone: The time has no zone.
         """
         fields = {"payload": self._definition.encode(payload), "due_at": due_at, **options}
-        return create_task(self._definition.task_type, fields, idempotency_key, traceparent)
+        return create_task(self._definition.task_type, fields, creation_headers(idempotency_key, traceparent))
 
     @Operation
     def delay(
@@ -83,7 +84,7 @@ class TypedTaskOperations(Resource, Generic[P]):
             PayloadInvalid: The payload is not one of this type.
         """
         fields = {"payload": self._definition.encode(payload), "delay_seconds": seconds, **options}
-        return create_task(self._definition.task_type, fields, idempotency_key, traceparent)
+        return create_task(self._definition.task_type, fields, creation_headers(idempotency_key, traceparent))
 
     @Operation
     def create_batch(

@@ -48,6 +48,9 @@ export function shortTime(iso: string, timeZone = zoneName.value): string {
   return `${format(timeZone, year.format(at) === year.format(today) ? DAY : { ...DAY, year: "numeric" }).format(at)} ${time}`;
 }
 
+/** The day of an instant, in the zone that is shown: the same text for all of a day. */
+export const dayOf = (instant: number): string => format(zoneName.value, { ...DAY, year: "numeric" }).format(instant);
+
 /** The short name of a zone at a time, such as `CET` or `GMT+9`. */
 export function zoneLabel(iso?: string, timeZone = zoneName.value): string {
   const parts = format(timeZone, { timeZoneName: "short" }).formatToParts(iso ? new Date(iso) : new Date(now.value));

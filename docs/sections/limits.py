@@ -13,7 +13,7 @@ from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 _UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1, "millisecond"))
 _MODULES = (limits, operating_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
-_PLAIN_TIMES = frozenset({"CLAIM_LEAD"})
+_PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 
 

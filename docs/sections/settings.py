@@ -9,14 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from aws_cdk import App
-from aws_cdk.assertions import Template
-
 from docs.sections.markdown import code, documented, table
 from duetime import environment_variables
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
-from duetime_cdk import DuetimeStack, environments
+from duetime_cdk import environments
 from duetime_cdk.environments import SIZES, Environment, FunctionName
 from duetime_cdk.layers.build import Layer, Layers
 from duetime_cdk.layers.target import Target
@@ -76,6 +73,12 @@ def variable_table() -> str:
 
 def _given() -> Mapping[str, frozenset[str]]:
     """The variables of each function in a synthesised stack, whose layers hold nothing."""
+    # The import starts a process of Node; tests of other sections need none.
+    from aws_cdk import App  # noqa: PLC0415 - see above
+    from aws_cdk.assertions import Template  # noqa: PLC0415 - see above
+
+    from duetime_cdk import DuetimeStack  # noqa: PLC0415 - see above
+
     with TemporaryDirectory() as name:
         folder = Path(name) / "layer"
         (folder / "python").mkdir(parents=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.contract.deployment_settings import GET, DeploymentSettings, LogLocation, PulledType
+from duetime.contract.deployment_settings import GET, DeploymentSettings, LogLocation, PulledType, UsableSecret
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.times import DAY, SECOND
 
@@ -40,6 +40,11 @@ def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -
         pulled_types=[PulledType(type=name, may_lease=pullers.allow(owner, name)) for name in sorted(pullers.by_type)],
         aws_targets=settings.callable_arns.patterns,
         private_http_hosts=sorted(settings.http_allow),
+        http_secrets=[
+            UsableSecret(name=name, hosts=sorted(secret.hosts))
+            for name, secret in sorted(settings.http_secrets.by_name.items())
+            if settings.http_secrets.refusal_of_owner(name, owner) is None
+        ],
         retention_days=settings.retention_ms / DAY,
         is_archived=bool(settings.archive_bucket),
         is_counted=bool(settings.summary_spread),

@@ -20,9 +20,10 @@ from duetime.contract.tasks.report_bodies import EmptyRequest
 from duetime.contract.tasks.report_decoding import action_reason, reject_fields
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
-from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
+from duetime.domain.times import SECOND
 
 from .identity import caller_of, owner_of
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from duetime.contract.http.operation import Operation
     from duetime.contract.http.query_parameters import Parameters
     from duetime.contract.http.request_json import Document
+    from duetime.domain.times import Millis
 
 ICALENDAR = "text/calendar"
 Q = TypeVar("Q", bound="Parameters", default=Any)
@@ -52,6 +54,7 @@ class Request(Generic[Q]):
         query: the parameters in the query, read by the operation's model.
         version: that `If-Match` asks for; none if it is any.
         key: by which a repeated request is known.
+        key_life: how long the key is remembered, in milliseconds.
     """
 
     event: Mapping[str, Any]
@@ -61,6 +64,7 @@ class Request(Generic[Q]):
     query: Q
     version: int | None
     key: str | None
+    key_life: Millis
 
     @property
     def name(self) -> str:
@@ -171,10 +175,11 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     else:
         query = read_query(operation.query, raw_query)
     key = _idempotency_key(event) if declared.KEY in operation.headers else None
+    key_life = _key_life(event, key) if declared.KEY_LIFE in operation.headers else IDEMPOTENCY_KEY_LIFE
     version = None
     if declared.IF_MATCH in operation.headers:
         version = version_wanted(header_of(event, declared.IF_MATCH.name))
-    request = Request(event, operation, _with_capitals(parameters), owner, query, version, key)
+    request = Request(event, operation, _with_capitals(parameters), owner, query, version, key, key_life)
     if operation.body is EmptyRequest or (operation.body is None and operation.method != "GET"):
         request.reject_body()
     return request
@@ -229,3 +234,17 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
         reason = f"should be 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters"
         raise ParametersInvalid.of(name, reason, FaultCode.PATTERN)
     return key
+
+
+def _key_life(event: Mapping[str, Any], key: str | None) -> Millis:
+    name = declared.KEY_LIFE.name
+    text = header_of(event, name)
+    if text is None:
+        return IDEMPOTENCY_KEY_LIFE
+    if key is None:
+        raise ParametersInvalid.of(name, f"says nothing without {declared.KEY.name}", FaultCode.CONFLICT)
+    most = composed().settings.retention_ms // SECOND
+    if re.fullmatch("[0-9]{1,9}", text) is None or not MIN_KEY_SECONDS <= int(text) <= most:
+        reason = f"should be a whole number of seconds, {MIN_KEY_SECONDS} to {most}"
+        raise ParametersInvalid.of(name, reason, FaultCode.OUT_OF_RANGE)
+    return int(text) * SECOND

@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Any
 from duetime.composition import composed
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
-from duetime.contract.http.operation import MERGE_PATCH, REPLAYED
+from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
 from duetime.contract.tasks.encoding import page_text, task_text
+from duetime.domain.tasks.poll_interval import poll_interval
+from duetime.domain.times import SECOND
 
 from .requests import header_of, request_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from duetime.contract.tasks.queries import TaskListQuery
+    from duetime.domain.tasks.idempotency_keys import Accepted
     from duetime.domain.tasks.task import Task
     from duetime.services.tasks.read import Page
 
@@ -41,8 +44,8 @@ _GZIP = r"(?i)(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)
 _TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
-_KEPT_UNMODIFIED = ("Cache-Control", "ETag")
-"""Headers of what did not change that a 304 repeats (RFC 9110, 15.4.5); the others describe a body."""
+_KEPT_UNMODIFIED = ("Cache-Control", "ETag", "Retry-After")
+"""Headers of what did not change that a 304 has, too (RFC 9110, 15.4.5); the others describe a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,19 @@ def replayed(headers: Mapping[str, str], *, is_replay: bool) -> dict[str, str]:
     return {**headers, REPLAYED: "true"} if is_replay else {**headers}
 
 
+def creation_status(creation: Accepted[Task], *, is_waiting: bool = False) -> HTTPStatus:
+    """The status of an answer to a creation: whether the task was made, and whether it is still waited for."""
+    if is_waiting:
+        return HTTPStatus.ACCEPTED
+    return HTTPStatus.CREATED if creation.on_conflict is None else HTTPStatus.OK
+
+
+def creation_headers(creation: Accepted[Task], location: str) -> dict[str, str]:
+    """Headers of an answer to a creation: where the task is, and whether this request made it."""
+    headers = replayed({"Location": location}, is_replay=creation.is_replay)
+    return headers if creation.on_conflict is None else {**headers, ON_CONFLICT: creation.on_conflict.value}
+
+
 def answer(text: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
     """A response of JSON text."""
     return Response(int(status), text, {**_NO_STORE, "Content-Type": "application/json", **(headers or {})})
@@ -100,10 +116,12 @@ def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str,
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
 
 
-def page_response(page: Page, query: TaskListQuery, token: str | None) -> Response:
+def page_response(
+    page: Page, query: TaskListQuery, token: str | None, headers: Mapping[str, str] | None = None
+) -> Response:
     """Some of the tasks of a list, what the list is, and the token of the next."""
     rest = {"applied": query.applied(page.examined), "next_token": token}
-    return answer(page_text(page.tasks, query.expand, rest))
+    return answer(page_text(page.tasks, query.expand, rest), headers=headers)
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
@@ -128,6 +146,13 @@ def problem_response(error: Exception, instance: str) -> Response:
 def caching(task: Task) -> dict[str, str]:
     """How long what was read of a task may be kept."""
     return _CACHEABLE if task.is_terminal and task.finished_at is not None else _NO_STORE
+
+
+def polling(tasks: Iterable[Task]) -> dict[str, str]:
+    """After how long the first of some tasks may have something new to say; nothing if all have ended."""
+    now = composed().runtime.clock.now()
+    intervals = [wait for task in tasks if (wait := poll_interval(task, now)) is not None]
+    return {"Retry-After": str(-(-min(intervals) // SECOND))} if intervals else {}
 
 
 def unless_known(response: Response, event: Mapping[str, Any]) -> Response:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
@@ -25,7 +24,18 @@ from duetime.services.tasks.create import IdempotencyKey, Order
 from duetime.services.tasks.read import Page
 
 from .requests import body_hash
-from .responses import Response, answer, caching, not_modified, page_response, replayed, task_response
+from .responses import (
+    Response,
+    answer,
+    caching,
+    creation_headers,
+    creation_status,
+    not_modified,
+    page_response,
+    polling,
+    replayed,
+    task_response,
+)
 from .routing import route
 
 if TYPE_CHECKING:
@@ -38,13 +48,14 @@ if TYPE_CHECKING:
 def create_task(request: Request[CreationQuery]) -> Response:
     """Create a task; wait for its outcome, if that is requested."""
     document, wait = request.document(), request.query.wait_seconds
-    order = Order(task_spec(document), _key(request.key, document.value), traceparent=request.traceparent)
+    key = _key(request, request.key, document.value)
+    order = Order(task_spec(document), key, traceparent=request.traceparent)
     creation = composed(TaskServices).creator.create_once(request.owner, order)
     task = creation.value
     if wait:
         task = composed(TaskServices).waiter.wait(task, wait * SECOND)
-    status = HTTPStatus.ACCEPTED if wait and not task.is_terminal else HTTPStatus.CREATED
-    headers = replayed({"Location": operations.READ.url(task_id=task.id)}, is_replay=creation.is_replay)
+    status = creation_status(creation, is_waiting=bool(wait) and not task.is_terminal)
+    headers = creation_headers(creation, operations.READ.url(task_id=task.id))
     return task_response(composed(TaskServices).reader.with_contents(task), status, headers)
 
 
@@ -56,7 +67,7 @@ def create_task_batch(request: Request) -> Response:
         # A space cannot stand in a client's key, so no key of a batch is another request's.
         Order(
             item.wanted,
-            _key(request.key and f"{request.key} {index}", item.value),
+            _key(request, request.key and f"{request.key} {index}", item.value),
             traceparent=request.traceparent,
         )
         for index, item in enumerate(items)
@@ -77,9 +88,10 @@ def get_task(request: Request[TaskQuery]) -> Response:
     task = reader.record(request.owner, request.task_id)
     if request.query.wait_seconds:
         task = composed(TaskServices).waiter.wait(task, request.query.wait_seconds * SECOND)
+    headers = {**caching(task), **polling([task])}
     if is_known(request.header("If-None-Match"), task.version):
-        return not_modified({"ETag": etag_of(task.version), **caching(task)})
-    return task_response(reader.with_contents(task), headers=caching(task))
+        return not_modified({"ETag": etag_of(task.version), **headers})
+    return task_response(reader.with_contents(task), headers=headers)
 
 
 @route(operations.LIST)
@@ -87,7 +99,8 @@ def list_tasks(request: Request[TaskListQuery]) -> Response:
     """Read a page of one's tasks, or those of given ids."""
     owner, query, reader = request.owner, request.query, composed(TaskServices).reader
     if query.ids:
-        return page_response(Page(reader.get_many(owner, query.ids), None, len(query.ids)), query, None)
+        found = reader.get_many(owner, query.ids, consistent=True)
+        return page_response(Page(found, None, len(query.ids)), query, None, polling(found))
     scope = query.scope(owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.page_size)
@@ -104,15 +117,15 @@ def update_task(request: Request[UpdateQuery]) -> Response:
     return task_response(composed(TaskServices).reader.with_contents(task))
 
 
-def _key(text: str | None, value: object) -> IdempotencyKey | None:
-    return IdempotencyKey(text, body_hash(value)) if text else None
+def _key(request: Request[Any], text: str | None, value: object) -> IdempotencyKey | None:
+    return IdempotencyKey(text, body_hash(value), request.key_life) if text else None
 
 
 def _result(
     index: int, end: Accepted[Task] | Exception, instance: str
 ) -> batch_responses.TaskBatchAccepted | batch_responses.TaskBatchRejected:
     if isinstance(end, Accepted):
-        return batch_responses.TaskBatchAccepted(status=201, task=entry(end.value))
+        return batch_responses.TaskBatchAccepted(status=201 if end.on_conflict is None else 200, task=entry(end.value))
     if isinstance(end, FieldInvalid):
         end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason, end.code)])
     return batch_responses.TaskBatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))

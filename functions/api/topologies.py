@@ -20,7 +20,7 @@ from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
 from .requests import body_hash
-from .responses import Response, answer, no_content, replayed, task_response
+from .responses import Response, answer, creation_headers, creation_status, no_content, task_response
 from .routing import route
 
 if TYPE_CHECKING:
@@ -37,11 +37,12 @@ def create_topology(request: Request) -> Response:
     """Create a topology."""
     document = request.document()
     wanted = topology_request(document)
-    key = IdempotencyKey(request.key, body_hash(document.value)) if request.key else None
+    key = IdempotencyKey(request.key, body_hash(document.value), request.key_life) if request.key else None
     order = Order(wanted.spec, key, graph=wanted.graph, traceparent=request.traceparent)
     creation = composed(TaskServices).creator.create_once(request.owner, order)
-    headers = replayed({"Location": operations.READ.url(topology_id=creation.value.id)}, is_replay=creation.is_replay)
-    return task_response(composed(TaskServices).reader.with_contents(creation.value), HTTPStatus.CREATED, headers)
+    headers = creation_headers(creation, operations.READ.url(topology_id=creation.value.id))
+    task = composed(TaskServices).reader.with_contents(creation.value)
+    return task_response(task, creation_status(creation), headers)
 
 
 @route(operations.LIST)

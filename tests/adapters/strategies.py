@@ -14,6 +14,15 @@ from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionHistor
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError, Wait
 from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.http_requests import (
+    Auth,
+    AuthScheme,
+    BodyKind,
+    HttpRequest,
+    Keep,
+    RequestBody,
+    ResponseOptions,
+)
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
@@ -101,6 +110,18 @@ ACTIONS = st.builds(
     st.lists(st.sampled_from(["payload", "due_at"]), unique=True).map(tuple),
 )
 
+PAIRS = st.lists(st.tuples(NAMES, TEXT), max_size=2).map(tuple)
+REQUESTS = st.just(HttpRequest()) | st.builds(
+    HttpRequest,
+    st.sampled_from(["", "GET", "POST"]),
+    PAIRS,
+    PAIRS,
+    st.none() | st.builds(RequestBody, st.sampled_from(BodyKind), TEXT),
+    st.lists(st.integers(200, 599), max_size=2).map(tuple),
+    st.none() | st.builds(Auth, NAMES, st.sampled_from(AuthScheme), st.just("") | NAMES),
+    st.builds(ResponseOptions, st.sampled_from(Keep), st.integers(1, 262_144), st.booleans()),
+)
+
 
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "type": NAMES,
@@ -111,7 +132,9 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "priority": st.sampled_from(Priority),
     "target": st.sampled_from([HandlerTarget(), TopologyTarget()])
     | st.just(PullTarget())
-    | st.builds(HttpTarget, TEXT, st.frozensets(st.sampled_from(Phase)), st.frozensets(st.sampled_from(Query)))
+    | st.builds(
+        HttpTarget, TEXT, st.frozensets(st.sampled_from(Phase)), st.frozensets(st.sampled_from(Query)), REQUESTS
+    )
     | st.sampled_from(AwsService).flatmap(aws_targets),
     "retry": st.just(RetryPolicy()) | st.builds(RetryPolicy, st.integers(1, 100), WAITS, WAITS, WAITS),
     "timeout_seconds": st.just(60) | st.integers(1, 840),

@@ -106,7 +106,7 @@ def test_an_unreachable_service_is_unavailable() -> None:
         SplitContentStore(dynamodb, "t", s3, "b").fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
     queues = SqsQueues(boto3.client("sqs", **settings), {Priority.LOW: "http://127.0.0.1:9/1/low"}, EXECUTOR)
     with pytest.raises(Unavailable):
-        queues.backlog(Priority.LOW)
+        queues.depth(Priority.LOW)
 
 
 def test_an_object_that_is_gone_is_lost(cloud: Cloud) -> None:

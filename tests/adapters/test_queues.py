@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Message
+from duetime.domain.dispatch.status import QueueDepth
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.examples import HOME, OWNER, numbered
@@ -56,15 +57,15 @@ def test_messages_of_many_owners_are_accepted(receiver: Receiver) -> None:
 def test_a_delayed_message_is_neither_received_nor_backlog(receiver: Receiver) -> None:
     """A message whose delay has not passed is not there yet, and does not count as waiting."""
     receiver.queues.send([Outgoing(message(1), 900), Outgoing(message(2), 0)])
-    assert receiver.queues.backlog(Priority.NORMAL) == 1
+    assert receiver.queues.depth(Priority.NORMAL) == QueueDepth(waiting=1, delayed=1, in_flight=0)
     assert [delivery.message for delivery in received(receiver, Priority.NORMAL)] == [message(2)]
-    assert receiver.queues.backlog(Priority.NORMAL) == 0
+    assert receiver.queues.depth(Priority.NORMAL) == QueueDepth(waiting=0, delayed=1, in_flight=1)
 
 
 def test_the_backlog_is_counted_by_queue(receiver: Receiver) -> None:
     """Messages of one priority do not count as another's."""
     receiver.queues.send([Outgoing(message(number, Priority.LOW), 0) for number in range(12)])
-    assert [receiver.queues.backlog(priority) for priority in (Priority.HIGH, Priority.LOW)] == [0, 12]
+    assert [receiver.queues.depth(priority).waiting for priority in (Priority.HIGH, Priority.LOW)] == [0, 12]
 
 
 def test_a_received_message_comes_back_when_it_is_told_to(receiver: Receiver) -> None:
@@ -129,9 +130,9 @@ def test_no_more_are_received_than_wanted(receiver: Receiver) -> None:
 def test_the_backlog_of_a_lane_is_its_own(receiver: Receiver) -> None:
     """It counts what waits for pull workers, and no priority counts it."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
-    assert receiver.queues.backlog(Priority.NORMAL, "resize") == 3
-    assert receiver.queues.backlog(Priority.NORMAL) == 0
-    assert receiver.queues.backlog(Priority.HIGH, "high") == 0
+    assert receiver.queues.depth(Priority.NORMAL, "resize").waiting == 3
+    assert receiver.queues.depth(Priority.NORMAL).waiting == 0
+    assert receiver.queues.depth(Priority.HIGH, "high").waiting == 0
 
 
 def test_deleted_messages_of_a_lane_do_not_come_back(receiver: Receiver) -> None:

@@ -28,6 +28,15 @@ from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.http_requests import (
+    Auth,
+    AuthScheme,
+    BodyKind,
+    HttpRequest,
+    Keep,
+    RequestBody,
+    ResponseOptions,
+)
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task import TaskSpec
@@ -62,12 +71,24 @@ FULL = StoredSchedule(
             "report",
             b"",
             priority=Priority.LOW,
-            target=HttpTarget("https://example.org/x", frozenset({Phase.CLEAN})),
-            retry=RetryPolicy(2, 1.5, 3.0, 60.0),
+            target=HttpTarget(
+                "https://example.org/x",
+                frozenset({Phase.CLEAN}),
+                request=HttpRequest(
+                    "PUT",
+                    (("X-A", "a"),),
+                    (("b", "c"),),
+                    RequestBody(BodyKind.TEXT, "t"),
+                    (200, 404),
+                    Auth("crm", AuthScheme.HEADER, "X-Key"),
+                    ResponseOptions(Keep.ALL, 9, truncates=True),
+                ),
+            ),
+            retry=RetryPolicy(2, 1.5, 3.0, 60.0, 90),
             timeout_seconds=7,
             notify_within_seconds=8,
             rollback_on_failure=True,
-            lock=LockSpec("db-17", 2),
+            lock=LockSpec("db-17", 2, wait_seconds=30),
             callback_url="https://example.org/y",
             notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600),
             expires_seconds=600,
@@ -152,11 +173,15 @@ def test_ends_of_revisions_are_read_by_the_earlier_code_and_from_it() -> None:
     assert len(former_ends_form(ends, 900)) == 20
 
 
+CREATION_ONLY = ("unique", "debounce")
+"""Fields of a creation that a schedule's task has not."""
+
+
 def test_the_full_example_is_full() -> None:
     """Each field of the example differs from its default, so that a forgotten one is noticed."""
     for value in (FULL, FULL.spec, FULL.spec.task):
         same = [each.name for each in fields(value) if getattr(value, each.name) == each.default]
-        assert set(same) <= {"incarnation", "due_at", "delay", "payload", "allow_unknown_type"}, same
+        assert set(same) <= {"incarnation", "due_at", "delay", "payload", "allow_unknown_type", *CREATION_ONLY}, same
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 from duetime.domain.times import DAY
 from duetime.domain.topologies.join_counters import Chunk, JoinCount
 from duetime.domain.topologies.run_state import Begun, RunState
 from duetime.domain.topologies.trigger_rules import Counts, Outcome
-from tests.adapters.examples import HOME, numbered
+from tests.adapters.clouds import EXECUTOR, SILENT
+from tests.adapters.examples import HOME, numbered, task
 
 if TYPE_CHECKING:
     from duetime.ports.topologies import TopologyStore
+    from tests.adapters.clouds import Cloud
 
 LATER = HOME + DAY
 NODE = numbered(2)
@@ -23,6 +27,7 @@ def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> 
     """What was saved is read back at the next version; there is nothing before."""
     assert topology_store.read(HEAD.topology) is None
     full = replace(HEAD, runs=(*HEAD.runs, Begun(HOME + 5, 32)), ran={"a": 1, "b/c:d": 1}, opened=True, stopped=True)
+    full = replace(full, join_group=4)
     assert topology_store.save(full, "n1", LATER)
     assert topology_store.read(HEAD.topology) == replace(full, version=1)
     ended = replace(full, ran={}, opened=False, stopped=False, ended=True, version=1)
@@ -39,19 +44,41 @@ def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStor
 
 def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore) -> None:
     """A repeat changes nothing, whatever it says, and is told apart by a chunk that stays the same."""
-    before, after = topology_store.add_edge(NODE, 3, 1, Outcome.FAILED, LATER)
+    before, after = topology_store.add_edges(NODE, 3, {1: Outcome.FAILED}, LATER)
     assert (before, after) == (Chunk(3), Chunk(3, failed=frozenset({1})))
-    assert topology_store.add_edge(NODE, 3, 1, Outcome.SUCCEEDED, LATER) == (after, after)
-    _, more = topology_store.add_edge(NODE, 3, 0, Outcome.SUCCEEDED, LATER)
-    _, most = topology_store.add_edge(NODE, 3, 2, Outcome.SKIPPED, LATER)
+    assert topology_store.add_edges(NODE, 3, {1: Outcome.SUCCEEDED}, LATER) == (after, after)
+    _, more = topology_store.add_edges(NODE, 3, {0: Outcome.SUCCEEDED}, LATER)
+    _, most = topology_store.add_edges(NODE, 3, {2: Outcome.SKIPPED}, LATER)
     assert more.counts == Counts(3, succeeded=1, failed=1)
     assert most.counts == Counts(3, succeeded=1, failed=1, skipped=1)
 
 
+def test_of_edges_that_arrive_together_only_the_missing_ones_are_added(topology_store: TopologyStore) -> None:
+    """Each outcome in its own set; what had arrived before stays what it was."""
+    topology_store.add_edges(NODE, 4, {1: Outcome.FAILED}, LATER)
+    ends = {0: Outcome.SUCCEEDED, 1: Outcome.SUCCEEDED, 2: Outcome.SKIPPED, 3: Outcome.SUCCEEDED}
+    _, after = topology_store.add_edges(NODE, 4, ends, LATER)
+    assert after == Chunk(4, frozenset({0, 3}), frozenset({1}), frozenset({2}))
+    assert topology_store.add_edges(NODE, 4, ends, LATER) == (after, after)
+
+
+def test_a_run_and_its_task_are_read_together(engine_cloud: Cloud) -> None:
+    """Each is `None` while it is not there."""
+    table = engine_cloud.table()
+    topologies = DynamoTopologyStore(engine_cloud.dynamodb, table)
+    tasks = DynamoTaskStore(engine_cloud.dynamodb, table, EXECUTOR, SILENT)
+    mine = task(id=HEAD.topology)
+    assert topologies.read_with_task(mine.id) == (None, None)
+    assert topologies.save(HEAD, "n1", None)
+    assert topologies.read_with_task(mine.id) == (None, replace(HEAD, version=1))
+    tasks.create(mine)
+    assert topologies.read_with_task(mine.id) == (mine, replace(HEAD, version=1))
+
+
 def test_edges_beyond_a_hundred_have_another_chunk(topology_store: TopologyStore) -> None:
     """Each chunk knows its own edges only."""
-    topology_store.add_edge(NODE, 150, 7, Outcome.SUCCEEDED, LATER)
-    before, after = topology_store.add_edge(NODE, 150, 107, Outcome.SUCCEEDED, LATER)
+    topology_store.add_edges(NODE, 150, {7: Outcome.SUCCEEDED}, LATER)
+    before, after = topology_store.add_edges(NODE, 150, {107: Outcome.SUCCEEDED}, LATER)
     assert (before, after) == (Chunk(50), Chunk(50, succeeded=frozenset({107})))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from ssl import CERT_REQUIRED
 from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime_client import Client, InvalidRequest, Task, TimeWithoutZone, UnexpectedResponse
+from duetime_client.http import http_options
 from tests.client.deployment import NOW, Answer, Deployment
 
 if TYPE_CHECKING:
@@ -53,6 +55,17 @@ def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypa
     monkeypatch.delenv("NO_PROXY", raising=False)
     with Client(deployment.url) as client:
         assert client.tasks.create("report").state == "scheduled"
+
+
+def test_clients_share_the_trusted_certificates_and_read_them_only_for_tls() -> None:
+    """To read them takes longer than a request: each process does it once, and not at all for the local stack."""
+    first, second = (http_options("https://example.org", {}, 1)["verify"] for _ in range(2))
+    assert first is second
+    assert first.get_ca_certs()
+    assert first.verify_mode is CERT_REQUIRED
+    assert http_options("https://localhost", {}, 1)["verify"].get_ca_certs()
+    unused = http_options("http://localhost:4566", {}, 1)["verify"]
+    assert (unused.get_ca_certs(), unused.verify_mode) == ([], CERT_REQUIRED)
 
 
 def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment) -> None:

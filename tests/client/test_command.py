@@ -21,6 +21,28 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 
+@pytest.mark.parametrize(
+    ("auth", "sent"),
+    [
+        ("bearer=crm", {"secret": "crm", "scheme": "bearer"}),
+        ("X-Api-Key=crm", {"secret": "crm", "scheme": "header", "header": "X-Api-Key"}),
+    ],
+)
+def test_create_describes_a_request(duetime: Run, deployment: Deployment, auth: str, sent: dict[str, str]) -> None:
+    """Method, headers and the secret's name; a scheme that is none is the name of a header."""
+    duetime(
+        *("tasks", "create", "rows", "--http-url=https://example.org/r", "--http-method=PATCH"),
+        *("--http-header=Accept=a=b", "--http-header=X-A=1", f"--http-auth={auth}"),
+    )
+    assert deployment.received[0].document["target"] == {
+        "kind": "http",
+        "url": "https://example.org/r",
+        "method": "PATCH",
+        "headers": {"Accept": "a=b", "X-A": "1"},
+        "auth": sent,
+    }
+
+
 def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None:
     """Each option of create arrives in its field of the API, and --json prints the API's answer."""
     options = (
@@ -142,6 +164,11 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
         (["create", "report", "--http-phase", "clean"], "--http-url"),
         (["create", "report", "--http-query", "status"], "--http-url"),
         (["create", "report", "--http-url", "https://example.org", "--http-phase", "run"], "--http-phase"),
+        (["create", "report", "--http-method", "POST"], "--http-url"),
+        (["create", "report", "--http-header", "A=b"], "--http-url"),
+        (["create", "report", "--http-auth", "bearer=crm"], "--http-url"),
+        (["create", "report", "--http-url", "https://example.org", "--http-auth", "crm"], "SCHEME=SECRET"),
+        (["create", "report", "--http-url", "https://example.org", "--http-method", "TRACE"], "--http-method"),
         (["notify", "x"], "--fence"),
         (["notify", "x", "--fence", "1", "--result", "{"], "--result"),
         (["notify", "x", "--fence", "1", "--result", "1", "--error", "Boom"], "not both"),
@@ -277,6 +304,9 @@ def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deploym
         ("tags.team", "tags.team (--tag)"),
         ("timeout_seconds", "timeout_seconds (--timeout)"),
         ("target.url", "target.url (--http-url)"),
+        ("target.method", "target.method (--http-method)"),
+        ("target.headers.Host", "target.headers.Host (--http-header)"),
+        ("target.auth.secret", "target.auth.secret (--http-auth)"),
         ("target.arn", "target.arn (--arn)"),
         ("notify_on.late_seconds", "notify_on.late_seconds (--notify-late)"),
         ("payload", "payload (--payload)"),

@@ -100,6 +100,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         (
             "watch_tickets.create",
             "settings.get",
+            "dispatch.get_status",
             "summary.get",
             "summary.list_owners",
             "schedules.get_forecast",

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from mcp import Client, StdioServerParameters
 
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.document import document
 from duetime_client.assistant.calls import bounded, call
-from duetime_client.assistant.server import server_of
 from duetime_client.assistant.tools import tools_of
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import runner_of
@@ -25,6 +23,7 @@ from tests.client.test_worker import server as server_of_the_api
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from mcp import Client
     from mcp_types import CallToolResult, Tool
     from typer.testing import Result
 
@@ -50,6 +49,10 @@ def _tools(*, allow_writes: bool) -> dict[str, OperationTool]:
 
 def _with(url: str, act: Callable[[Client], Awaitable[R]], *, allow_writes: bool = True) -> R:
     """What is done with a client of a server of tools, in this process."""
+    # Every process of pytest-xdist collects these tests, and one of them runs them: the imports take a second.
+    from mcp import Client  # noqa: PLC0415 - see above
+
+    from duetime_client.assistant.server import server_of  # noqa: PLC0415 - see above
 
     async def run() -> R:
         with runner_of(url, None, None, Clock(sleep=lambda _: None)) as runner:
@@ -206,6 +209,7 @@ def test_the_command_needs_a_deployment_that_describes_itself(
 @pytest.mark.slow
 def test_the_command_serves_on_its_standard_streams(server: ApiServer) -> None:
     """An assistant starts the command and speaks with it: tools are listed and called, by reading only."""
+    from mcp import Client, StdioServerParameters  # noqa: PLC0415 - as in `_with`
 
     async def run() -> tuple[set[str], str]:
         code = "from duetime_client.commands.app import app; app()"

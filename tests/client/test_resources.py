@@ -9,6 +9,7 @@ import pytest
 
 from duetime_client import AsyncClient, Client
 from duetime_client.resource import AsyncResource, Resource, SyncResource
+from tests.client.deployment import Answer
 from tests.client.test_contract import METHODS
 
 if TYPE_CHECKING:
@@ -46,6 +47,21 @@ def test_a_task_is_created_read_and_waited_for(client: Client, deployment: Deplo
     deployment.tasks[task.id]["state"] = "succeeded"
     assert client.tasks.wait(task.id).state == "succeeded"
     assert [each.method for each in deployment.received] == ["POST", "GET", "GET"]
+
+
+def test_a_task_is_polled_as_seldom_as_the_api_suggests(
+    client: Client, deployment: Deployment, waits: list[float]
+) -> None:
+    """An hour ahead, every 30 s instead of every 5; once it is due, with pauses that grow beyond 3 s."""
+    far = client.tasks.create("report", delay_seconds=3600)
+    due = client.tasks.create("report")
+    for task, polls in ((far, 2), (due, 10)):
+        document = deployment.tasks[task.id]
+        deployment.scripted.extend([Answer(200, dict(document), {"Retry-After": "30"})] * polls)
+        deployment.scripted.append(Answer(200, {**document, "state": "succeeded"}))
+        client.tasks.wait(task.id)
+    assert waits[:2] == [30, 30]
+    assert [round(each, 1) for each in waits[2:]] == [0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.3, 3.4, 5.1, 7.7]
 
 
 def test_a_schedule_is_created_with_its_name_as_a_keyword(client: Client, deployment: Deployment) -> None:

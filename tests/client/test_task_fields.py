@@ -34,7 +34,7 @@ OPTIONS = {
 """How each field is said on the command line."""
 SHOWN: dict[str, tuple[Any, str]] = {
     "priority": ("low", "low"),
-    "lock": ({"key": "db-17", "max_holders": 1, "scope": "task"}, "db-17"),
+    "lock": ({"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}, "db-17"),
     "callback_url": ("https://example.org/ended", "https://example.org/ended"),
     "notify_on": ({"to": "https://example.org/alerts", "failed": True}, "https://example.org/alerts"),
     "expires_seconds": (600, "600 s after its due time"),

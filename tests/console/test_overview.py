@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.scenarios.scenario import HOUR, PLAIN, SECOND
+from duetime.environment_variables import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 
 if TYPE_CHECKING:
     from tests.console.conftest import Console
     from tests.console.world import World
 
-HOST = "broken.example.org"
+URL = "https://endpoint.example.org/work"
 
 
 def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: World) -> None:
@@ -33,13 +35,14 @@ def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: Wo
 
 
 def test_what_tasks_cost_is_estimated_and_says_what_it_leaves_out(console: Console, world: World) -> None:
-    """Three tasks of four write units each: 2.5 millionths of a dollar a task, and next to nothing a day."""
+    """Three tasks of four write units each: 2.5 millionths of a dollar a task, and their sum is that of the day."""
     for _ in range(3):
         world.create()
     world.run(10 * SECOND)
     page = console.open("/overview")
     figures = page.locator("section", has=page.get_by_role("heading", name="Throughput and cost"))
-    expect(figures.locator("dd")).to_have_text(["3", "$2.50", re.compile("µ\\$$")])
+    expect(figures.locator("dt")).to_have_text(["Ended per hour", "Per million tasks", "Today"])
+    expect(figures.locator("dd")).to_have_text(["3", "$2.50", "7.5 µ$"])
     expect(figures).to_contain_text("Estimated from the last 3 tasks")
     page.goto(page.url.replace("/overview", "/tasks"))
     expect(page.locator(".cell-cost").first).to_have_text("2.5 µ$")
@@ -54,3 +57,46 @@ def test_what_keeps_tasks_from_running_is_said(console: Console, world: World) -
     expect(health.get_by_role("link", name="1 switch stop")).to_have_attribute("href", "#/switches")
     expect(health).to_contain_text("Due tasks start, no backlog")
     expect(health).to_contain_text("No host keeps failing")
+
+
+@pytest.mark.slow
+def test_a_host_that_keeps_failing_is_named_by_the_overview(console: Console, world: World) -> None:
+    """Its open circuit is counted with a link to the page of switches, which names the host."""
+    world.do(lambda live: setattr(live, "endpoint_down_until", live.now + HOUR))
+    for number in range(12):
+        world.create(target={"kind": "http", "url": URL}, delay_seconds=number)
+    world.run(30 * SECOND)
+    page = console.open("/overview")
+    circuit = page.locator(".health").get_by_role("link", name="1 host not called")
+    expect(circuit).to_be_visible()
+    circuit.click()
+    expect(page.locator("table", has_text="endpoint.example.org")).to_contain_text("not called")
+
+
+@pytest.mark.slow
+def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: World) -> None:
+    """That the trigger runs, and then for how long it has not; the page of workers has a row a queue."""
+    world.create(priority="high", delay_seconds=100)
+    world.run(3 * MINUTE)
+    page = console.open("/overview")
+    health = page.locator(".health")
+    expect(health).to_contain_text("The trigger runs")
+    expect(health).to_contain_text("Queues are empty of due tasks")
+    world.do(lambda live: setattr(live, "ticking", False))
+    world.run(10 * MINUTE)
+    page.reload()
+    expect(health.get_by_role("link", name="The trigger last ran 1")).to_have_attribute("href", "#/workers")
+    page.goto(page.url.replace("/overview", "/workers"))
+    rows = page.get_by_role("table", name="Queues").locator("tbody tr")
+    expect(rows).to_contain_text(["high", "normal", "low"])
+    console.check_accessibility(page)
+
+
+@pytest.mark.slow
+def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console, world: World) -> None:
+    """The page of somebody who is no operator has no trigger in it, and no request for it was sent."""
+    world.do(lambda live: live.environ.__setitem__(Variable.OPERATORS, "boss"))
+    page = console.open("/overview")
+    expect(page.locator(".health")).to_contain_text("Due tasks start")
+    expect(page.locator(".health")).not_to_contain_text("trigger")
+    assert not [path for _, path in world.requests if path.startswith("/v1/dispatch")]

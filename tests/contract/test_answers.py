@@ -53,6 +53,8 @@ def test_values_that_are_not_there_yet_are_null() -> None:
         "callback_url",
         "notify_on",
         "expires_seconds",
+        "unique",
+        "debounce",
         "expires_at",
         "schedule",
         "topology",

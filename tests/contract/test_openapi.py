@@ -241,10 +241,10 @@ def test_every_tag_says_what_it_is_about() -> None:
     [
         (
             "createTask",
-            {"Idempotency-Key", "traceparent", "X-Duetime-Owner"},
+            {"Idempotency-Key", "Idempotency-Key-Seconds", "traceparent", "X-Duetime-Owner"},
             {"ETag", "Location", "Idempotent-Replayed"},
         ),
-        ("getTask", {"If-None-Match", "X-Duetime-Owner"}, {"ETag", "Cache-Control"}),
+        ("getTask", {"If-None-Match", "X-Duetime-Owner"}, {"ETag", "Cache-Control", "Retry-After"}),
         ("updateTask", {"If-Match", "X-Duetime-Owner"}, {"ETag"}),
     ],
 )
@@ -288,7 +288,7 @@ def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
     """Parameters and second statuses of creating and cancelling are part of the document."""
     found = {one["operationId"]: one for one in OPERATIONS}
     for id_, parameter, statuses in (
-        ("createTask", "wait_seconds", {"201", "202"}),
+        ("createTask", "wait_seconds", {"200", "201", "202"}),
         ("cancelTask", None, {"200", "202"}),
         ("pauseTask", None, {"200", "202"}),
         ("rollbackTask", None, {"202"}),

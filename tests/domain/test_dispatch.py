@@ -31,7 +31,7 @@ def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Pr
     delay = delay_seconds(due, now, precision)
     assert 0 <= delay <= 900
     if delay:
-        headroom = {Precision.NORMAL: 350, Precision.EXACT: 1000}[precision]
+        headroom = {Precision.NORMAL: 150, Precision.EXACT: 1000}[precision]
         assert now + delay * SECOND <= due - headroom
         if delay < 900:
             assert due - (now + delay * SECOND) < headroom + SECOND

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,17 +12,27 @@ from duetime.domain.dispatch.message_deletion import (
     RedeliverMessage,
     Undo,
     after_refusal,
+    before_due,
 )
-from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
+from duetime.domain.operating_parameters import EARLY_MESSAGE_RETURN, LEASE_RETURN_MARGIN
 from duetime.domain.tasks.states import LEASED, TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
-from duetime.domain.times import DAY, SECOND
+from duetime.domain.times import DAY, HOUR, SECOND
 from tests.domain.factories import NOW, message, task
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
 
 
 def test_a_message_of_an_unknown_task_is_deleted() -> None:
     """There is nothing that could need it."""
     assert isinstance(after_refusal(None, message(), NOW), DeleteMessage)
+
+
+@pytest.mark.parametrize(("early", "back"), [(20 * SECOND, 19 * SECOND), (2 * HOUR, EARLY_MESSAGE_RETURN)])
+def test_a_message_that_comes_early_comes_back_soon(early: Millis, back: Millis) -> None:
+    """Just before its time; or long before it, because a clock must be wrong: another worker's may be right."""
+    assert before_due(message(due=NOW + early), NOW) == RedeliverMessage(NOW + back, "not due")
 
 
 @pytest.mark.parametrize("state", sorted(LEASED))

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.attempt_results import Failed
 from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.times import SECOND
+from tests.domain.factories import NOW
 
 policies = st.builds(
     RetryPolicy,
@@ -36,3 +42,17 @@ def test_the_last_attempt_is_the_last() -> None:
     """Five attempts are allowed, a sixth is not; one attempt means no retry."""
     assert [RetryPolicy().allows_after(attempt) for attempt in (1, 4, 5, 6)] == [True, True, False, False]
     assert not RetryPolicy(max_attempts=1).allows_after(1)
+
+
+@pytest.mark.parametrize(
+    ("failed", "at"),
+    [
+        (Failed(TaskError("Boom", "")), NOW + SECOND),
+        (Failed(TaskError("Boom", ""), wait_at_least=9 * SECOND), NOW + 9 * SECOND),
+        (Failed(TaskError("Timeout", ""), process_ends_at=NOW + 3 * SECOND), NOW + 3 * SECOND + LEASE_RETURN_MARGIN),
+    ],
+    ids=["by_its_policy", "as_the_target_asked", "after_its_process"],
+)
+def test_a_retry_waits_for_what_it_must_not_meet(failed: Failed, at: int) -> None:
+    """The policy's wait, a longer one that the target asked for, and the end of a process whose target goes on."""
+    assert failed.retry_at(NOW, SECOND) == at

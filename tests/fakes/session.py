@@ -91,7 +91,7 @@ class FakeSecrets:
         self.exceptions = Exceptions()
         self.values: dict[str, str] = {}
 
-    def get_secret_value(self, *, SecretId: str, VersionStage: str) -> dict[str, Any]:
+    def get_secret_value(self, *, SecretId: str, VersionStage: str = "AWSCURRENT") -> dict[str, Any]:
         """Read a secret."""
         if SecretId not in self.values or VersionStage != "AWSCURRENT":
             raise self.exceptions.make("ResourceNotFoundException", "GetSecretValue", SecretId)

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,15 @@ class Receiver:
 
     Attributes:
         answers: status and body by method and path; 200 and `{}` for what is not named.
+        headers: of each answer.
+        judge: answers a request otherwise, if it returns a status and a body.
         seconds: how long each answer takes.
     """
 
     url: str = ""
     answers: dict[tuple[str, str], tuple[int, bytes]] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    judge: Callable[[Received], tuple[int, bytes] | None] = lambda _received: None
     seconds: float = 0
     requests: list[Received] = field(default_factory=list)
 
@@ -56,16 +60,22 @@ def receiving() -> Iterator[Receiver]:
     class Answering(BaseHTTPRequestHandler):
         def _response(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            kept.requests.append(Received(self.command, self.path, dict(self.headers), body))
+            received = Received(self.command, self.path, dict(self.headers), body)
+            kept.requests.append(received)
             over.wait(kept.seconds)
-            status, text = kept.answers.get((self.command, self.path), (200, b"{}"))
-            self.send_response(status)
+            status, text = kept.judge(received) or kept.answers.get((self.command, self.path), (200, b"{}"))
+            if "Date" in kept.headers:
+                self.send_response_only(status)
+            else:
+                self.send_response(status)
+            for name, value in kept.headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)
 
         # The names are the standard library's.
-        do_GET = do_POST = do_PUT = _response  # noqa: N815 - see the line above
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _response  # noqa: N815 - see the line above
 
         def log_message(self, *_args: object) -> None:
             """Say nothing."""

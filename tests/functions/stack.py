@@ -66,6 +66,7 @@ class Stack:
         self.queues = cloud.queues()
         self.clock = clock or StandingClock()
         self.process = EndedProcess()
+        self.secrets: dict[str, str] = {}
         self.environ: dict[str, str] = {
             Variable.TABLE: cloud.table(),
             Variable.BUCKET: cloud.bucket(),
@@ -94,7 +95,9 @@ class Stack:
         session: Any = FakeSession(clock.now)
         session.secrets.values.update(secrets or {})
         cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
-        return cls(cloud, session, settings, clock)
+        stack = cls(cloud, session, settings, clock)
+        stack.secrets = session.secrets.values
+        return stack
 
     def create(self, spec: TaskSpec) -> Task:
         """Accept a task."""

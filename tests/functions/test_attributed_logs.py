@@ -143,11 +143,12 @@ def test_a_structured_line_keeps_what_it_says(
     """A line of JSON stays one; what it says itself under a name of ours is kept apart, lest it mislead a search."""
 
     def body(_context: Context) -> None:
-        Logger(service="users").info("paid", amount=5)
+        # A name that no other test logs by: the handler of this logger lasts, and its stream does not.
+        Logger(service="payments").info("paid", amount=5)
         print(json.dumps({"event": "sent", "type": "invoice", "task_id": "another", "odd": "\ud800é"}))  # noqa: T201 - what is tested
 
     paid, sent = run(stack, monkeypatch, capsys, body)
-    assert (paid["service"], paid["message"], paid["amount"], paid["type"]) == ("users", "paid", 5, "report")
+    assert (paid["service"], paid["message"], paid["amount"], paid["type"]) == ("payments", "paid", 5, "report")
     assert (sent["event"], sent["type"], sent["odd"]) == ("sent", "report", "\ud800é")
     assert sent["replaced"] == {"type": "invoice", "task_id": "another"}
     assert sent["task_id"] == paid["task_id"]

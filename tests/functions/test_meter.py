@@ -47,8 +47,10 @@ from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
 from duetime.domain.times import MINUTE, SECOND
@@ -272,13 +274,37 @@ class _Heard:
         return HttpResponse(200)
 
 
-def test_a_callback_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """The outcome is written before it is told, and `finished_at` after it, in a write of its own."""
+def test_a_request_of_ones_own_costs_nothing_until_its_record_is_larger_than_a_kilobyte(
+    metered: tuple[Stack, Meter],
+) -> None:
+    """Headers, a secret's name and a short body are in the record: 3 units; one of 3 KB, compressed, makes it 3 KB."""
+    stack, meter = metered
+    composed(HttpServices).__dict__["caller"] = _Heard()
+    small = HttpRequest(
+        "POST",
+        (("Accept", "application/json"),),
+        body=RequestBody(BodyKind.JSON, '{"text":"done"}'),
+        success=(200, 404),
+    )
+    create(stack, target=HttpTarget("https://example.org/rows", request=small))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3, 1)
+    meter.reset()
+    large = HttpRequest("POST", body=RequestBody(BodyKind.TEXT, dense(3_000)))
+    create(stack, target=HttpTarget("https://example.org/rows", request=large))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 * 3, 1)
+
+
+def test_a_callback_costs_four_units_and_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
+    """`finished_at` has a write of its own; the callback is a task of three, looked up before it is created."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     create(stack, callback_url="https://example.org/ended")
     assert stack.work(Priority.NORMAL) == []
-    assert (meter.table_units, meter.index_units) == (3 + 1, 1)
+    assert (meter.table_units, meter.index_units) == (3 + 1 + 1, 1 + 1)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 1 + 3, 1 + 1)
 
 
 def test_a_notice_costs_nothing_unless_the_task_fails(
@@ -340,6 +366,18 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
     assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 1)
 
 
+def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Stack, Meter]) -> None:
+    """A hundred at most; the engine does not tell the units of those, which are one for each."""
+    stack, meter = metered
+    ids = [create(stack, delay=20 * MINUTE).id for _ in range(3)]
+    meter.reset()
+    composed(TaskServices).reader.record(OWNER, ids[0])
+    assert (meter.requests, meter.read_units) == ({"GetItem": 1}, 1)
+    meter.reset()
+    composed(TaskServices).reader.get_many(OWNER, ids, consistent=True)
+    assert meter.requests == {"BatchGetItem": 1}
+
+
 def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> None:
     """One conditional write decides everything."""
     stack, meter = metered
@@ -397,8 +435,9 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
     composed(TaskServices).creator.create(OWNER, Order(spec))
     assert (meter.table_units, meter.index_units) == (6, 1)
     assert stack.work(Priority.NORMAL) == []
-    # Claim, outcome with its result, `finished_at` after the callback; the lock is taken and given back.
-    assert (meter.table_units, meter.index_units) == (6 + 6 + 7 + 7 + 2, 1 + 1)
+    # Claim, outcome with its result, `finished_at`; the lock is taken and given back; the callback's record and its
+    # payload outside, twice.
+    assert (meter.table_units, meter.index_units) == (6 + 6 + 7 + 7 + 2 + 12, 1 + 1 + 1)
 
 
 def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:

@@ -30,12 +30,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 PATH = "/v1/topologies"
-DIAMOND: dict[str, dict[str, Any]] = {
-    "top": {"type": "node"},
-    "left": {"type": "node", "depends_on": ["top"]},
-    "right": {"type": "node", "depends_on": ["top"]},
-    "bottom": {"type": "node", "depends_on": ["left", "right"]},
-}
 WAITING = '{"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3600, "End": true}}}'
 """A state machine that does nothing: its states are done by the test."""
 OWN_TASK = 1 + 1 + 2
@@ -46,8 +40,13 @@ END = 1 + 3
 """Its outcome; then a worker's claims, of which the first is refused, and `finished_at`."""
 NODE = 3
 """Any task: its record, its lease, its outcome."""
-NODE_MORE = 4
-"""Its release, its token, `finished_at`, as something follows its end, and its expiry, once the whole has ended."""
+NODE_MORE = 2
+"""`finished_at`, as something follows its end, and its expiry, once the whole has ended."""
+CHAIN: dict[str, dict[str, Any]] = {
+    "first": {"type": "node"},
+    "second": {"type": "node", "depends_on": ["first"]},
+    "third": {"type": "node", "depends_on": ["second"]},
+}
 
 
 class Graphs:
@@ -104,15 +103,31 @@ def graphs(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graphs
     composition.use(None)
 
 
-@pytest.mark.parametrize("nodes", [DIAMOND, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["diamond", "apart"])
-def test_a_node_costs_four_units_more_than_a_task_and_one_for_each_edge(graphs: Graphs, nodes: dict[str, Any]) -> None:
-    """Release, token, `finished_at` and expiry; an edge is one unit; the whole costs eleven, whatever its size."""
-    edges = sum(len(node.get("depends_on", ())) for node in nodes.values())
+@pytest.mark.parametrize("nodes", [CHAIN, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["chain", "apart"])
+def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[str, Any]) -> None:
+    """`finished_at`, expiry and a release; the first of a graph need none, the last a token; eleven for the whole."""
     graphs.run(nodes)
-    wanted = OWN_TASK + RUN + END + len(nodes) * (NODE + NODE_MORE) + edges
+    waited_for = {parent for node in nodes.values() for parent in node.get("depends_on", ())}
+    waiting = sum(bool(node.get("depends_on")) for node in nodes.values())
+    last = len(nodes) - len(waited_for)
+    wanted = OWN_TASK + RUN + END + len(nodes) * (NODE + NODE_MORE) + waiting + last
     assert (graphs.meter.table_units, graphs.meter.index_units) == (wanted, len(nodes) + 1)
     assert graphs.meter.requests["StartExecution"] == 1
-    assert graphs.meter.requests["SendTaskSuccess"] == len(nodes)
+    assert graphs.meter.requests["SendTaskSuccess"] == last
+
+
+def test_nodes_that_start_together_are_sent_together(graphs: Graphs) -> None:
+    """A fan of twenty from one node: one reading of all of them, a release of each, and two sends."""
+    fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(20)}}
+    topology = graphs.submit(fan)
+    graphs.work()
+    graphs.state("plan", topology)
+    graphs.meter.reset()
+    graphs.work()
+    assert graphs.meter.requests["SendMessageBatch"] == 2
+    # The run, then what matters of its nodes.
+    assert graphs.meter.requests["BatchGetItem"] == 2
+    assert graphs.meter.table_units == 20 + 3
 
 
 def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:
@@ -128,4 +143,5 @@ def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> Non
     graphs.work()
     assert graphs.meter.table_units == 2
     assert graphs.meter.requests["DescribeExecution"] == 1
-    assert graphs.meter.requests["BatchGetItem"] == 1
+    # Its nodes; and it itself twice.
+    assert graphs.meter.requests["BatchGetItem"] == 3

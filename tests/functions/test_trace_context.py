@@ -111,6 +111,7 @@ def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Recei
     url = receiver.url
     create({"target": {"kind": "http", "url": f"{url}/job"}, "callback_url": f"{url}/ended"})
     stack.work(Priority.NORMAL)
+    stack.work(Priority.NORMAL)
     job, ended = receiver.requests
     assert {job.headers["traceparent"], ended.headers["traceparent"], job.json["traceparent"]} == {PARENT}
     assert ended.json["data"]["traceparent"] == PARENT

@@ -121,8 +121,9 @@ def test_a_success_writes_no_traceback(stack: Stack, monkeypatch: pytest.MonkeyP
 def test_a_traceback_is_only_logged_if_the_settings_say_so(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With `log`, no item is written and the log still has the whole."""
+    """With `log`, no item is written and the log still has the whole, and where the console shows the task."""
     stack.environ[Variable.TRACEBACKS] = "log"
+    stack.environ[Variable.CONSOLE_URL] = "https://example.org/console/index.html"
     task = fail(stack, monkeypatch, boom)
     assert stored(stack, task) is None
     assert told(gateway, task) == [None]
@@ -130,6 +131,7 @@ def test_a_traceback_is_only_logged_if_the_settings_say_so(
     (line,) = [line for line in lines if line.get("message") == "an attempt failed"]
     assert (line["task_id"], line["attempt"]) == (task.id.text, 1)
     assert "in boom" in line["facts"]["traceback"]
+    assert line["facts"]["console_url"] == f"https://example.org/console/index.html#/tasks/{task.id}"
 
 
 def test_a_traceback_fits_one_write_unit_whatever_was_raised(

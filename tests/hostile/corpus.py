@@ -28,15 +28,26 @@ TASK: Mapping[str, Any] = {
     "priority": "low",
     "name": "n",
     "tags": {"team": "dba"},
-    "retry": {"max_attempts": 2, "initial_seconds": 1, "multiplier": 2, "max_seconds": 9},
+    "retry": {"max_attempts": 2, "initial_seconds": 1, "multiplier": 2, "max_seconds": 9, "max_duration_seconds": 90},
     "timeout_seconds": 30,
     "notify_within_seconds": 60,
     "rollback_on_failure": True,
-    "lock": {"key": "db-17", "max_holders": 1, "scope": "task"},
-    "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
+    "lock": {"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": 30},
+    "target": {
+        "kind": "http",
+        "url": "http://127.0.0.1:9/x",
+        "phases": ["rollback"],
+        "queries": ["status"],
+        "headers": {"X-A": "a"},
+        "query": {"a": "b"},
+        "success": [200],
+        "auth": {"secret": "crm", "scheme": "header", "header": "X-Api-Key"},
+        "response": {"keep": "all", "max_bytes": 9, "when_larger": "truncate"},
+    },
     "callback_url": "http://127.0.0.1:9/y",
     "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300},
     "expires_seconds": 600,
+    "unique": {"key": "customer-17", "until": "ended", "on_conflict": "keep"},
     "allow_unknown_type": False,
 }
 SCHEDULE: Mapping[str, Any] = {
@@ -138,10 +149,13 @@ _PREVIEWED = (
     *("extra_dates", "excluded_dates", "spread_seconds", "jitter_seconds", "calendars", "on_excluded", "name"),
 )
 MORE_BODIES: Mapping[str, Sequence[Any]] = {
-    "createTask": [{"type": "echo", "due_at": "2026-12-01T09:00:00Z"}],
+    "createTask": [
+        {"type": "echo", "due_at": "2026-12-01T09:00:00Z"},
+        {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
+    ],
     "updateTask": [
         {
-            **{key: value for key, value in TASK.items() if key not in {"type", "allow_unknown_type"}},
+            **{key: value for key, value in TASK.items() if key not in {"type", "allow_unknown_type", "unique"}},
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
@@ -176,8 +190,10 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             },
             "timeout_seconds": 600,
             "type": "nightly",
+            "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
         {"nodes": {"a": {"type": "echo"}}, "due_at": "2026-12-01T09:00:00Z"},
+        {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }
 """Other good bodies of an operation: fields that the first one has not, or cannot have beside its own."""

@@ -42,7 +42,10 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
     backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfills", BODIES["createBackfill"])
     _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])
-    tasks = [_made(api, "POST", "/v1/tasks", task)["id"] for task in (TASK, {"type": "echo"}, {**TASK, "lock": None})]
+    tasks = [
+        _made(api, "POST", "/v1/tasks", task)["id"]
+        for task in (TASK, {"type": "echo"}, {**TASK, "lock": None, "unique": None})
+    ]
     graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]
     return {
         "task_id": [*tasks, graph],

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duetime.domain.tasks.http_secrets import HttpSecret
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from infra.environments import environment_named
-from tests.grants import ARCHIVE, BUCKET, LIVE_API, MACHINE, SECRET, STREAM, TABLE, function, queue
+from tests.grants import ARCHIVE, BUCKET, LIVE_API, MACHINE, SECRET, SENT_SECRET, STREAM, TABLE, function, queue
 from tests.infra.synthesis import Synthesis, as_list, empty_layers, referred
 
 if TYPE_CHECKING:
@@ -25,9 +26,13 @@ _FIXED = {
 
 
 def synthesised(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """What each function of the environment `local` may do, with what it lacks: a monitor outside and an archive."""
+    """What each function of the environment `local` may do, with what it lacks: a monitor, an archive, a secret."""
     (layers := folder / "layers").mkdir()
-    more = {"heartbeat_url": "https://monitor.example.org/ping", "archive_days": 30}
+    more = {
+        "heartbeat_url": "https://monitor.example.org/ping",
+        "archive_days": 30,
+        "http_secrets": {"crm": HttpSecret(SENT_SECRET, ("api.crm.example",))},
+    }
     environment = replace(environment_named("local"), **more)  # type: ignore[arg-type]  # each as its field is
     return policies(Synthesis(environment, empty_layers(layers), folder / "out"))
 

@@ -1,14 +1,14 @@
-"""A synthesised stack, as the tests look at it: plain dictionaries of its template."""
+"""A synthesised stack, as the tests look at it: plain dictionaries of its template.
+
+`aws_cdk` is imported by what uses it: each process of pytest-xdist collects these tests, one of them runs them, and the
+import starts a process of Node.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from aws_cdk import App, Stack
-from aws_cdk.assertions import Template
-
-from duetime_cdk import DuetimeStack
 from duetime_cdk.layers.build import Layer, Layers
 from infra import ROOT
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from aws_cdk import App
+
+    from duetime_cdk import DuetimeStack
     from duetime_cdk.environments import Environment
 
 Properties = dict[str, Any]
@@ -29,6 +32,8 @@ class Synthesis:
     def __init__(self, environment: Environment, layers: Layers, folder: Path) -> None:
         self.environment = environment
         self.folder = folder
+        from aws_cdk.assertions import Template
+
         stack = add_stack(new_app(folder), environment, layers)
         self.template: dict[str, Any] = dict(Template.from_stack(stack).to_json())
 
@@ -66,6 +71,8 @@ class Synthesis:
 
 def add_stack(app: App, environment: Environment, layers: Layers) -> DuetimeStack:
     """The stack of an environment, with the example handlers if it names none."""
+    from duetime_cdk import DuetimeStack
+
     named = environment.handlers_folder or "examples/handlers"
     return DuetimeStack(
         app, f"duetime-{environment.name}", environment=environment, settings={"handlers_folder": named}, layers=layers
@@ -74,6 +81,8 @@ def add_stack(app: App, environment: Environment, layers: Layers) -> DuetimeStac
 
 def new_app(folder: Path) -> App:
     """An app with the feature flags of `cdk.json`, which only the CDK's command reads by itself."""
+    from aws_cdk import App
+
     flags: Mapping[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
     return App(context=flags, outdir=str(folder))
 
@@ -94,6 +103,3 @@ def referred(intrinsic: Any) -> str:  # noqa: ANN401 (an intrinsic of the templa
 def as_list(value: Any) -> list[Any]:  # noqa: ANN401 (IAM allows one or many)
     """IAM writes a list of one without the brackets."""
     return value if isinstance(value, list) else [value]
-
-
-__all__ = ["Stack", "Synthesis", "add_stack", "as_list", "empty_layers", "new_app", "referred"]

@@ -9,7 +9,6 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.contract.archive.columns import COLUMNS
 from duetime.contract.tasks.responses import TaskResponse
-from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
 from duetime_cdk.environments import UnsafeEnvironment
 from infra.environments import environment_named
 from tests import grants
@@ -107,6 +106,8 @@ def test_there_is_an_archive_where_the_settings_say_how_long_it_is_kept(every: S
 
 def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
     """Lambda invokes the function for nothing else, in batches as large as it allows, from the first record on."""
+    from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
+
     found = mapping_of(prod)
     ((id_, _),) = prod.properties("AWS::DynamoDB::Table").items()
     assert found["EventSourceArn"] == {"Fn::GetAtt": [id_, "StreamArn"]}

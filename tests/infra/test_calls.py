@@ -4,8 +4,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from aws_cdk import Validations
-from cdk_nag import AwsSolutionsChecks
 
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import UnsafeEnvironment
@@ -69,6 +67,9 @@ def test_nothing_may_be_called_that_no_setting_names(dev: Synthesis) -> None:
 
 def test_security_rules_find_nothing_in_patterns_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
     """Their wildcards are acknowledged one by one."""
+    from aws_cdk import Validations
+    from cdk_nag import AwsSolutionsChecks
+
     app = new_app(tmp_path)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     add_stack(app, SETTINGS, layers)

@@ -2,18 +2,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.domain.tasks.costs import ASSUMED
 from duetime.metrics import METRICS
 from duetime_cdk.environments import UnsafeEnvironment
 from duetime_cdk.metric_expressions import Expression
 from duetime_cdk.metric_sources import own
 from duetime_cdk.panels import sections
 from duetime_cdk.prices import PRICES
-from infra import ROOT
+from duetime_client import prices
 from infra.environments import environment_named
 from infra.grafana import PATH, dashboard, text
 
@@ -134,11 +135,9 @@ def test_owners_with_metrics_of_their_own_are_few(values: tuple[str, ...]) -> No
         replace(PROD, metric_owners=values)
 
 
-def test_prices_are_those_of_the_page_on_costs() -> None:
-    """The dashboard calculates with the prices that the page says are assumed."""
-    page = (ROOT / "docs/reference/costs.md").read_text(encoding="utf-8")
-    assert f"${PRICES.write_unit * 1e6:.3f} per million write units" in page
-    assert f"${PRICES.read_unit * 1e6:.3f} per million read units" in page
-    assert f"${PRICES.queue_request * 1e6:.2f} per million requests" in page
-    assert f"${PRICES.function_request * 1e6:.2f} per million requests" in page
-    assert f"${PRICES.gigabyte_second:.10f} per GB-second" in page
+def test_prices_are_those_of_the_price_table() -> None:
+    """The dashboard and the costs of attempts are calculated with the prices of the one table, as of the same day."""
+    table = prices.PRICES[prices.DEFAULT_REGION]
+    assert {name: getattr(table, name) for name in asdict(PRICES)} == asdict(PRICES)
+    assert (ASSUMED.write_unit, ASSUMED.gigabyte_second) == (table.write_unit, table.gigabyte_second)
+    assert ASSUMED.as_of == prices.AS_OF

@@ -14,6 +14,7 @@ from duetime.composition.bulk import BulkServices
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.composition.core import CoreServices
 from duetime.composition.dead_letters import DeadLetterServices
+from duetime.composition.dispatch_status import DispatchStatusServices
 from duetime.composition.endpoint_queries import EndpointQueryServices
 from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.http_calls import HttpServices
@@ -62,23 +63,40 @@ LIVE = {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL, V
 USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
-    | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES}
+    | {
+        Variable.PULLERS,
+        Variable.AWS_TARGETS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+        Variable.BULK_FUNCTION,
+        Variable.HANDLER_TYPES,
+    }
     | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL}
     | {Variable.TRACEBACKS}
     | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
-    "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
+    "trigger": EVERYWHERE
+    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
     | {
         Variable.AWS_TARGETS,
         Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
         Variable.TOPOLOGY_MACHINE,
         Variable.BULK_FUNCTION,
         Variable.TRACEBACKS,
     },
     "topology": EVERYWHERE
-    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
-    "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
+    | {
+        Variable.BUCKET,
+        Variable.RETENTION_DAYS,
+        Variable.AWS_TARGETS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+        Variable.BULK_FUNCTION,
+    },
+    "bulk": EVERYWHERE
+    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
     "watch": LIVE,
@@ -95,10 +113,11 @@ USED = {
         Variable.METRICS_NAMESPACE,
         Variable.LOG_LEVEL,
         Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
         Variable.SIGNING_SECRET,
     },
     "intake": EVERYWHERE
-    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HANDLER_TYPES}
+    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.HANDLER_TYPES}
     | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS},
 }
 
@@ -115,6 +134,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
         SwitchServices: ("admin",),
         CoreServices: ("stores", "tracebacks"),
         SummaryServices: ("reader",),
+        DispatchStatusServices: ("reader",),
     },
     "trigger": {TriggerServices: ("dispatcher",)},
     "worker": {WorkerServices: ("batch_worker",), CoreServices: ("queues",)},

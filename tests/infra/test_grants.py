@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MONITORING = ("trigger", "lambda:InvokeFunction", grants.function("egress"))
 """What the trigger may do only where a monitor outside is named."""
 
+SENDING = ("egress", "secretsmanager:GetSecretValue", grants.SENT_SECRET)
+"""What the egress may do only where HTTP targets may be called with a secret."""
+
 
 def actions_of(synthesis: Synthesis, function: str) -> set[str]:
     """All actions that a function's role is allowed."""
@@ -45,7 +48,8 @@ def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Syn
     pulled = set() if every.environment.pulled_types else {grants.queue("pulled")}
     buses = set() if every.environment.event_bus else {"events:PutEvents"}
     unmonitored = set() if every.environment.heartbeat_url else {MONITORING}
-    left = kept - found - unmonitored
+    unsent = set() if every.environment.http_secrets else {SENDING}
+    left = kept - found - unmonitored - unsent
     assert {use for use in left if use[0] not in lacking and use[2] not in pulled and use[1] not in buses} == set()
 
 

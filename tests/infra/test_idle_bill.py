@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duetime_client.cost_estimate import idle_month
+from duetime_client.prices import DEFAULT_REGION, PRICES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -50,9 +53,10 @@ def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str]
 
 
 def test_the_plan_of_costs_takes_the_idle_bill_from_its_table() -> None:
-    """Its total is the sum of the rows above it, and the one that the worked examples begin with."""
+    """Its total is the sum of the rows above it, what `cost estimate` adds, and what the examples begin with."""
     bill = rows()
     total = re.findall(r"\*\*([\d.]+)\*\*", bill["total, without Lambda's duration"])[0]
     before = list(bill.values())[1 : list(bill).index("total, without Lambda's duration")]
     assert round(sum(float(row.rpartition("= ")[2]) for row in before if "---" not in row), 2) == float(total)
+    assert f"{idle_month(PRICES[DEFAULT_REGION]):.2f}" == total
     assert f"IDLE = {total} " in (DOCS / "how-to/plan-capacity-and-cost.md").read_text("utf-8")

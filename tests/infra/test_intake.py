@@ -4,8 +4,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aws_cdk import Validations
-from cdk_nag import AwsSolutionsChecks
 
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import UnsafeEnvironment
@@ -128,6 +126,9 @@ def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
 
 def test_security_rules_find_nothing_in_an_intake(layers: Layers, tmp_path: Path) -> None:
     """Nothing but what is acknowledged anyway."""
+    from aws_cdk import Validations
+    from cdk_nag import AwsSolutionsChecks
+
     app = new_app(tmp_path)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     add_stack(app, SETTINGS, layers)

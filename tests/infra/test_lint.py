@@ -19,8 +19,8 @@ REDUNDANT_DEPENDENCY = "W3005"
 def findings(template: dict[str, Any]) -> list[str]:
     """What cfn-lint finds in a template, but for what is acknowledged here."""
     # Every process of pytest-xdist collects these tests, and one of them runs them: the import takes a second.
-    from cfnlint import lint  # type: ignore[import-untyped]  # noqa: PLC0415 - see above; it ships no types
-    from cfnlint.config import ManualArgs  # type: ignore[import-untyped]  # noqa: PLC0415 - same
+    from cfnlint import lint  # type: ignore[import-untyped]
+    from cfnlint.config import ManualArgs  # type: ignore[import-untyped]
 
     found = lint(json.dumps(template), config=ManualArgs(ignore_checks=[REDUNDANT_DEPENDENCY]), regions=["us-east-1"])
     return [f"{match.rule.id} {match.message}" for match in found]
@@ -35,6 +35,7 @@ def test_cloudformation_rules_find_nothing(synthesis_of: Callable[[str], Synthes
     assert findings(synthesis_of(environment).template) == []
 
 
+@pytest.mark.slow
 def test_cloudformation_rules_are_checked() -> None:
     """The same check finds a property that does not exist."""
     queue = {"Type": "AWS::SQS::Queue", "Properties": {"Colour": "red"}}

@@ -4,9 +4,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from aws_cdk import App, Stack, Validations
-from aws_cdk import aws_sqs as sqs
-from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
 from duetime.settings import Authentication
 from infra.environments import environment_named
@@ -16,6 +13,8 @@ from tests.infra.synthesis import add_stack, new_app
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from aws_cdk import App
+
     from duetime_cdk.environments import Environment
     from duetime_cdk.layers.build import Layers
 
@@ -24,6 +23,9 @@ PROD = environment_named("prod")
 
 def checked(folder: Path) -> App:
     """An app whose synthesis raises for every finding that is not acknowledged with a reason."""
+    from aws_cdk import Validations
+    from cdk_nag import AwsSolutionsChecks, ServerlessChecks
+
     app = new_app(folder)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app))
     return app
@@ -63,6 +65,9 @@ def test_security_rules_find_nothing(environment: Environment, layers: Layers, t
 def test_both_packs_are_checked(rule: str, tmp_path: Path) -> None:
     """The same check refuses a queue that takes plain connections and has no dead-letter queue."""
     app = checked(tmp_path)
+    from aws_cdk import Stack
+    from aws_cdk import aws_sqs as sqs
+
     sqs.Queue(Stack(app, "careless"), "Queue")
     with pytest.raises(RuntimeError, match=rule):
         app.synth()

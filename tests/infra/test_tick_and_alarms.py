@@ -146,7 +146,7 @@ def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
 def test_an_alarm_leads_to_the_page_of_the_console_that_shows_it(
     layers: Layers, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With a console, each description has its address; without one, none has."""
+    """With a console, each description has its address, and whoever tells of tasks knows it; without one, none has."""
     tokens = replace(
         environment_named("dev"),
         authentication=Authentication.JWT,
@@ -166,6 +166,9 @@ def test_an_alarm_leads_to_the_page_of_the_console_that_shows_it(
         "ExpectationMissed": ["schedules"],
         "ClockSkewed": ["overview"],
     }
+    variables = {name: body["Environment"]["Variables"] for name, body in made.functions().items()}
+    assert {name for name, each in variables.items() if Variable.CONSOLE_URL.value in each} == {"worker", "api"}
+    assert text_of(variables["worker"][Variable.CONSOLE_URL.value]).endswith("/console/index.html")
 
 
 def text_of(value: Any) -> str:  # noqa: ANN401 - an intrinsic of the template

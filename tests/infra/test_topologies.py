@@ -11,7 +11,7 @@ import pytest
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
 from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
-from duetime_cdk.topology_state_machine import definition
+from duetime_testing.simulation.state_machine import DEFINITION
 from infra import ROOT
 from tests.infra.conftest import EVERY
 
@@ -33,6 +33,13 @@ LONGEST_DEFINITION = 1_048_576
 """Bytes (Source: Step Functions Developer Guide, quotas)."""
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:topology"
 VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
+
+
+def definition(function: str) -> dict[str, Any]:
+    """The definition, for a function of this ARN."""
+    from duetime_cdk.topology_state_machine import definition as defined
+
+    return defined(function)
 
 
 def deployed_text(synthesis: Synthesis) -> str:
@@ -135,3 +142,8 @@ def test_the_machine_is_traced_and_logged(every: Synthesis) -> None:
 def test_the_deployed_machine_is_the_one_that_is_tested(every: Synthesis) -> None:
     """What stands in the template is the definition, with the function's ARN in it."""
     assert json.loads(deployed_text(every)) == definition(FUNCTION)
+
+
+def test_the_simulated_state_machine_is_the_one_that_is_deployed() -> None:
+    """A copy, so that simulations need no CDK; `python -m tests.simulation.topology_definition` writes it."""
+    assert json.loads(DEFINITION.read_text(encoding="utf-8")) == definition("function")

@@ -4,7 +4,6 @@ import json
 from typing import TYPE_CHECKING
 
 from duetime.environment_variables import Variable
-from duetime_cdk.websocket_api import ROUTES, STAGE
 
 if TYPE_CHECKING:
     from tests.infra.synthesis import Properties, Synthesis
@@ -18,6 +17,8 @@ def of_websocket_api(synthesis: Synthesis, kind: str) -> list[Properties]:
 
 def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
     """Connections that open and close, and every message whatever it says, are taken by `watch`."""
+    from duetime_cdk.websocket_api import ROUTES
+
     (api,) = of_websocket_api(every, "Api")
     assert api["ProtocolType"] == "WEBSOCKET"
     assert {route["RouteKey"] for route in of_websocket_api(every, "Route")} == set(ROUTES)
@@ -28,6 +29,8 @@ def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
 
 def test_connections_are_kept_to_a_rate(every: Synthesis) -> None:
     """The stage has the throttle of the HTTP API, and its own name in the URL that functions are told."""
+    from duetime_cdk.websocket_api import STAGE
+
     (stage,) = of_websocket_api(every, "Stage")
     assert stage["StageName"] == STAGE
     assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] == every.environment.requests_per_second

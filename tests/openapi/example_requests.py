@@ -69,6 +69,10 @@ def _create(account: Recorder) -> None:
     account.create(kind="transfer", target=http, payload={"rows": 17}, callback_url=CALLBACK_URL)
     notify_on = {"to": NOTICE_URL, "failed": True, "late_seconds": 300}
     account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60, "notify_on": notify_on})
+    unique = {"type": PLAIN, "delay_seconds": 60, "unique": {"key": "customer-17"}}
+    account.ask("POST", tasks, unique)
+    account.ask("POST", tasks, unique)
+    account.ask("POST", tasks, {**unique, "unique": {"key": "customer-17", "on_conflict": "refuse"}})
     account.run(MINUTE)
 
 
@@ -253,7 +257,9 @@ def _topologies(account: Recorder) -> None:
     account.ask("POST", f"{topologies}/{first}/retry")
     account.run(5 * MINUTE)
     account.ask("POST", f"{topologies}/{first}/cancel")
-    waiting = account.ask("POST", topologies, {"nodes": nodes, "delay_seconds": 3600}).body["id"]
+    only = {"nodes": nodes, "delay_seconds": 3600, "unique": {"key": "import"}}
+    waiting = account.ask("POST", topologies, only).body["id"]
+    account.ask("POST", topologies, only)
     for verb in ("pause", "resume", "cancel"):
         account.ask("POST", f"{topologies}/{waiting}/{verb}")
     account.last(50)
@@ -277,6 +283,7 @@ def _service(account: Recorder) -> None:
     account.ask("GET", "/v1/summary")
     account.ask("GET", "/v1/summary/owners")
     account.ask("GET", "/v1/settings")
+    account.ask("GET", "/v1/dispatch")
     account.ask("POST", "/v1/watch-tickets")
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import duetime_cdk
-from duetime_cdk import DEV, DuetimeStack
+from duetime_cdk import DEV
 from duetime_cdk.sources import CONSTRAINTS, FUNCTIONS, REQUIREMENTS, node_package, project_folder
 from duetime_client.new_project import TEMPLATE
 from duetime_local.emulator.location import free_port
@@ -225,6 +225,8 @@ def _greeting(duetime: Path, project: Path) -> str:
 def _template_of_checkout(project: Path, out: Path) -> dict[str, Any]:
     """The same stack, by the constructs of this checkout."""
     from aws_cdk import App  # noqa: PLC0415 - it starts a process of Node
+
+    from duetime_cdk import DuetimeStack  # noqa: PLC0415 - same
 
     flags = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
     app = App(context=flags, outdir=str(out))

@@ -141,7 +141,7 @@ def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
 def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
-    """`run` before its end and `retry` after it lift the limit."""
+    """`run` before its end and `retry` after it lift the limit; asked for twice, it is done once."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
         tasks.do(task_id, "pause")
@@ -152,8 +152,10 @@ def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
             assert has_expired(tasks, task_id)
         reply = tasks.do(task_id, verb)
         assert (reply.status, reply.body["expires_seconds"], reply.body["expires_at"]) == (200, None, None)
+        assert tasks.do(task_id, verb).status == 200
         tasks.run(MINUTE)
         assert tasks.state(task_id) == "succeeded"
+        assert len(tasks.effect_times(task_id)) == 1
 
 
 def test_another_due_time_or_another_limit_moves_the_expiry() -> None:

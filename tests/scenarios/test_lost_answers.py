@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore.exceptions import ClientError
 
+from tests.scenarios.graphs import DIAMOND, PATH, Graphs
 from tests.scenarios.scenario import MINUTE, PHASED, SECOND, Scenario
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
     from duetime_testing.simulation.faults import Call
 
 
@@ -41,3 +44,31 @@ def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state:
             1,
             ["succeeded"],
         )
+
+
+@pytest.mark.parametrize("versioned", [False, True], ids=["any_version", "this_version"])
+def test_a_cancel_of_a_topology_that_is_sent_again_is_answered_as_done(*, versioned: bool) -> None:
+    """Before the write is sent again, a worker has done what follows the cancellation, and written the record."""
+    with Graphs() as graphs:
+        path = f"{PATH}/{graphs.submit(DIAMOND, delay_seconds=3)}"
+        tag = {"If-Match": f'"{graphs.whole().version}"'} if versioned else {}
+
+        def is_cancellation(call: Call) -> bool:
+            is_write = call.machine.function == "api" and call.operation == "update_item"
+            return is_write and call.request["Key"]["s"]["S"] == graphs.topology
+
+        def send_twice(call: Call) -> None:
+            try:
+                graphs.dynamodb.update_item(**call.request)
+            except ClientError:
+                # The first try, without having read that it is a topology.
+                return
+            graphs.take(4 * SECOND)
+            met.append(graphs.whole())
+
+        met: list[Task] = []
+        graphs.before_call = lambda call: send_twice(call) if is_cancellation(call) else None
+        answer = graphs.ask("POST", f"{path}/cancel", headers=tag)
+        assert [task.finished_at is not None for task in met] == [True]
+        assert (answer.status, answer.body["state"]) == (200, "cancelled")
+        assert graphs.ran == []

@@ -8,7 +8,6 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.operating_parameters import (
-    CALLBACK_TRIES,
     CONTENT_OUTLIVES_RECORD,
     LEASE_RETURN_MARGIN,
     MAX_CLOCK_DIFFERENCE,
@@ -142,7 +141,7 @@ def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:
 
 
 def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) -> None:
-    """Its process is ended, once, and the outcome stands; its callback is given up, which is counted."""
+    """Its process is ended, once, and the outcome stands; its callback is sent all the same."""
     with tasks:
         _slow(tasks, "clean", HOUR)
         task_id = tasks.create(kind=PHASED, timeout_seconds=5, callback_url=CALLBACK_URL)
@@ -150,8 +149,7 @@ def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) ->
         task = tasks.record(task_id)
         assert (task.state, task.finished_at is not None, tasks.worker_ends()) == ("succeeded", True, 1)
         assert tasks.phases() == ["prepare", "run", "clean"]
-        assert tasks.callbacks == []
-        assert tasks.counts()["callbacks_failed"] == 1
+        assert tasks.callbacks == [(task_id, "succeeded")]
 
 
 # Rollback.
@@ -302,86 +300,6 @@ def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tas
 
 
 # Callbacks.
-
-
-def test_a_worker_that_dies_in_between_has_the_callback_repeated(tasks: Tasks) -> None:
-    """At least once: whoever does what follows the outcome posts it again; the target is not called again."""
-    with tasks:
-
-        def die_first() -> int:
-            if len(tasks.callbacks) == 1:
-                tasks.kill()
-                tasks.take(HOUR)
-            return 200
-
-        tasks.answer_callback = die_first
-        task_id = tasks.create(callback_url=CALLBACK_URL)
-        tasks.run(HOUR)
-        assert tasks.callbacks == [(task_id, "succeeded")] * 2
-        assert tasks.record(task_id).finished_at is not None
-        assert len(tasks.effects) == 1
-
-
-@pytest.mark.parametrize("took", [0, 5 * SECOND])
-def test_a_callback_is_tried_a_few_times_within_the_lease(took: Millis) -> None:
-    """With pauses that double, however slow; the lease is renewed meanwhile, and the outcome stands."""
-    with Tasks() as tasks:
-
-        def refuse() -> int:
-            tasks.take(took)
-            return 503
-
-        tasks.answer_callback = refuse
-        task_id = tasks.create(callback_url=CALLBACK_URL, timeout_seconds=1)
-        tasks.run(MINUTE)
-        assert len(tasks.callbacks) == CALLBACK_TRIES
-        task = tasks.done(task_id)
-        assert (task.fence, task.finished_at is not None, tasks.worker_ends()) == (1, True, 0)
-        assert tasks.counts()["callbacks_failed"] == 1
-        assert "a callback was given up" in tasks.notes()
-
-
-def test_a_callback_that_comes_through_late_is_no_failure() -> None:
-    """The second try is heard: nothing is counted, and there is no third."""
-    with Tasks() as tasks:
-        tasks.answer_callback = lambda: 503 if len(tasks.callbacks) == 1 else 200
-        tasks.create(callback_url=CALLBACK_URL)
-        tasks.run(MINUTE)
-        assert len(tasks.callbacks) == 2
-        assert tasks.counts()["callbacks_failed"] == 0
-
-
-def test_an_outcome_that_a_target_notifies_is_called_back_by_a_worker(tasks: Tasks) -> None:
-    """The API writes the outcome, and has no way to call anybody: a message sees to the rest."""
-    with tasks:
-        tasks.target = lambda _phase, _context: Accepted()
-        task_id = tasks.create(callback_url=CALLBACK_URL)
-        tasks.run(SECOND)
-        assert _notify(tasks, task_id) == 200
-        tasks.run(5 * MINUTE)
-        assert tasks.callbacks == [(task_id, "succeeded")]
-        assert tasks.record(task_id).finished_at is not None
-
-
-def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
-    """Who cancels is answered; that is one write and no worker."""
-    with Tasks() as tasks:
-        task_id = tasks.create(HOUR, callback_url=CALLBACK_URL)
-        tasks.cancel(task_id)
-        tasks.run(2 * HOUR)
-        assert tasks.callbacks == []
-
-
-def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
-    """Failed, opened again and then well: two outcomes, each posted."""
-    with tasks:
-        tasks.fail(error=Unretriable)
-        task_id = tasks.create(callback_url=CALLBACK_URL)
-        tasks.run(MINUTE)
-        tasks.target = lambda _phase, _context: "done"
-        assert tasks.do(task_id, "retry").status == 200
-        tasks.run(MINUTE)
-        assert tasks.callbacks == [(task_id, "failed"), (task_id, "succeeded")]
 
 
 # Contents outside the record.

@@ -19,12 +19,12 @@ from duetime.domain.times import to_iso
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
 from tests.scenarios.graphs import Graphs
-from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, Scenario
 from tests.scenarios.schedules import PATH as SCHEDULE
 from tests.scenarios.schedules import Schedules
 from tests.scenarios.tasks import ONCE, Tasks
 from tests.simulation.account import PULLED
-from tests.simulation.endpoints import CALLBACK_URL, SINK, URL
+from tests.simulation.endpoints import SINK, URL
 
 if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
@@ -594,15 +594,10 @@ def test_a_late_start_was_its_workers() -> None:
 
 
 def test_an_ended_task_waits_for_what_follows_its_outcome() -> None:
-    """Its callback takes four seconds: it says so meanwhile, and afterwards, how long that took."""
+    """Cleaning up takes four seconds: it says so meanwhile, and afterwards, how long that took."""
     with Explained() as tasks:
-
-        def answer() -> int:
-            tasks.take(4 * SECOND)
-            return 200
-
-        tasks.answer_callback = answer
-        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.target = lambda phase, _context: tasks.take(4 * SECOND) if phase == "clean" else "done"
+        task_id = tasks.create(kind=PHASED)
         assert tasks.run_until(lambda: tasks.state(task_id) == "succeeded", within=MINUTE)
         assert tasks.record(task_id).finished_at is None
         gate = waiting(why(tasks, task_id))

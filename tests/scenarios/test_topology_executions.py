@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.operating_parameters import SHORTEST_CHECK_INTERVAL, WAITS_AT_ONCE
+from duetime.handlers import Unretriable
 from duetime_testing.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 FRAME = 6
-"""States of an execution besides one for each node: plan, size, the map, finish, its choice, and the end."""
+"""States of an execution besides its waits: plan, size, the map, finish, its choice, and the end."""
 
 
 def test_a_diamond_is_planned_waited_for_and_finished() -> None:
-    """One execution, named by task and attempt: it asks once for each node, and ends when the whole has."""
+    """One execution, named by task and attempt: it waits for the last node only, and ends when the whole has."""
     with Graphs() as graphs:
         topology = graphs.submit(DIAMOND)
         assert graphs.run_until_ended().state == "succeeded"
@@ -34,8 +35,46 @@ def test_a_diamond_is_planned_waited_for_and_finished() -> None:
             (f"{topology}-1", "SUCCEEDED")
         ]
         entered = graphs.state_machine.entered
-        assert (entered["Plan"], entered["Node"], entered["Finish"]) == (1, len(DIAMOND), 1)
-        assert entered.total() == FRAME + len(DIAMOND)
+        assert (entered["Plan"], entered["Node"], entered["Finish"]) == (1, 1, 1)
+        assert entered.total() == FRAME + 1
+
+
+def test_an_execution_waits_for_what_no_child_outlasts() -> None:
+    """Under `always`, `one_success` and `one_failed` a child may end before its parents: these are waited for, too."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, context: graphs.take(
+            30 * SECOND if graphs.key_of(context.task_id) == "slow" else SECOND
+        )
+        first = {"type": PLAIN, "depends_on": ["slow", "quick"], "trigger_rule": "one_success"}
+        graphs.submit({"slow": {"type": PLAIN}, "quick": {"type": PLAIN}, "first": first})
+        ended = graphs.run_until_ended()
+        assert graphs.state_machine.entered["Node"] == 3
+        assert ended.finished_at is not None
+        slow_ended_at = graphs.node("slow").finished_at
+        assert slow_ended_at is not None
+        assert ended.finished_at - slow_ended_at < SECOND
+
+
+def test_a_topology_that_failed_ends_with_its_last_node() -> None:
+    """A failure dismisses what the execution waits for; the node that runs longest has the whole end, not a check."""
+    with Graphs() as graphs:
+
+        def behave(_phase: str, context: Context) -> str:
+            if graphs.key_of(context.task_id) == "bad":
+                graphs.take(SECOND)
+                raise Unretriable
+            graphs.take(90 * SECOND)
+            return "done"
+
+        graphs.target = behave
+        last = {"type": PLAIN, "depends_on": ["bad", "slow"]}
+        graphs.submit({"bad": {"type": PLAIN}, "slow": {"type": PLAIN, "timeout_seconds": 200}, "last": last})
+        ended = graphs.run_until_ended()
+        assert ended.state == "failed"
+        slow_ended_at = graphs.node("slow").finished_at
+        assert ended.finished_at is not None
+        assert slow_ended_at is not None
+        assert ended.finished_at - slow_ended_at < SECOND
 
 
 @pytest.mark.slow
@@ -75,7 +114,7 @@ def test_a_state_that_breaks_is_entered_again(state: str) -> None:
         assert failures == 0
         assert sorted(graphs.ran) == sorted(DIAMOND)
         assert graphs.executions() == {"1": "SUCCEEDED"}
-        assert graphs.state_machine.entered.total() > FRAME + len(DIAMOND)
+        assert graphs.state_machine.entered.total() > FRAME + 1
 
 
 def test_a_state_machine_that_is_away_for_an_hour_costs_no_attempt() -> None:

@@ -121,6 +121,20 @@ def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
         assert graphs.ask("GET", f"{PATH}/{graphs.topology}").body["run"] == 2
 
 
+def test_a_node_of_a_retry_counts_the_parents_that_were_kept() -> None:
+    """It starts as soon as its other parent has succeeded, and does not wait for the next check of the topology."""
+    nodes = {**NODES, "kept": {"type": PLAIN}, "b": {"type": PLAIN, "depends_on": ["kept", "a"]}}
+    with Graphs() as graphs:
+        failed(graphs, nodes)
+        retry(graphs)
+        graphs.run_until_ended()
+        started_at, parent_ended_at = graphs.node("b").started_at, graphs.node("a").finished_at
+        assert graphs.ran == ["a", "b"]
+        assert started_at is not None
+        assert parent_ended_at is not None
+        assert started_at < parent_ended_at + SECOND
+
+
 def test_a_topology_that_never_failed_is_not_retried() -> None:
     """Neither before it runs nor after it has succeeded: there is nothing to retry."""
     with Graphs() as graphs:

@@ -85,15 +85,11 @@ def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step
         )
 
 
-LATE_AFTER = {"api": 3 * MINUTE, "worker": HOUR}
-"""A message that a worker takes for one of the distant future is found by the second recovery scan."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [step for step in STEPS if step < 0])
-@pytest.mark.parametrize("function", LATE_AFTER)
+@pytest.mark.parametrize("function", ["api", "worker"])
 def test_nothing_is_lost_while_the_clock_of_the_api_or_of_workers_is_behind(function: str, step: Millis) -> None:
-    """What was created before or meanwhile runs once, however far behind it was for five minutes."""
+    """What was created before or meanwhile runs once, within three minutes after the clock is right again."""
     with Scenario() as scenario:
         scenario.faulty = True
         due: dict[str, Millis] = {}
@@ -116,7 +112,7 @@ def test_nothing_is_lost_while_the_clock_of_the_api_or_of_workers_is_behind(func
             task = scenario.record(task_id)
             assert (task.state, task.attempt) == ("succeeded", 1)
             assert task.started_at is not None
-            assert task.started_at < max(at, right_again) + LATE_AFTER[function]
+            assert task.started_at < max(at, right_again) + 3 * MINUTE
 
 
 def test_clocks_may_differ_by_less_than_the_margin() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.targets.http_messages import HttpResponse
@@ -11,7 +12,7 @@ from duetime_testing.simulation import account
 from duetime_testing.simulation.account import EGRESS, LEASE_SECONDS, TIMEOUTS, Invocation
 from tests import grants
 from tests.simulation import works
-from tests.simulation.endpoints import CALLBACK_URL, NOTICE_URL, SINK, Asked
+from tests.simulation.endpoints import CALLBACK_URL, CONFLICT, NOTICE_URL, RETRY_AFTER, ROWS_URL, SINK, Asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,11 @@ class Account(account.Account):
     handlers_package = works.__name__
     pulled_types = (PULLED,)
     aws_targets = SINK
+
+    @cached_property
+    def callback_bodies(self) -> list[bytes]:
+        """What was posted to the callback URL, in order."""
+        return []
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
         """Refuse what the function's role does not allow, and note what is used."""
@@ -52,13 +58,16 @@ class Account(account.Account):
             return HttpResponse(200, body=b'{"percent": 40}')
         if call.url.startswith(CALLBACK_URL):
             told = json.loads(call.body)
+            self.callback_bodies.append(call.body)
             return HttpResponse(self.called_back(told["data"]["id"], told["data"]["state"]))
         if call.url.startswith(NOTICE_URL):
             told = json.loads(call.body)
             return HttpResponse(self.notified(call.id, told["type"]))
         if self.endpoint_down_until > self.time.now():
             self.count("endpoint down")
-            return HttpResponse(503, body=b"down")
+            return HttpResponse(503, str(RETRY_AFTER), body=b"down")
+        if call.url.startswith(ROWS_URL):
+            return self._rows(call)
         phase = call.url.rpartition("action=")[2]
         facts = json.loads(call.body)
         try:
@@ -68,3 +77,15 @@ class Account(account.Account):
         return (
             HttpResponse(202) if isinstance(result, Accepted) else HttpResponse(200, body=json.dumps(result).encode())
         )
+
+    def _rows(self, call: HttpCall) -> HttpResponse:
+        """Answer a request that a task has described: it says itself which task it is of."""
+        told = json.loads(call.body)
+        assert told["task"] == call.headers["Duetime-Task"], "its placeholders were not replaced"
+        fence = int(call.headers["Duetime-Fence"])
+        try:
+            self.act("run", Asked(told["task"], fence), None)
+        except Exception as error:  # noqa: BLE001 - whatever the endpoint raises, it answers
+            return HttpResponse(500, body=str(error).encode())
+        is_known = ord(told["task"][-1]) % 2
+        return HttpResponse(CONFLICT if is_known else 202, body=b"{}")

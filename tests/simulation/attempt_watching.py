@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
 from duetime.domain.times import SECOND, Millis
-from duetime_testing.simulation.machines import Machine
+from duetime_testing.simulation.machines import SKEW, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,8 +124,14 @@ class AttemptWatching:
             is_retriable = task.error is not None and task.error.type in _RETRIABLE
             if is_retriable and not isinstance(task.target, TopologyTarget):
                 used, allowed = self._used[name], task.retry.max_attempts
-                self._check(used >= allowed, f"{name} failed after {used} of {allowed} attempts: {task.error}")
+                is_spent = used >= allowed or self._is_late(task)
+                self._check(is_spent, f"{name} failed after {used} of {allowed} attempts: {task.error}")
             self._used[name] = 0
+
+    def _is_late(self, task: Task) -> bool:
+        """Whether the next attempt might have come too late."""
+        next_at = self._account.time.now() + max(task.retry.bound(task.attempt), OVERDUE)
+        return task.retry_by is not None and next_at + 2 * SKEW > task.retry_by
 
     def _check_author(self, name: str, fence: int, author: Strand, what: str, new: Mapping[str, Any]) -> None:
         """A worker ends, or renews the lease of, the attempts that it began itself, and no other's."""

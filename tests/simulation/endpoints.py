@@ -6,6 +6,12 @@ import json
 from dataclasses import dataclass
 
 URL = "https://worker.example.org/do"
+ROWS_URL = "https://api.example.org/rows"
+"""An API that knows nothing of duetime."""
+CONFLICT = 409
+"""What it answers now and then; to its users that is success."""
+RETRY_AFTER = 30
+"""How many seconds it asks for while it is down."""
 CALLBACK_URL = "https://hooks.example.org/ended"
 NOTICE_URL = "https://hooks.example.org/notices"
 SINK = "arn:aws:sqs:us-east-1:123456789012:sink"

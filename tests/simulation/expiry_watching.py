@@ -30,6 +30,10 @@ _LATE = 70 * SECOND
 """A write may be under way for a minute, and its clock be behind."""
 
 
+_KEY_HOLDER = "i"
+"""Of the item of a unique key: the task that took it."""
+
+
 def expiry_of(item: Mapping[str, Any]) -> Millis | None:
     """When DynamoDB may remove an item; `None` if never."""
     return int(item[schema.TTL]["N"]) * SECOND if schema.TTL in item else None
@@ -55,6 +59,10 @@ class ExpiryWatching:
             self._check(expires_at >= now + LONGEST_ABSENCE, f"the timer {key} may be removed before it is read")
         elif partition.startswith(schema.KEY_PREFIX) and expires_at is not None:
             self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
+        elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
+            task = self._account.watching.record(new[_KEY_HOLDER]["S"])
+            is_safe = task is None or (task.expires_at is not None and task.expires_at < expires_at)
+            self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
     def check_end(self) -> None:
         """What lies outside a record is there for as long as the record, and not for ever."""

@@ -23,6 +23,7 @@ from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
 from tests.simulation.topology_users import TopologyUsers
 from tests.simulation.topology_watching import TopologyWatching
+from tests.simulation.unique_watching import UniqueWatching
 from tests.simulation.users import Users
 from tests.simulation.watching import Watching
 
@@ -123,6 +124,7 @@ class FaultSimulation(Account):
         self.locks = LockWatching(self)
         self.attempts = AttemptWatching(self)
         self.expiries = ExpiryWatching(self)
+        self.unique_keys = UniqueWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)

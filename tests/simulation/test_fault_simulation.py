@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
 from functools import partial
@@ -9,9 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.times import MINUTE
-from duetime_cdk.topology_state_machine import definition
 from duetime_testing.simulation.faults import Fault
-from duetime_testing.simulation.state_machine import DEFINITION
 from tests.simulation.fault_simulation import FaultSimulation
 from tests.simulation.mutants import CORE
 from tests.simulation.mutations import MUTANTS
@@ -133,11 +130,6 @@ def test_a_violation_is_told_with_what_led_to_it() -> None:
     assert all(name in each for each in lines)
     assert VIOLATION in lines[-1]
     assert not outcome_of(simulation).violations
-
-
-def test_the_simulated_state_machine_is_the_one_that_is_deployed() -> None:
-    """A copy, so that simulations need no CDK; `python -m tests.simulation.topology_definition` writes it."""
-    assert json.loads(DEFINITION.read_text(encoding="utf-8")) == definition("function")
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

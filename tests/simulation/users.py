@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from random import Random
@@ -14,10 +14,10 @@ from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime_testing.simulation.gateway import event_of
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
-from tests.simulation.endpoints import CALLBACK_URL, SINK, URL
+from tests.simulation.endpoints import CALLBACK_URL, CONFLICT, ROWS_URL, SINK, URL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tests.simulation.fault_simulation import FaultSimulation
 
@@ -40,6 +40,7 @@ class Reply:
     status: int
     body: Any
     goes_on: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Users:
@@ -62,7 +63,9 @@ class Users:
         if end.failed:
             return None
         goes_on = "/v1/bulk-operations/" in json.dumps(end.answer.get("multiValueHeaders") or end.answer.get("headers"))
-        answer = Reply(end.answer["statusCode"], json.loads(end.answer["body"] or "null"), goes_on)
+        answer = Reply(
+            end.answer["statusCode"], json.loads(end.answer["body"] or "null"), goes_on, end.answer.get("headers") or {}
+        )
         self.simulation.trace("user", method, path, query, answer.status)
         self.simulation.watching.check(
             answer.status in {*_ANSWERED, 503}, f"{method} {path} was answered {answer.status}"
@@ -85,14 +88,18 @@ class Users:
     def _create(self) -> None:
         """Create a task, and send the same request again until it is answered."""
         name = f"key-{next(self._keys)}"
-        body, headers = self._body() | {"name": name} | _expiry(name), {"Idempotency-Key": name}
+        body, headers = _limited(self._body(), name), {"Idempotency-Key": name}
+        asked_at = self.simulation.time.now()
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks", body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
+                expected = {200, 201, 409} if "unique" in body or "debounce" in body else {201}
                 self.simulation.watching.check(
-                    answer.status == 201, f"a creation was answered {answer.status}: {answer.body}"
+                    answer.status in expected, f"a creation was answered {answer.status}: {answer.body}"
                 )
-                self.simulation.watching.accepted.append(answer.body["id"])
+                self.simulation.unique_keys.answered_creation(body, asked_at, answer)
+                if answer.status != 409:
+                    self.simulation.watching.accepted.append(answer.body["id"])
                 return
             # Some clients give up, and come back when the task's minute is long past.
             self.simulation.take(self.random.choice([2, 2, 40, 240]) * SECOND)
@@ -122,6 +129,9 @@ class Users:
         """An endpoint or a queue instead of a handler."""
         if self.random.random() < 0.3:
             return {"target": {"kind": "sqs", "arn": SINK}, "rollback_on_failure": False}
+        if self.random.random() < 0.3:
+            rows = {"method": "POST", "body": {"json": {"task": "<duetime.task-id>"}}, "success": [202, CONFLICT]}
+            return {"target": {"kind": "http", "url": ROWS_URL, **rows}, "rollback_on_failure": False}
         phases = self.random.choice([[], ["rollback"], ["prepare", "clean", "rollback"]])
         return {"target": {"kind": "http", "url": URL, "phases": phases}, "rollback_on_failure": "rollback" in phases}
 
@@ -331,7 +341,19 @@ class Users:
         return True if reply.status == 200 else None
 
 
-def _expiry(name: str) -> dict[str, Any]:
-    """A limit for the start of some tasks; which ones, their names say, whatever else their users draw."""
+def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
+    """A creation with the limits and keys of some tasks; which ones, their names say, whatever else users draw."""
     limit = Random(name).choice([None, None, None, None, 1, 20, 120])  # noqa: S311 - not a secret
-    return {} if limit is None else {"expires_seconds": limit}
+    made = {**body, "name": name, **({} if limit is None else {"expires_seconds": limit})}
+    pick = Random(f"{name} more").choice  # noqa: S311 - same
+    if (seconds := pick([None, None, None, 1, 30, 200])) is not None:
+        made["retry"] = {**made["retry"], "max_duration_seconds": seconds}
+    if "lock" in made and (seconds := pick([None, None, 2, 30])) is not None:
+        made["lock"] = {**made["lock"], "wait_seconds": seconds}
+    key = pick(["x", "y"])
+    unique = {"key": key, "until": pick(["started", "ended"]), "on_conflict": pick(["keep", "replace", "refuse"])}
+    debounce = {"key": key, "seconds": pick([1, 30]), "max_seconds": pick([None, 60])}
+    made |= pick([{}, {}, {}, {"unique": unique}, {"debounce": debounce}])
+    if "debounce" in made:
+        del made["delay_seconds"]
+    return made

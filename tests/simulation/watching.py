@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from statistics import quantiles
@@ -14,13 +15,13 @@ from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
-from duetime.domain.tasks.targets import AwsTarget, HandlerTarget
+from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
 from duetime_testing.simulation.code_versions import UNKNOWN
 from duetime_testing.simulation.machines import SKEW, Machine
 from tests.simulation.attempt_watching import MOVES
-from tests.simulation.endpoints import SINK_URL, message_owner
+from tests.simulation.endpoints import CONFLICT, RETRY_AFTER, SINK_URL, message_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,6 +40,7 @@ _BEGINNING = frozenset({"prepare", "run"})
 PROMPT, TENTH = 10 * SECOND, 400
 """Lateness without faults, in milliseconds: always less, and nine times of ten less."""
 _AHEAD = 3 * SECOND
+_CLOCKS = 10 * SECOND
 _FEW = 5
 """Starts that are too few to speak of a tenth."""
 MENDED = 15 * MINUTE
@@ -137,6 +139,7 @@ class Watching:
         self.account.schedules.written(old, new)
         self.account.locks.written(old, new)
         self.account.expiries.written(new)
+        self.account.unique_keys.written(old, new)
         record = new or old
         if record is None or _STATE not in record:
             return
@@ -191,7 +194,7 @@ class Watching:
         """Whoever writes down the end of an attempt is the latest that has begun."""
         line = task.attempt_history[-1]
         self.check(
-            line.fence == task.fence or line.outcome is AttemptOutcome.LOST,
+            line.fence == task.fence or line.outcome is AttemptOutcome.LOST or _is_late(task),
             f"{name} went from {before} to {after} by the end of attempt {line.fence} under fence {task.fence}",
         )
 
@@ -290,12 +293,14 @@ class Watching:
             self.check(after <= MENDED, f"{what} began {after} ms late although nothing failed any more")
 
     def _check_expiry(self, task: Task, now: Millis, what: str) -> None:
-        """No handler is called for the first time after its task has expired, by whoever's clock."""
+        """No attempt of a handler begins after its task has expired, by whoever's clock."""
         is_first = task.attempt == 1 and task.id.text not in self.begun
         self.begun.add(task.id.text)
-        if task.start_by is None or not is_first or not isinstance(task.target, HandlerTarget):
+        start_by = task.start_by if is_first else task.retry_by
+        if start_by is None or not isinstance(task.target, HandlerTarget):
             return
-        self.check(now <= task.start_by + 2 * SKEW, f"{what} began {now - task.start_by} ms after it had expired")
+        is_in_time = now <= start_by + 2 * SKEW or (task.id.text, task.fence) in self.attempts
+        self.check(is_in_time, f"{what} began {now - start_by} ms after it had expired")
 
     def _check_lock(self, effect: Effect, what: str) -> None:
         lock = effect.lock
@@ -369,6 +374,27 @@ class Watching:
                 self.check(sent[task.id.text] > 0, f"{task.id} succeeded, and its message was not sent")
             if task.callback_url and task.finished_at and task.state in {State.SUCCEEDED, State.FAILED}:
                 told = self.callbacks.get(task.id.text, set())
-                # A callback that failed three times is given up, and one for which a target left no time.
-                is_lost = self.account.faulty or task.id.text in self.overdue
-                self.check(str(task.state) in told or is_lost, f"{task.id} was not called back: {told}")
+                self.check(str(task.state) in told, f"{task.id} was not called back: {told}")
+            self._check_requests(task)
+
+    def _check_requests(self, task: Task) -> None:
+        """A status that is listed is success, and nobody is called again before the time that it asked for."""
+        is_custom = isinstance(task.target, HttpTarget) and task.target.request.is_custom
+        if not is_custom:
+            return
+        lines = task.attempt_history
+        failed = [line for line in lines if line.error and line.error.type == f"Http{CONFLICT}"]
+        self.check(not failed, f"{task.id} has failed by a status that is success")
+        if task.actions.records:
+            return  # its user may have had it run at once
+        for line, later in itertools.pairwise(lines):
+            if line.error and line.error.type == "Http503" and line.started_at and later.started_at:
+                waited = later.started_at - line.started_at - line.took
+                # By the clocks of two processes, which differ.
+                is_patient = waited >= RETRY_AFTER * SECOND - _CLOCKS
+                self.check(is_patient, f"{task.id} was called again after {waited} ms")
+
+
+def _is_late(task: Task) -> bool:
+    """Whether the attempt that has ended was none: it came too late."""
+    return task.error is not None and task.error.type in {"RetryDurationExpired", "LockWaitExpired"}

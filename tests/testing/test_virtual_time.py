@@ -80,7 +80,7 @@ def test_what_was_prepared_stays_when_the_test_begins_elsewhere(duetime: Duetime
     """Handlers, endpoints, faults, pulled types and the client may come before `at`."""
     client, ran = duetime.client, list[int]()
     duetime.register("report", lambda context, _payload: ran.append(context.attempt))
-    duetime.faults.crash_before_finish()
+    duetime.faults.crash_before_finish(type="report")
     duetime.http.respond("https://hooks.example.org/")
     duetime.pull("vm.backup")
     duetime.at("2031-01-01T00:00:00+00:00")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,9 @@ class DeferredCommand:
     attribute: str
     summary: str
 
+    @cache  # noqa: B019 - commands live as long as the process
     def load(self) -> Command:
-        """Import it."""
+        """Import it, once."""
         found = getattr(import_module(self.module), self.attribute)
         if isinstance(found, typer.Typer):
             command: Command = get_group(found)
@@ -63,6 +65,7 @@ _SUMMARIES = {
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
+    "cost": "Estimate what tasks cost, by the price table.",
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "deploy": "Deploy the project of this folder with the AWS CDK: show what changes, and ask.",
@@ -70,6 +73,7 @@ _SUMMARIES = {
     " not run then.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
     "summary": "Show how many tasks there are: by type and state, some seconds old.",
+    "dispatch": "Show when the trigger last ran, and how long the queues are; for operators.",
     "mcp": "Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.",
     "verify": "Run real tasks on a deployment, and check each guarantee.",
     "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",
@@ -81,6 +85,7 @@ _FUNCTIONS = {
     "why": "why",
     "logs": "show_logs",
     "summary": "summary",
+    "dispatch": "dispatch",
     "mcp": "mcp",
     "verify": "verify",
     "watch": "watch",

@@ -27,7 +27,11 @@ _OPTIONS = {
     "target.url": "--http-url",
     "target.phases": "--http-phase",
     "target.queries": "--http-query",
+    "target.method": "--http-method",
+    "target.headers": "--http-header",
+    "target.auth": "--http-auth",
     "target": "--arn",
+    "retry.max_duration_seconds": "--retry-for",
     "retry": "--max-attempts",
     "timeout_seconds": "--timeout",
     "expires_seconds": "--expires",
@@ -35,6 +39,11 @@ _OPTIONS = {
     "notify_on.late_seconds": "--notify-late",
     "notify_on": "--notify-to",
     "lock.max_holders": "--lock-max-holders",
+    "lock.wait_seconds": "--lock-wait",
+    "unique.key": "--unique",
+    "debounce.key": "--unique",
+    "debounce.seconds": "--debounce",
+    "debounce.max_seconds": "--debounce-max",
     "start_at": "--start",
     "end_at": "--end",
     "dates": "--date",
@@ -60,6 +69,12 @@ def waiting_line(task: Task, clock: Clock) -> Text:
     elif task.progress is not None:
         line.append_text(printable(f" {shown_progress(task.progress)}"))
     return line
+
+
+def show_conflict(task: Task, on_conflict: str) -> None:
+    """Say that a task was not created, because another one holds its unique key."""
+    done = "its fields were replaced" if on_conflict == "replace" else "it is kept as it is"
+    console(stderr=True).print(Text(f"{task.id} holds the unique key: {done}"), soft_wrap=True)
 
 
 def show_created(task: Task) -> None:

@@ -11,6 +11,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import say, show_json
 from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.forecast_view import show_forecast
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
 from duetime_client.commands.schedule_options import (
@@ -225,6 +226,18 @@ def preview(
         show_json([each.document for each in found])
     else:
         show_preview(found)
+
+
+@app.command()
+@examples("duetime schedules forecast")
+def forecast(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
+    """Show how many runs are planned in the next 24 hours, and in which minutes several schedules begin."""
+    with connected(context, deployment) as client:
+        found = client.schedules.get_forecast()
+    if as_json:
+        show_json(found.document)
+    else:
+        show_forecast(found, context.ensure_object(Clock))
 
 
 schedule_control.add_to(app)

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions
+    from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions, UniqueOptions
     from duetime_client.literals import TaskState
-    from duetime_client.task_fields import NotifyOn, TaskFilter
+    from duetime_client.task_fields import Debounce, LockSpec, NotifyOn, RetryPolicy, TaskFilter, UniqueKey
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds")
 """Fields of a topology that belong to its graph; the others are those of any task."""
-_CONVERTED = frozenset({"payload", "lock"})
-"""Fields whose options are not their values: JSON, and the key of a lock."""
+_CONVERTED = frozenset({"payload", "lock", "unique", "debounce"})
+"""Fields whose options are not their values: JSON, and the keys of a lock and of a unique task."""
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
@@ -37,12 +37,51 @@ def task_fields(options: TaskOptions) -> TaskFields:
         fields["tags"] = tags_of(options.tag)
     if target := target_of(options):
         fields["target"] = target
-    if options.lock_max_holders is not None and options.lock is None:
-        raise typer.BadParameter("needs --lock", param_hint="--lock-max-holders")
-    if options.lock is not None:
-        limit = options.lock_max_holders
-        fields["lock"] = {"key": options.lock} if limit is None else {"key": options.lock, "max_holders": limit}
-    return {**fields, **attempt_fields(options), **notify_fields(options)}
+    return {**fields, **lock_fields(options), **attempt_fields(options), **notify_fields(options)}
+
+
+def lock_fields(options: TaskOptions) -> TaskFields:
+    """The lock that the options name."""
+    limits = {"--lock-max-holders": options.lock_max_holders, "--lock-wait": options.lock_wait}
+    if options.lock is None:
+        if given := [name for name, value in limits.items() if value is not None]:
+            raise typer.BadParameter("needs --lock", param_hint=", ".join(given))
+        return {}
+    lock: LockSpec = {"key": options.lock}
+    if options.lock_max_holders is not None:
+        lock["max_holders"] = options.lock_max_holders
+    if options.lock_wait is not None:
+        lock["wait_seconds"] = options.lock_wait
+    return {"lock": lock}
+
+
+def unique_fields(options: UniqueOptions) -> TaskFields:
+    """The unique key that the options name, or how further creations with it put the task off."""
+    if options.debounce is None and options.debounce_max is not None:
+        raise typer.BadParameter("needs --debounce", param_hint="--debounce-max")
+    told = {
+        "--unique-until": options.unique_until,
+        "--on-conflict": options.on_conflict,
+        "--debounce": options.debounce,
+    }
+    given = [name for name, value in told.items() if value is not None]
+    if options.unique is None:
+        if given:
+            raise typer.BadParameter("needs --unique", param_hint=", ".join(given))
+        return {}
+    if options.debounce is None:
+        unique: UniqueKey = {"key": options.unique}
+        if options.unique_until is not None:
+            unique["until"] = options.unique_until.value
+        if options.on_conflict is not None:
+            unique["on_conflict"] = options.on_conflict.value
+        return {"unique": unique}
+    if len(given) > 1:
+        raise typer.BadParameter("cannot be given with --debounce", param_hint=", ".join(given[:-1]))
+    debounce: Debounce = {"key": options.unique, "seconds": options.debounce}
+    if options.debounce_max is not None:
+        debounce["max_seconds"] = options.debounce_max
+    return {"debounce": debounce}
 
 
 def plain_fields(options: TaskOptions) -> TaskFields:
@@ -93,8 +132,13 @@ def notify_fields(options: TaskOptions) -> TaskFields:
 def attempt_fields(options: TaskOptions) -> TaskFields:
     """The fields about attempts: how many, for how long, and what follows a failure."""
     fields: TaskFields = {}
+    retry: RetryPolicy = {}
     if options.max_attempts is not None:
-        fields["retry"] = {"max_attempts": options.max_attempts}
+        retry["max_attempts"] = options.max_attempts
+    if options.retry_for is not None:
+        retry["max_duration_seconds"] = options.retry_for
+    if retry:
+        fields["retry"] = retry
     if options.timeout is not None:
         fields["timeout_seconds"] = options.timeout
     if options.notify_within is not None:

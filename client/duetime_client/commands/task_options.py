@@ -19,6 +19,17 @@ class HttpPhase(StrEnum):
     ROLLBACK = "rollback"
 
 
+class HttpMethod(StrEnum):
+    """Methods of a request of one's own."""
+
+    GET = "GET"
+    HEAD = "HEAD"
+    POST = "POST"
+    PUT = "PUT"
+    PATCH = "PATCH"
+    DELETE = "DELETE"
+
+
 class HttpQuery(StrEnum):
     """The queries that an endpoint may support."""
 
@@ -32,6 +43,21 @@ class Order(StrEnum):
 
     ASC = "asc"
     DESC = "desc"
+
+
+class UniqueUntil(StrEnum):
+    """How long a task holds its unique key."""
+
+    STARTED = "started"
+    ENDED = "ended"
+
+
+class UniqueConflict(StrEnum):
+    """What happens to a creation whose unique key another task holds."""
+
+    KEEP = "keep"
+    REPLACE = "replace"
+    REFUSE = "refuse"
 
 
 TARGET, ATTEMPTS, NOTICES, START, REQUEST = "Target", "Attempts", "Notices", "Start", "Request"
@@ -139,6 +165,32 @@ class TaskOptions:
             rich_help_panel=TARGET,
         ),
     ] = None
+    http_method: Annotated[
+        HttpMethod | None,
+        typer.Option(
+            "--http-method",
+            help="Send the payload with this method, instead of duetime's own request. Needs --http-url.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    http_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--http-header",
+            metavar="NAME=VALUE",
+            help="A header to add; may be repeated. Needs --http-url.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    http_auth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCHEME=SECRET",
+            help="Send a secret of the settings: bearer, basic, oauth_client, or the name of a header. "
+            "Needs --http-url.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
     callback_url: Annotated[
         str | None,
         typer.Option(
@@ -211,6 +263,63 @@ class TaskOptions:
             metavar="N",
             min=1,
             help="How many tasks may hold the lock at a time. Needs --lock.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    lock_wait: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="Fail it, with the error LockWaitExpired, if it has waited so long for the lock. Needs --lock.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    retry_for: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="No attempt starts so long after the first one.",
+            rich_help_panel=START,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniqueOptions:
+    """What happens if another task has the same key."""
+
+    unique: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Make it the only task of this key.", rich_help_panel=START),
+    ] = None
+    unique_until: Annotated[
+        UniqueUntil | None,
+        typer.Option(help="Whether it holds the key until it starts, or has ended (default).", rich_help_panel=START),
+    ] = None
+    on_conflict: Annotated[
+        UniqueConflict | None,
+        typer.Option(
+            help="If another task holds the key: keep that (default), replace its fields, or refuse this one.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    debounce: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="Due so long after the latest creation with the key, which replaces its fields.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    debounce_max: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="Due so long after the first creation at the latest. Needs --debounce.",
             rich_help_panel=START,
         ),
     ] = None

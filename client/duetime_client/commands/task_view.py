@@ -97,14 +97,23 @@ def address_lines(task: Task) -> Iterator[tuple[str, Text]]:
         yield "notify on", shown_json(task.notify_on)
 
 
+def start_lines(task: Task) -> Iterator[tuple[str, Text]]:
+    """What decides whether and when a task starts, besides its due time."""
+    if task.lock is not None:
+        yield "lock", shown_json(task.lock)
+    if task.unique is not None:
+        yield "unique", shown_json(task.unique)
+    if task.debounce is not None:
+        yield "debounce", shown_json(task.debounce)
+    if task.expires_seconds is not None:
+        yield "expires", Text(f"{task.expires_seconds} s after its due time, if it has not started")
+
+
 def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
     """What a task does, and its outcome."""
     if task.target is not None:
         yield "target", shown_json(task.target)
-    if task.lock is not None:
-        yield "lock", shown_json(task.lock)
-    if task.expires_seconds is not None:
-        yield "expires", Text(f"{task.expires_seconds} s after its due time, if it has not started")
+    yield from start_lines(task)
     yield from address_lines(task)
     if task.payload is not None:
         yield "payload", shown_json(task.payload)

@@ -14,11 +14,12 @@ from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action, open_tasks
-from duetime_client.commands.messages import show_created, waiting_line
+from duetime_client.commands.messages import show_conflict, show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.task_arguments import due_fields, task_fields, task_filter
+from duetime_client.commands.task_arguments import due_fields, task_fields, task_filter, unique_fields
 from duetime_client.commands.task_files import create_from_file, read_lines
 from duetime_client.commands.task_options import (
+    REQUEST,
     AllowUnknownType,
     AnyTaskId,
     AnyTaskType,
@@ -32,6 +33,7 @@ from duetime_client.commands.task_options import (
     Reason,
     TaskId,
     TaskOptions,
+    UniqueOptions,
 )
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.commands.task_view import show
@@ -48,8 +50,7 @@ app.add_typer(task_wait.app)
 
 @app.command()
 @examples(
-    'duetime tasks create report --payload \'{"month": "2026-11"}\' --due-at 2026-12-01T09:00',
-    "duetime tasks create echo --payload '\"hello\"' --in 5m --wait",
+    'duetime tasks create report --payload \'{"month": "2026-11"}\' --in 5m --wait',
     "duetime tasks create --file tasks.jsonl --tag team=dba",
 )
 def create(  # noqa: PLR0913 - arguments, and bundles of options
@@ -58,9 +59,19 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     *,
     task: TaskOptions,
     due: DueOptions,
+    unique: UniqueOptions,
     deployment: Deployment,
     allow_unknown_type: AllowUnknownType = False,
     idempotency_key: IdempotencyKey = None,
+    idempotency_key_seconds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=60,
+            help="How long the idempotency key is remembered; by default, a day.",
+            rich_help_panel=REQUEST,
+        ),
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the outcome; exit code 1 unless it succeeded.")
     ] = False,
@@ -71,12 +82,14 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
 ) -> None:
     """Create a task, due now unless --due-at or --in says when; or those of a file."""
     clock = context.ensure_object(Clock)
-    fields: TaskFields = {**due_fields(due, clock), **task_fields(task)}
+    fields: TaskFields = {**due_fields(due, clock), **task_fields(task), **unique_fields(unique)}
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
     if file is not None:
         if wait:
             raise typer.BadParameter("goes with one task: duetime tasks wait waits for many", param_hint="--wait")
+        if idempotency_key_seconds is not None:
+            raise typer.BadParameter("goes with one task", param_hint="--idempotency-key-seconds")
         lines = read_lines(file, {**({} if task_type is None else {"type": task_type}), **fields})
         with connected(context, deployment) as client:
             create_from_file(client, lines, idempotency_key, as_json=as_json)
@@ -84,7 +97,12 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     if task_type is None:
         raise typer.BadParameter("is missing, or --file", param_hint="TYPE")
     with connected(context, deployment) as client:
-        created = client.tasks.create(task_type, idempotency_key=idempotency_key, **fields)
+        life = idempotency_key_seconds
+        created = client.tasks.create(
+            task_type, idempotency_key=idempotency_key, idempotency_key_seconds=life, **fields
+        )
+        if created.on_conflict is not None:
+            show_conflict(created, created.on_conflict)
         if wait:
             show_created(created)
             created = outcome(client, created, clock)

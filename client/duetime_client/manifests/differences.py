@@ -40,8 +40,10 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
 """What the API takes where a schedule says nothing. `remaining_runs` is left out: it is counted down there."""
 _SAID_ONCE = "allow_unknown_type"
 """What the API takes and does not keep."""
+_OF_A_CREATION = frozenset({"due_at", "delay_seconds", "unique", "debounce"})
+"""What a schedule's task cannot have."""
 TASK_DEFAULTS: Mapping[str, Any] = {
-    **dict.fromkeys(TaskFields.__annotations__.keys() - {_SAID_ONCE, "due_at", "delay_seconds", "target", "retry"}),
+    **dict.fromkeys(TaskFields.__annotations__.keys() - {_SAID_ONCE, *_OF_A_CREATION, "target", "retry"}),
     "priority": "normal",
     "timeout_seconds": 60,
     "notify_within_seconds": 3600,
@@ -50,9 +52,19 @@ TASK_DEFAULTS: Mapping[str, Any] = {
     "tags": {},
 }
 """The same for the task of a schedule: null for what is not named here."""
-RETRY_DEFAULTS: Mapping[str, Any] = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
+RETRY_DEFAULTS: Mapping[str, Any] = {
+    "max_attempts": 5,
+    "initial_seconds": 1,
+    "multiplier": 2,
+    "max_seconds": 300,
+    "max_duration_seconds": None,
+}
 NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None}
-LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task"}
+LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task", "wait_seconds": None}
+_BODY = "body"
+"""Of the target of a task; the API replaces it as a whole."""
+_REQUEST = ("method", "headers", "query", "body", "success", "auth", "response")
+_RESPONSE_DEFAULTS: Mapping[str, object] = {"keep": "body", "max_bytes": 262_144, "when_larger": "fail"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that a task has by its type; a file need not name them."""
 _TASK = "task"
@@ -151,7 +163,11 @@ def _patch(before: object, after: object, *, opaque: bool = False) -> object:
     if opaque or not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return after
     gone: dict[str, object] = dict.fromkeys(name for name in before if name not in after)
-    return gone | {name: _patch(before.get(name), value) for name, value in after.items() if before.get(name) != value}
+    return gone | {
+        name: _patch(before.get(name), value, opaque=name == _BODY)
+        for name, value in after.items()
+        if before.get(name) != value
+    }
 
 
 def differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Difference]:
@@ -197,9 +213,19 @@ def _complete_task(task: Mapping[str, Any]) -> dict[str, Any]:
 
 def _complete_target(target: Mapping[str, Any]) -> dict[str, Any]:
     lists = {name: sorted(map(str, target.get(name) or [])) for name in ("phases", "queries")}
-    return {**target, **{name: value for name, value in lists.items() if value}} | {
-        name: [] for name, value in lists.items() if not value
+    return {**{name: value for name, value in target.items() if name not in _REQUEST}, **lists, **_request(target)}
+
+
+def _request(target: Mapping[str, Any]) -> dict[str, Any]:
+    """What a target says of the request to an endpoint, without what is left out just as well."""
+    auth, response = _mapping(target.get("auth")), _mapping(target.get("response"))
+    written = {
+        **{name: target.get(name) for name in _REQUEST},
+        "success": sorted(set(target.get("success") or [])),
+        "auth": {name: value for name, value in auth.items() if value is not None},
+        "response": {name: value for name, value in response.items() if value != _RESPONSE_DEFAULTS.get(name)},
     }
+    return {name: value for name, value in written.items() if value}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

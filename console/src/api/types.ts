@@ -36,6 +36,7 @@ export type SwitchPage = Schemas["SwitchList"];
 export type Backfill = Schemas["Backfill"];
 export type Calendar = Schemas["Calendar"];
 export type DeploymentSettings = Schemas["DeploymentSettings"];
+export type DispatchStatus = Schemas["Dispatch"];
 export type Circuit = Schemas["Circuit"];
 export type CalendarPage = Schemas["CalendarPage"];
 export type FilterActionResult = Schemas["FilterActionResult"];

@@ -64,7 +64,7 @@ function Load({ forecast, waiting }: { forecast: Forecast; waiting: TaskPage | n
         <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{waiting?.next_token ? " of the next 100" : ""}</span>
         {forecast.collisions.length > 0 && <span><b aria-hidden="true" /> several schedules begin in one minute</span>}
         <span>busiest from <Time at={busiest.at} /></span>
-        {!forecast.is_complete && <span>the first 100 schedules only</span>}
+        {!forecast.is_complete && <span class="bad">only the first schedules by name are counted: there are more</span>}
       </p>
       <Collisions forecast={forecast} />
     </>

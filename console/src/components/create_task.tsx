@@ -7,6 +7,7 @@ import { href, navigate } from "../router";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
 import { Dialog } from "./dialog";
+import { initialOptions, optionBody, TaskOptionFields, optionWords, type OptionValues } from "./task_options";
 
 export function CreateTask({ created, from }: { created?: () => void; from?: Task }) {
   const open = useSignal(false);
@@ -20,71 +21,107 @@ export function CreateTask({ created, from }: { created?: () => void; from?: Tas
   );
 }
 
-/** The request that would create the same task anew, now. */
-function copyOf(task: Task): TaskCreate {
-  const { type, payload, target, retry, timeout_seconds, notify_within_seconds, rollback_on_failure, priority } = task;
-  return {
-    ...{ type, payload, target, retry, timeout_seconds, notify_within_seconds, rollback_on_failure, priority },
-    lock: task.lock,
-    callback_url: task.callback_url,
-    name: task.name,
-    tags: task.tags,
-  } as TaskCreate;
-}
-
-function callOf(body: TaskCreate, key: string): Call {
+function callOf(body: TaskCreate, options: string[] | null, key: string): Call {
+  const call: Call = { method: "POST", path: "/v1/tasks", body, headers: { "Idempotency-Key": key } };
+  if (!options) return call;
   const words = ["tasks", "create", body.type];
   if (body.payload !== undefined) words.push("--payload", JSON.stringify(body.payload));
   if (body.delay_seconds) words.push("--in", `${body.delay_seconds}s`);
   if (body.name) words.push("--name", body.name);
-  return { method: "POST", path: "/v1/tasks", body, headers: { "Idempotency-Key": key }, command: command(...words) };
+  return { ...call, command: command(...words, ...options) };
+}
+
+interface Values {
+  type: string;
+  payload: string;
+  delay: string;
+  name: string;
+}
+
+/** The request that the fields ask for, and what in them cannot be read. */
+function requestOf(values: Values, options: OptionValues): { body: TaskCreate; fault: string } {
+  const read = parsed(values.payload || "null");
+  const { body, fault } = optionBody(options);
+  const due = "due_at" in body ? {} : { delay_seconds: Number(values.delay) || 0 };
+  const asked = { type: values.type, payload: read.value, ...due, ...(values.name ? { name: values.name } : {}), ...body };
+  return { body: asked as TaskCreate, fault: read.fault ? `The payload is no JSON: ${read.fault}` : fault };
 }
 
 function Form({ close, created, from }: { close: () => void; created?: (() => void) | undefined; from?: Task | undefined }) {
-  const base: Partial<TaskCreate> = from ? copyOf(from) : {};
-  const type = useSignal(from?.type ?? "");
-  const payload = useSignal(JSON.stringify(from?.payload ?? null, null, 2));
-  const delay = useSignal("0");
-  const name = useSignal(from?.name ?? "");
+  const before = JSON.stringify(from?.payload ?? null, null, 2);
+  const values = useSignal<Values>({ type: from?.type ?? "", payload: before, delay: "0", name: from?.name ?? "" });
+  const options = useSignal(initialOptions(from));
+  /** The request as JSON, once somebody edits it so. */
+  const json = useSignal<string | null>(null);
   const fault = useSignal("");
   // A request that is sent twice, for the answer was lost, creates one task.
   const key = useSignal(newKey());
   const { busy, problem, send } = useSending();
+  const edited = () => (key.value = newKey());
+  const set = (change: Partial<Values>) => {
+    values.value = { ...values.value, ...change };
+    edited();
+  };
 
+  const read = (): { call: Call; fault: string } => {
+    if (json.value !== null) {
+      const { value, fault: wrong } = parsed(json.value);
+      return { call: callOf(value as TaskCreate, null, key.value), fault: wrong && `This is no JSON: ${wrong}` };
+    }
+    const asked = requestOf(values.value, options.value);
+    return { call: callOf(asked.body, optionWords(options.value), key.value), fault: asked.fault };
+  };
   const submit = async (event: Event) => {
     event.preventDefault();
-    const read = parsed(payload.value || "null");
-    fault.value = read.fault && `The payload is no JSON: ${read.fault}`;
-    if (read.fault) return;
-    const body = { ...base, type: type.value, payload: read.value, delay_seconds: Number(delay.value) || 0 } as TaskCreate;
-    body.name = name.value || null;
-    const task = await send<Task>(callOf(body, key.value));
+    const asked = read();
+    fault.value = asked.fault;
+    if (asked.fault) return;
+    const task = await send<Task>(asked.call);
     if (!task) return;
     close();
     created?.();
     navigate(href(["tasks", task.id]));
   };
+  const toJson = () => {
+    const asked = requestOf(values.value, options.value);
+    fault.value = asked.fault;
+    if (!asked.fault) json.value = JSON.stringify(asked.body, null, 2);
+  };
   return (
-    <Dialog title={from ? "Run again" : "New task"} close={close}>
+    <Dialog title={from ? "Run again" : "New task"} close={close} wide={json.value !== null}>
       <form onSubmit={(event) => void submit(event)}>
-        <Field label="Type" hint="The name of its handler, or of a kind of work.">
-          <input required value={type.value} onInput={(event) => edit(type, key, event.currentTarget.value)} autofocus />
-        </Field>
-        <Field label="Payload" hint="Any JSON.">
-          <textarea rows={6} spellcheck={false} value={payload.value} onInput={(event) => edit(payload, key, event.currentTarget.value)} />
-        </Field>
-        {from && JSON.stringify(from.payload ?? null, null, 2) !== payload.value && <Difference before={JSON.stringify(from.payload ?? null, null, 2)} after={payload.value} />}
-        <div class="fields">
-          <Field label="Due in seconds">
-            <input type="number" min="0" step="any" value={delay.value} onInput={(event) => edit(delay, key, event.currentTarget.value)} />
+        {json.value === null ? (
+          <>
+            <Field label="Type" hint="The name of its handler, or of a kind of work.">
+              <input required value={values.value.type} onInput={(event) => set({ type: event.currentTarget.value })} autofocus />
+            </Field>
+            <Field label="Payload" hint="Any JSON.">
+              <textarea rows={6} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
+            </Field>
+            {from && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
+            <div class="fields">
+              <Field label="Due in seconds">
+                <input type="number" min="0" step="any" value={values.value.delay} onInput={(event) => set({ delay: event.currentTarget.value })} />
+              </Field>
+              <Field label="Name" hint="Optional, for people.">
+                <input maxLength={128} value={values.value.name} onInput={(event) => set({ name: event.currentTarget.value })} />
+              </Field>
+            </div>
+            <TaskOptionFields values={options} changed={edited} />
+          </>
+        ) : (
+          <Field label="Request" hint="The body of POST /v1/tasks.">
+            <textarea rows={18} spellcheck={false} value={json.value} onInput={(event) => { json.value = event.currentTarget.value; edited(); }} />
           </Field>
-          <Field label="Name" hint="Optional, for people.">
-            <input maxLength={128} value={name.value} onInput={(event) => edit(name, key, event.currentTarget.value)} />
-          </Field>
-        </div>
+        )}
         {fault.value && <p class="fault" role="alert">{fault.value}</p>}
         {problem.value && <ProblemBox problem={problem.value} />}
         <footer>
+          {json.value === null && (
+            <button type="button" class="quiet first" onClick={toJson}>
+              Edit as JSON
+            </button>
+          )}
           <button type="button" class="quiet" onClick={close}>
             Cancel
           </button>
@@ -95,11 +132,6 @@ function Form({ close, created, from }: { close: () => void; created?: (() => vo
       </form>
     </Dialog>
   );
-}
-
-function edit(field: { value: string }, key: { value: string }, value: string): void {
-  field.value = value;
-  key.value = newKey();
 }
 
 /** The lines that differ, before and after. */

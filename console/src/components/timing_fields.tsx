@@ -195,13 +195,20 @@ interface TextProps {
   set: (value: string) => void;
   hint?: string;
   required?: boolean;
+  /** Whole numbers only. */
   number?: boolean;
+  /** Any number. */
+  decimal?: boolean;
+  placeholder?: string;
 }
 
-export function Text({ label, value, set, hint, required = false, number = false }: TextProps) {
+const NUMBERS = { inputMode: "numeric", pattern: "[0-9]*" } as const;
+const DECIMALS = { inputMode: "decimal", pattern: "[0-9]*[.]?[0-9]*" } as const;
+
+export function Text({ label, value, set, hint, required = false, number = false, decimal = false, placeholder }: TextProps) {
   return (
     <Field label={label} {...(hint ? { hint } : {})}>
-      <input required={required} inputMode={number ? "numeric" : "text"} pattern={number ? "[0-9]*" : undefined} spellcheck={false} value={value} onInput={(event) => set(event.currentTarget.value)} />
+      <input required={required} {...(number ? NUMBERS : decimal ? DECIMALS : {})} placeholder={placeholder} spellcheck={false} value={value} onInput={(event) => set(event.currentTarget.value)} />
     </Field>
   );
 }

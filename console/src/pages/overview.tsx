@@ -1,14 +1,15 @@
 /** The overview: how many tasks are where, what is overdue, what it costs, what failed lately, and what comes next. */
 import type { ComponentChildren } from "preact";
 import { useResource } from "../api/resource";
-import type { Forecast, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
+import type { DispatchStatus, Forecast, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
 import { Empty, ProblemBox, StateChip, Time, Took } from "../components/basics";
 import { ComingLoad } from "../components/coming_load";
+import { useDispatch, type Dispatch } from "../components/dispatch";
 import { TaskTable } from "../components/task_table";
 import { dollars } from "../money";
 import { href } from "../router";
 import { STATES, written } from "../search";
-import { counted, duration, now } from "../time";
+import { counted, dayOf, duration, now } from "../time";
 
 export function Overview() {
   const summary = useResource<Summary>("/v1/summary");
@@ -17,6 +18,7 @@ export function Overview() {
   const forecast = useResource<Forecast>("/v1/forecast");
   const ended = useResource<TaskPage>("/v1/tasks?state=succeeded&state=failed&limit=100");
   const switches = useResource<SwitchPage>("/v1/switches");
+  const dispatch = useDispatch();
   const read = summary.data.value;
   return (
     <>
@@ -36,7 +38,7 @@ export function Overview() {
           <Spending ended={ended.data.value} />
         </div>
         <div class="stack">
-          <Health next={next.data.value} switches={switches.data.value} failed={read?.states["failed"] ?? 0} />
+          <Health next={next.data.value} switches={switches.data.value} dispatch={dispatch} failed={read?.states["failed"] ?? 0} />
           {read && <Types summary={read} />}
         </div>
         <ComingLoad forecast={forecast.data.value} waiting={next.data.value} />
@@ -84,12 +86,14 @@ const percentile = (sorted: readonly number[], part: number): number | null =>
   sorted.length ? (sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? null) : null;
 
 const LATE_MS = 10_000;
+/** The trigger runs every minute, and reads three minutes ahead: what it misses longer than that starts late. */
+const TICK_LATE_MS = 180_000;
 const SHOWN_NEXT = 8;
 
 /** What keeps tasks from running, as far as the API tells: each line leads to the page where it is fixed. */
-function Health({ next, switches, failed }: { next: TaskPage | null; switches: SwitchPage | null; failed: number }) {
+function Health({ next, switches, dispatch, failed }: { next: TaskPage | null; switches: SwitchPage | null; dispatch: Dispatch; failed: number }) {
   // Its place is kept while it is read: what is below would jump.
-  if (!next || !switches) return <section class="card health"><h2>Health</h2><p class="muted">Reading…</p></section>;
+  if (!next || !switches || dispatch === "reading") return <section class="card health"><h2>Health</h2><p class="muted">Reading…</p></section>;
   const scheduled = next.tasks.filter((task) => task.state === "scheduled");
   const late = scheduled[0] ? now.value - Date.parse(scheduled[0].due_at) : 0;
   const backlog = scheduled.filter((task) => Date.parse(task.due_at) < now.value - LATE_MS).length;
@@ -100,6 +104,7 @@ function Health({ next, switches, failed }: { next: TaskPage | null; switches: S
     <section class="card health">
       <h2>Health</h2>
       <ul>
+        {dispatch && <DispatchChecks status={dispatch} />}
         <Check good={late < LATE_MS} to={href(["tasks"], { q: "state:scheduled due:<now", order: "asc" })}>
           {late < LATE_MS ? "Due tasks start, no backlog" : `${counted(backlog, "due task")}${more} not started, the oldest for ${duration(late)}`}
         </Check>
@@ -118,11 +123,32 @@ function Health({ next, switches, failed }: { next: TaskPage | null; switches: S
   );
 }
 
-function Check({ good, to, children }: { good: boolean; to: string; children: ComponentChildren }) {
+/** The trigger and the queues of all owners: operators only are told. */
+function DispatchChecks({ status }: { status: DispatchStatus }) {
+  const since = status.last_tick_at ? now.value - Date.parse(status.last_tick_at) : Infinity;
+  const sum = (of: (queue: DispatchStatus["queues"][number]) => number) => status.queues.reduce((total, queue) => total + of(queue), 0);
+  const [waiting, inFlight] = [sum((queue) => queue.waiting), sum((queue) => queue.in_flight)];
+  return (
+    <>
+      <Check good={since < TICK_LATE_MS} to={href(["workers"])}>
+        {since === Infinity ? "The trigger has not run yet" : since < TICK_LATE_MS ? "The trigger runs" : `The trigger last ran ${duration(since)} ago`}
+        {since < TICK_LATE_MS && <span class="muted">, last {duration(since)} ago</span>}
+      </Check>
+      <Check good={waiting === 0 || null} to={href(["workers"])}>
+        {waiting ? `${counted(waiting, "task")} of all owners on queues, due` : "Queues are empty of due tasks"}
+        {inFlight > 0 && <span class="muted">, {inFlight.toLocaleString("en")} in work</span>}
+      </Check>
+    </>
+  );
+}
+
+/** Good, bad, or neither: something to know. */
+function Check({ good, to, children }: { good: boolean | null; to: string; children: ComponentChildren }) {
+  const [kind, sign] = good === null ? ["muted", "·"] : good ? ["good", "✓"] : ["bad", "✕"];
   return (
     <li>
-      <span class={good ? "good" : "bad"} aria-hidden="true">
-        {good ? "✓" : "✕"}
+      <span class={kind} aria-hidden="true">
+        {sign}
       </span>{" "}
       <a href={to}>{children}</a>
     </li>
@@ -210,12 +236,15 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const SHORTEST_SPAN_MS = 60_000;
 
-/** What the last tasks that have ended cost, and what a day costs at their pace: estimates, and what they leave out. */
+/** What the last tasks that have ended cost: those of today, or a day at their pace if today has more. Estimates, and what they leave out. */
 function Spending({ ended }: { ended: TaskPage | null }) {
   const tasks = ended?.tasks.filter((task) => task.finished_at) ?? [];
   const times = tasks.map((task) => Date.parse(task.finished_at ?? "")).sort((a, b) => a - b);
   const total = tasks.reduce((sum, task) => sum + task.cost_dollars, 0);
   const [first] = times;
+  const today = tasks.filter((task) => dayOf(Date.parse(task.finished_at ?? "")) === dayOf(now.value));
+  // The page has all of today's tasks if it has an earlier one too, or all tasks.
+  const isWhole = ended !== null && (today.length < tasks.length || !ended.next_token);
   // What a page leaves out ended before: its tasks are those of their span. Else they are those of an hour at least.
   const span = first === undefined ? 0 : Math.max(now.value - first, ended?.next_token ? SHORTEST_SPAN_MS : HOUR_MS);
   return (
@@ -230,10 +259,17 @@ function Spending({ ended }: { ended: TaskPage | null }) {
           <dt>Per million tasks</dt>
           <dd>{tasks.length ? dollars((total / tasks.length) * 1e6) : "–"}</dd>
         </div>
-        <div>
-          <dt>Per day</dt>
-          <dd>{span ? dollars((total * DAY_MS) / span) : "–"}</dd>
-        </div>
+        {isWhole ? (
+          <div>
+            <dt>Today</dt>
+            <dd>{dollars(today.reduce((sum, task) => sum + task.cost_dollars, 0))}</dd>
+          </div>
+        ) : (
+          <div>
+            <dt>A day, at this pace</dt>
+            <dd>{span ? dollars((total * DAY_MS) / span) : "–"}</dd>
+          </div>
+        )}
       </dl>
       <p class="muted">
         Estimated from the last {counted(tasks.length, "task")} that ended, at their pace and by assumed public prices: their writes and their time in a worker. Requests, messages, logs and an idle deployment are not in it.

@@ -2,6 +2,7 @@
 import { useResource } from "../api/resource";
 import type { DeploymentSettings, TaskPage, TaskSummary } from "../api/types";
 import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { DispatchCard } from "../components/dispatch";
 import { href, usePlace } from "../router";
 import { counted } from "../time";
 
@@ -33,6 +34,7 @@ export function Workers() {
       ))}
       <Pager token={read?.next_token} />
       {settings.data.value && <Pulled settings={settings.data.value} />}
+      <DispatchCard />
     </>
   );
 }

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Precision
+from duetime.domain.tasks.http_secrets import HttpSecret
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
 from duetime_cdk.environments import (
@@ -47,6 +48,7 @@ __all__ = [
     "FunctionSize",
     "HandlersNotFound",
     "HandlersUnimportable",
+    "HttpSecret",
     "NotDeployable",
     "Precision",
     "Priority",

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
+from duetime.contract.tasks.http_request_fields import SECRET_NAME_PATTERN
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import (
@@ -30,6 +31,8 @@ from duetime_cdk.layers.target import Target
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from duetime.domain.tasks.http_secrets import HttpSecret
+
 LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""
 _LEAST_UNRESERVED = 100
@@ -37,6 +40,7 @@ _LEAST_UNRESERVED = 100
 concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _OWNER = re.compile(OWNER_PATTERN)
+_SECRET_ARN = re.compile(r"arn:aws(-[a-z]+)*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-\w{6}")
 _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
 
@@ -217,6 +221,10 @@ class Environment:
     that it does not handle. `False` for a package that can be imported in Lambda only."""
     http_allow: tuple[str, ...] = ()
     """Hosts that HTTP targets may reach although they are not public."""
+    http_secrets: Mapping[str, HttpSecret] = field(default_factory=dict)
+    """Secrets of Secrets Manager that HTTP targets may be called with, by the names that tasks give, and the hosts that
+    each is sent to: `{"crm": HttpSecret("arn:…", hosts=("api.crm.example",))}`. With `owners`, only their tasks may use
+    it. The egress function is granted exactly these."""
 
     aws_targets: tuple[str, ...] = ()
     """ARNs of the AWS resources that tasks may call, with `*` and `?`; the worker is granted exactly these."""
@@ -367,6 +375,17 @@ class Environment:
 
     def _check_targets(self) -> None:
         """What may be pulled, and called."""
+        for name, secret in self.http_secrets.items():
+            if re.fullmatch(SECRET_NAME_PATTERN, name) is None or _SECRET_ARN.fullmatch(secret.arn) is None:
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: the secret {name!r} needs a name of letters, digits and _ . / -, and"
+                    " the whole ARN of a secret in Secrets Manager"
+                )
+            if not secret.hosts or any(not host or set(host) & set("*/: \t\n") for host in secret.hosts):
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: say which hosts the secret {name!r} is sent to,"
+                    " such as api.example.org"
+                )
         for task_type, pullers in self.pulled_types.items():
             if re.fullmatch(TYPE_PATTERN, task_type) is None:
                 raise UnsafeEnvironment(f"environment {self.name!r}: {task_type!r} cannot be a task's type")

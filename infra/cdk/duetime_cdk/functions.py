@@ -121,6 +121,7 @@ class Functions(Construct):
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
         self._grant_leasing(function)
         self._stores.content.grant_access(function)
         self._stores.content.grant_deletion(function)
@@ -323,16 +324,18 @@ class Functions(Construct):
         return function
 
     def _egress(self) -> LambdaFunction:
-        """What calls strangers holds no permission but to read what it signs with."""
+        """What calls strangers holds no permission but to read what it signs with, and sends."""
         settings, secret = self._environment, self._stores.signing.secret
         variables = {
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
+            Variable.HTTP_SECRETS: self._secrets,
             Variable.SIGNING_SECRET: secret.secret_arn,
         }
         function = LambdaFunction(
             self, FunctionName.EGRESS, environment=settings, layers=self._layers, variables=variables
         )
-        function.allow(["secretsmanager:GetSecretValue"], [secret.secret_arn])
+        sent = sorted({each.arn for each in settings.http_secrets.values()})
+        function.allow(["secretsmanager:GetSecretValue"], [secret.secret_arn, *sent])
         return function
 
     def _grant_egress(self, function: LambdaFunction) -> None:
@@ -369,7 +372,18 @@ class Functions(Construct):
         return {
             Variable.AWS_TARGETS: " ".join(settings.aws_targets),
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
+            Variable.HTTP_SECRETS: self._secrets,
         }
+
+    @property
+    def _secrets(self) -> str:
+        """The secrets that HTTP calls may use: which, where, and for whom."""
+        secrets = self._environment.http_secrets
+        told = {
+            name: {"arn": one.arn, "hosts": [*one.hosts], **({"owners": [*one.owners]} if one.owners else {})}
+            for name, one in secrets.items()
+        }
+        return json.dumps(told, separators=(",", ":")) if told else ""
 
     @property
     def _queue_arns(self) -> list[str]:

@@ -1,4 +1,7 @@
-"""What AWS is assumed to charge: the dashboard calculates with it, and `docs/reference/costs.md` says it."""
+"""What AWS is assumed to charge, as far as the dashboard calculates with it.
+
+The price table is the client's (`duetime_client.prices`), which this distribution does not need: a test compares them.
+"""
 
 from __future__ import annotations
 

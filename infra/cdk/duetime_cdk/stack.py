@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags
 
+from duetime.environment_variables import Variable
 from duetime_cdk.alarms import Alarms
 from duetime_cdk.archive import ArchiveBucket
 from duetime_cdk.archive_catalog import ArchiveCatalog
@@ -88,6 +89,10 @@ class DuetimeStack(Stack):
         )
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
         console_url = http.serve_console(functions.console.function) if functions.console else ""
+        # The gateway of this machine's stack has another address than its template knows.
+        if console_url and environment.name != LOCAL:
+            for function in (functions.worker, functions.api):
+                function.function.add_environment(Variable.CONSOLE_URL, console_url)
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
         if environment.recounts_summary:
             SummaryRecount(self, "Recount", function=functions.broadcast.function)

@@ -9,13 +9,18 @@ from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
+from duetime.adapters.targets.http_target import HttpRunner
 from duetime.contract.tasks.encoding import entry
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
-from duetime.domain.tasks.attempt_results import failure
+from duetime.domain.tasks.attempt_results import Succeeded, failure
+from duetime.domain.tasks.callbacks import outcome_origin
+from duetime.domain.tasks.console_pages import ConsolePages
 from duetime.domain.tasks.notices import Notice, NoticeKind
 from duetime.domain.tasks.states import State
-from duetime.domain.times import to_iso
+from duetime.domain.tasks.targets import CallbackTarget
+from duetime.domain.times import SECOND, to_iso
+from tests.adapters.targets.works import work
 from tests.domain.factories import NOW, task
 from tests.fakes.session import FakeSession
 
@@ -46,46 +51,48 @@ def no_aws() -> AwsRunner:
     raise AssertionError
 
 
-def told(outcome: Task) -> Call:
-    """The call that tells of an outcome."""
-    kept = Kept(HttpResponse(204))
-    assert HttpCallbacks(kept, entry, no_aws).call_back(outcome, URL) is None
-    return kept.calls[0]
+def told(outcome: Task) -> bytes:
+    """The event that tells of an outcome."""
+    return HttpCallbacks(Kept(HttpResponse(204)), entry, no_aws, ConsolePages()).outcome_event(outcome)
 
 
 def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
     """Type, timestamp and data, at the time when the attempt ended."""
-    call = told(DONE)
-    assert (call.method, call.url, call.most) == ("POST", URL, 0)
-    event = json.loads(call.body)
+    event = json.loads(told(DONE))
     assert list(event) == ["type", "timestamp", "data"]
     assert (event["type"], event["timestamp"]) == ("task.succeeded", to_iso(NOW + 250))
     assert event["data"] == json.loads(json.dumps(entry(DONE)))
 
 
-def test_who_follows_it_up_again_tells_it_under_the_same_id() -> None:
-    """The follow-up has a fence of its own; the id is that of the attempt that brought the outcome."""
+def test_who_follows_it_up_again_makes_the_same_callback() -> None:
+    """The follow-up has a fence of its own; the callback's id is made of the attempt that brought the outcome."""
     again = replace(DONE, fence=4, version=9)
-    assert told(again).id == told(DONE).id == f"{DONE.id}-3-succeeded"
-    assert json.loads(told(again).body)["timestamp"] == json.loads(told(DONE).body)["timestamp"]
+    assert outcome_origin(again) == outcome_origin(DONE)
+    assert json.loads(told(again))["timestamp"] == json.loads(told(DONE))["timestamp"]
 
 
-def test_another_outcome_has_another_id() -> None:
-    """Rolled back after it had succeeded: a receiver that drops repeats hears of both."""
+def test_another_outcome_has_another_callback() -> None:
+    """Rolled back after it had succeeded: a receiver hears of both."""
     line = replace(LINE, fence=5, outcome=AttemptOutcome.ROLLED_BACK)
     undone = replace(DONE, state=State.ROLLED_BACK, fence=5, attempt_history=(LINE, line))
-    assert told(undone).id == f"{DONE.id}-5-rolled_back"
+    assert outcome_origin(undone).id != outcome_origin(DONE).id
 
 
-def test_what_went_wrong_is_answered() -> None:
+def test_what_went_wrong_is_the_end_of_the_attempt() -> None:
     """No answer, or one that is no 2xx: a failure that says whether another try may help."""
+    target = CallbackTarget(URL)
     for reply, expected in (
+        (HttpResponse(204), Succeeded(b"null")),
         (NoResponse("Timeout", "slow"), failure("Timeout", "slow")),
         (NoResponse("DestinationRefused", "no", retriable=False), failure("DestinationRefused", "no", retriable=False)),
-        (HttpResponse(503), failure("Http503", "the callback was answered 503")),
+        (HttpResponse(503, "7"), failure("Http503", "the callback was answered 503", wait_at_least=7 * SECOND)),
         (HttpResponse(410), failure("Http410", "the callback was answered 410", retriable=False)),
     ):
-        assert HttpCallbacks(Kept(reply), entry, no_aws).call_back(DONE, URL) == expected
+        caller = Kept(reply)
+        assert HttpRunner(caller).call_back(target, work(b'{"type":"task.failed"}')) == expected
+        (call,) = caller.calls
+        assert (call.method, call.url, call.body, call.most) == ("POST", URL, b'{"type":"task.failed"}', 0)
+        assert call.signed
 
 
 def test_a_notice_to_a_bus_is_an_event() -> None:
@@ -93,7 +100,9 @@ def test_a_notice_to_a_bus_is_an_event() -> None:
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
     notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)
-    assert HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner).notify(DONE, BUS, notice) is None
+    assert (
+        HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner, ConsolePages()).notify(DONE, BUS, notice) is None
+    )
     (put,) = session.events.taken
     assert (put["EventBusName"], put["Source"], put["DetailType"]) == (BUS, "duetime", "task.late")
     detail = json.loads(put["Detail"])
@@ -106,7 +115,19 @@ def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns())
     notice = Notice(NoticeKind.FAILED, "1", NOW)
-    failed = HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner).notify(DONE, BUS, notice)
+    failed = HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner, ConsolePages()).notify(DONE, BUS, notice)
     assert failed is not None
     assert (failed.error.type, failed.retriable) == ("TargetNotAllowed", False)
     assert session.events.taken == []
+
+
+def test_an_event_links_to_the_page_of_its_task() -> None:
+    """With a console, callbacks and notices have the address of the task's page; without one, neither has."""
+    kept = Kept(HttpResponse(204))
+    notice = Notice(NoticeKind.FAILED, "some-id", DONE.next_at)
+    callbacks = HttpCallbacks(kept, entry, no_aws, ConsolePages("https://example.org/console/index.html"))
+    callbacks.call_back(DONE, URL)
+    callbacks.notify(DONE, URL, notice)
+    HttpCallbacks(kept, entry, no_aws, ConsolePages()).notify(DONE, URL, notice)
+    page = f"https://example.org/console/index.html#/tasks/{DONE.id}"
+    assert [json.loads(call.body).get("console_url") for call in kept.calls] == [page, page, None]

@@ -7,7 +7,7 @@ from hypothesis import given
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.node_status import NodeStatus, Reason
-from duetime.domain.topologies.planning import Arrival, Run, arrivals, creation_order, opening
+from duetime.domain.topologies.planning import Arrival, Run, arrivals, creation_order, is_awaited, opening
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule, Verdict
 from tests.clocks import NOW
 from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, graphs, node, statuses
@@ -58,11 +58,18 @@ def test_a_first_run_opens_with_what_waits_for_nothing() -> None:
     assert opening(found) == {"a": Verdict.READY, "c": Verdict.READY}
 
 
+def test_what_a_child_outlasts_is_not_awaited() -> None:
+    """Unless its rule lets the child start before its parents have ended."""
+    found = graph("a", "b: a", node("c", "b", trigger_rule=TriggerRule.ONE_SUCCESS))
+    assert [key for key in found.order if is_awaited(found, key)] == ["b", "c"]
+
+
 def test_a_retry_counts_what_kept_parents_ended_as() -> None:
-    """Only edges from kept nodes to those that run again are counted beforehand."""
+    """Only groups of edges from kept nodes to those that run again are counted beforehand: nobody else counts them."""
     found = graph("a", "b", "c: a b", "d: c")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, c=NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED))
-    assert list(arrivals(found, {"b", "c", "d"}, ended)) == [Arrival("c", 0, Outcome.SUCCEEDED)]
+    assert list(arrivals(found, {"b", "c", "d"}, ended, 1)) == [Arrival("c", {0: Outcome.SUCCEEDED})]
+    assert list(arrivals(found, {"b", "c", "d"}, ended, 2)) == []
     assert opening(found, {"b", "c", "d"}, ended) == {"b": Verdict.READY}
 
 

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of, chunks_for, reports
+from duetime.domain.topologies.join_groups import edges_to_count, is_counted
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
-from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.node_status import NodeStatus, Reason, counts_for
 from duetime.domain.topologies.planning import arrivals, opening
-from duetime.domain.topologies.trigger_rules import Verdict, verdict
+from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from random import Random
 
-    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.graph import Edge, Graph
     from duetime.domain.topologies.node_status import Statuses
-    from duetime.domain.topologies.trigger_rules import Counts, Outcome
+    from duetime.domain.topologies.trigger_rules import Outcome
 
 _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
 
@@ -45,6 +46,7 @@ class World:
         self.graph = graph
         self.dispositions = dispositions
         self.random_source = random_source
+        self.group = random_source.randint(1, 2)
         self.statuses: dict[str, NodeStatus] = dict.fromkeys(graph.by_key, NodeStatus())
         self.begun: list[str] = []
         self.undone: list[str] = []
@@ -57,8 +59,8 @@ class World:
         """Begin a run, or a retry in which some nodes are kept."""
         if again is not None and kept is not None:
             self.statuses |= {key: status for key, status in kept.items() if key not in again}
-            for arrival in [*arrivals(self.graph, again, kept)] * 2:
-                self._count(arrival.child, arrival.position, arrival.outcome)
+            for arrival in [*arrivals(self.graph, again, kept, self.group)] * 2:
+                self._count(arrival.child, arrival.edges)
         for key, found in opening(self.graph, again, kept).items():
             self._act(key, found)
 
@@ -113,24 +115,31 @@ class World:
 
     def _follow_one(self) -> None:
         key = self._to_follow.pop(self.random_source.randrange(len(self._to_follow)))
-        outcome = self.statuses[key].outcome
-        if outcome is None:  # it is being rolled back: what is to be known of it is told after that
+        if self.statuses[key].outcome is None:  # it is being rolled back: what is to be known of it is told after that
             return
         try:
             for edge in self.graph.edges_out[key]:
-                counts = self._count(edge.child, edge.position, outcome, key)
+                counts = self._counts(edge, key)
                 self._act(edge.child, verdict(self.graph.by_key[edge.child].trigger_rule, counts))
                 self._may_crash(key)
             self._may_crash(key)
         except Crash:
             self._to_follow.append(key)
 
-    def _count(self, child: str, position: int, outcome: Outcome, by: str | None = None) -> Counts:
-        """Count an edge, and tell all that is known of the child's parents now."""
+    def _counts(self, edge: Edge, by: str) -> Counts:
+        """All that is known of a child's parents now."""
+        node = self.graph.by_key[edge.child]
+        if not is_counted(node, self.group):
+            return counts_for(node, self.statuses)
+        arrived = edges_to_count(node, edge.position, self.statuses, self.group)
+        return self._count(edge.child, arrived, by) if arrived else Counts(len(node.depends_on))
+
+    def _count(self, child: str, arrived: Mapping[int, Outcome], by: str | None = None) -> Counts:
+        """Count edges of one chunk, and tell all that is known of the child's parents now."""
         node = self.graph.by_key[child]
-        edges, number = len(node.depends_on), chunk_of(position)
+        edges, number = len(node.depends_on), chunk_of(min(arrived))
         before = self._chunks.get((child, number)) or Chunk.numbered(number, edges)
-        after = before.with_edge(position, outcome)
+        after = before.with_edges(arrived)
         self._chunks[child, number] = after
         if chunks_for(edges) == 1:
             return after.counts

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Succeeded, failure
+from duetime.domain.tasks.costs import WORKER_GIGABYTES
 from duetime.domain.times import MINUTE
 from tests.clocks import NOW
 from tests.functions.api.world import claimed_by_a_worker, closed_by_a_worker, ended_by_a_worker
@@ -46,7 +47,7 @@ def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clo
         "duration_ms": 3_000,
         "outcome": "succeeded",
         "error": None,
-        "cost_dollars": round(2 * 0.625e-6 + 3 * 0.0000133334, 12),
+        "cost_dollars": round(2 * 0.625e-6 + 3 * WORKER_GIGABYTES * 0.0000133334, 12),
     }
 
 

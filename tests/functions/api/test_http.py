@@ -201,6 +201,23 @@ def test_an_accepted_request_says_when_to_ask_again(api: Gateway) -> None:
     assert "Retry-After" not in api.send("POST", "/v1/tasks", GOOD).headers
 
 
+def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingClock) -> None:
+    """By `Retry-After`, also of what has not changed; of many tasks, for the first of them. Not once all have ended."""
+    soon, late = (api.create({"type": "report", "delay_seconds": delay})["id"] for delay in (7.2, 3600))
+    path, both = f"/v1/tasks/{soon}", f"ids={late},{soon}"
+    read = api.send("GET", path)
+    assert read.headers["Retry-After"] == "8"
+    assert api.send("GET", path, headers={"If-None-Match": read.headers["ETag"]}).headers["Retry-After"] == "8"
+    assert api.send("GET", f"/v1/tasks/{late}").headers["Retry-After"] == "30"
+    assert api.send("GET", "/v1/tasks", query=both).headers["Retry-After"] == "8"
+    clock.at += 7_200
+    ended_by_a_worker(soon, clock, Succeeded(b"1"))
+    assert "Retry-After" not in api.send("GET", path).headers
+    assert api.send("GET", "/v1/tasks", query=both).headers["Retry-After"] == "30"
+    assert "Retry-After" not in api.send("GET", "/v1/tasks", query=f"ids={soon}").headers
+    assert "Retry-After" not in api.send("GET", "/v1/tasks").headers
+
+
 def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: StandingClock) -> None:
     """A cache may keep an ended task, but asks by its ETag each time: a read after a retry is never stale."""
     task = api.create({"type": "report"})

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.times import DAY, MINUTE
+from duetime.domain.times import DAY, MINUTE, SECOND
 
 if TYPE_CHECKING:
     from tests.clocks import StandingClock
@@ -55,6 +55,36 @@ def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> N
     first = api.create(BODY, KEY)
     clock.at += DAY + MINUTE
     assert api.create(BODY, KEY)["id"] != first["id"]
+
+
+@pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/topologies"])
+def test_a_key_is_remembered_as_long_as_asked(api: Gateway, clock: StandingClock, path: str) -> None:
+    """For a week, if the request says so, whatever it creates."""
+    body = {"/v1/tasks": BODY, "/v1/tasks/batch": {"tasks": [BODY]}}.get(path, {"nodes": {"a": {"type": "report"}}})
+    headers = {**KEY, "Idempotency-Key-Seconds": str(7 * DAY // SECOND)}
+    first = api.send("POST", path, body, headers)
+    clock.at += 7 * DAY - MINUTE
+    again = api.send("POST", path, body, headers)
+    assert (again.status, again.headers.get("Idempotent-Replayed")) == (first.status, "true")
+    clock.at += 2 * MINUTE
+    assert "Idempotent-Replayed" not in api.send("POST", path, body, headers).headers
+
+
+@pytest.mark.parametrize("seconds", ["59", "999999999", "1h", "-60", "1e3", ""])
+def test_a_key_is_remembered_no_longer_than_tasks_are_kept(api: Gateway, seconds: str) -> None:
+    """And no shorter than a minute: the refusal names the header, and the range."""
+    answer = api.send("POST", "/v1/tasks", BODY, {**KEY, "Idempotency-Key-Seconds": seconds})
+    assert (answer.status, answer.problem["code"]) == (400, "parameters_invalid")
+    assert "60 to 2592000" in answer.faults["Idempotency-Key-Seconds"]
+    assert api.listed() == []
+
+
+def test_how_long_a_key_is_remembered_says_nothing_without_one(api: Gateway) -> None:
+    """It is refused, as it is by operations that would ignore it."""
+    alone = {"Idempotency-Key-Seconds": "600"}
+    assert api.send("POST", "/v1/tasks", BODY, alone).status == 400
+    schedule = {"name": "n", "cron": "0 1 * * *", "task": {"type": "report"}}
+    assert list(api.send("POST", "/v1/schedules", schedule, {**KEY, **alone}).faults) == ["Idempotency-Key-Seconds"]
 
 
 def test_a_key_outlives_its_tasks_end(api: Gateway) -> None:

@@ -14,15 +14,28 @@ BEFORE: dict[str, Any] = {
     "delay_seconds": 60,
     "payload": {"a": 1, "b": 2},
     "target": {"kind": "http", "url": "https://example.org/report", "phases": ["rollback"], "queries": ["status"]},
-    "retry": {"max_attempts": 9, "initial_seconds": 1.5, "multiplier": 3.0, "max_seconds": 9.0},
-    "lock": {"key": "db-17", "max_holders": 2, "scope": "run"},
+    "retry": {
+        "max_attempts": 9,
+        "initial_seconds": 1.5,
+        "multiplier": 3.0,
+        "max_seconds": 9.0,
+        "max_duration_seconds": 90,
+    },
+    "lock": {"key": "db-17", "max_holders": 2, "scope": "run", "wait_seconds": 30},
     "callback_url": "https://example.org/ended",
     "name": "monthly",
     "priority": "low",
     "timeout_seconds": 31,
     "tags": {"team": "dba", "step": "load"},
 }
-DEFAULT_RETRY = {"max_attempts": 5, "initial_seconds": 1.0, "multiplier": 2.0, "max_seconds": 300.0}
+DEFAULT_RETRY = {
+    "max_attempts": 5,
+    "initial_seconds": 1.0,
+    "multiplier": 2.0,
+    "max_seconds": 300.0,
+    "max_duration_seconds": None,
+}
+DEFAULT_LOCK = {"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}
 OTHER_TARGET = {"kind": "http", "url": "https://example.org/other", "phases": ["rollback"], "queries": ["status"]}
 
 
@@ -33,7 +46,9 @@ OTHER_TARGET = {"kind": "http", "url": "https://example.org/other", "phases": ["
         ({"retry": {"max_attempts": None}}, {"retry": {**BEFORE["retry"], "max_attempts": 5}}),
         ({"retry": None}, {"retry": DEFAULT_RETRY}),
         ({"lock": {"max_holders": 3}}, {"lock": {**BEFORE["lock"], "max_holders": 3}}),
-        ({"lock": {"max_holders": None, "scope": None}}, {"lock": {"key": "db-17", "max_holders": 1, "scope": "task"}}),
+        ({"lock": {"max_holders": None, "scope": None, "wait_seconds": None}}, {"lock": DEFAULT_LOCK}),
+        ({"lock": {"wait_seconds": 60}}, {"lock": {**BEFORE["lock"], "wait_seconds": 60}}),
+        ({"retry": {"max_duration_seconds": None}}, {"retry": {**BEFORE["retry"], "max_duration_seconds": None}}),
         ({"lock": None}, {"lock": None}),
         ({"tags": {"step": None, "day": "1"}}, {"tags": {"team": "dba", "day": "1"}}),
         ({"tags": {}}, {"tags": BEFORE["tags"]}),
@@ -88,7 +103,7 @@ def test_a_part_of_what_is_not_there_must_be_whole(api: Gateway) -> None:
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, {"lock": {"max_holders": 2}}).faults == {"lock.key": "is required"}
     made = api.send("PATCH", path, {"lock": {"key": "db"}}).body["lock"]
-    assert made == {"key": "db", "max_holders": 1, "scope": "task"}
+    assert made == {**DEFAULT_LOCK, "key": "db"}
 
 
 def test_tasks_of_a_filter_are_each_merged(api: Gateway) -> None:
@@ -122,7 +137,7 @@ def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: G
     assert refused.status == 422
     reasons = refused.faults
     fixed = {name for name, reason in reasons.items() if reason.startswith("cannot be changed")}
-    assert fixed == {"type"}
+    assert fixed == {"type", "unique", "debounce"}
     assert all(reason.startswith("is read-only") for name, reason in reasons.items() if name not in fixed)
     known = set(BEFORE) - {"type", "delay_seconds"}
     assert not known & set(reasons)

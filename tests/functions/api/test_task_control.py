@@ -102,6 +102,21 @@ def test_what_a_lost_answer_told_is_told_again(api: Gateway, clock: StandingCloc
         assert (again.status, again.body["state"], again.body) == (200, "running", before)
 
 
+def test_a_request_that_is_sent_again_with_its_version_is_answered_as_before(
+    api: Gateway, clock: StandingClock
+) -> None:
+    """A running task was asked to pause, or by force to stop: the record is at the next version because of that."""
+    for action, body, requested in (("pause", {}, "pause"), ("cancel", {"force": True}, "cancel")):
+        task = api.create()
+        claimed_by_a_worker(task["id"], clock)
+        tag = {"If-Match": api.send("GET", f"/v1/tasks/{task['id']}").headers["ETag"]}
+        first, again = (act(api, task, action, body=body, headers=tag) for _ in range(2))
+        assert (first.status, first.body["requested_action"]) == (202, requested)
+        assert (again.status, again.body) == (202, first.body)
+        other = act(api, task, action, body={**body, "reason": "another one"}, headers=tag)
+        assert (other.status, list(other.faults)) == (412, ["If-Match"])
+
+
 def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> None:
     """A success of a target that can undo it is to be undone, 202; doing it twice is a conflict."""
     task = api.create({"type": "report", "target": UNDOABLE})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.contract.http import request_json
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields, TaskLabels
 from duetime.contract.tasks.decoding import task_spec
-from duetime.contract.tasks.responses import TaskOptionsResponse
+from duetime.contract.tasks.option_responses import TaskOptionsResponse
 from duetime.contract.topologies.decoding import read_graph
 from duetime.domain.tasks.task_changes import TaskChanges
 from duetime.domain.tasks.task_options import TASK_OPTIONS
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway
 
 WHEN = {"due_at", "delay_seconds"}
+DEBOUNCE = {"debounce": {"key": "customer-17", "seconds": 60, "max_seconds": 600}}
+"""Excludes a due time and `unique`."""
 OTHER_FORMS = {*WHEN, "payload", "target"}
 """Fields that the record and the responses have under another name, or in another form."""
 FULL: dict[str, Any] = {
@@ -30,20 +32,33 @@ FULL: dict[str, Any] = {
         "url": "https://example.org/report",
         "phases": ["prepare", "rollback"],
         "queries": ["status"],
+        "headers": {"X-Team": "dba"},
+        "query": {"day": "1"},
+        "success": [200, 404],
+        "response": {"keep": "none", "max_bytes": 9, "when_larger": "truncate"},
     },
-    "retry": {"max_attempts": 2, "initial_seconds": 1.5, "multiplier": 3.0, "max_seconds": 9.0},
+    "retry": {
+        "max_attempts": 2,
+        "initial_seconds": 1.5,
+        "multiplier": 3.0,
+        "max_seconds": 9.0,
+        "max_duration_seconds": 90,
+    },
     "timeout_seconds": 31,
     "notify_within_seconds": 61,
     "rollback_on_failure": True,
-    "lock": {"key": "db-17", "max_holders": 2, "scope": "run"},
+    "lock": {"key": "db-17", "max_holders": 2, "scope": "run", "wait_seconds": 30},
     "callback_url": "https://example.org/ended",
     "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600},
     "expires_seconds": 600,
+    "unique": {"key": "customer-17", "until": "started", "on_conflict": "refuse"},
     "name": "monthly",
     "tags": {"team": "dba"},
     "allow_unknown_type": True,
 }
 KEPT = {name: value for name, value in FULL.items() if name != "allow_unknown_type"}
+PART = {name: value for name, value in FULL.items() if name != "unique"}
+"""What the task of a schedule, or a node, may be asked for."""
 LISTED = {name: value for name, value in KEPT.items() if name != "payload"}
 CHANGES = {name: FULL[name] for name in TaskFields.model_fields if name in FULL}
 LABELS = {name: FULL[name] for name in TaskLabels.model_fields if name in FULL}
@@ -56,7 +71,7 @@ def _among(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
 
 def test_the_example_says_all_there_is_to_say() -> None:
     """The example of these tests has each field of a request but its time, none with its default."""
-    assert set(FULL) == set(TaskCreate.model_fields) - WHEN
+    assert set(FULL) == set(TaskCreate.model_fields) - WHEN - set(DEBOUNCE)
     defaults = TaskCreate(type="other").model_dump(mode="json")
     assert [name for name, value in FULL.items() if value == defaults[name]] == []
 
@@ -77,6 +92,13 @@ def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
     assert _among(listed, LISTED) == LISTED
 
 
+def test_a_debounced_task_is_answered_as_it_was_created(api: Gateway) -> None:
+    """So is what puts it off; it is due when that says."""
+    created = api.create({"type": "report", **DEBOUNCE})
+    assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, DEBOUNCE) == DEBOUNCE
+    assert created["unique"] is None
+
+
 def test_every_field_can_be_changed(api: Gateway) -> None:
     """A change of all fields is told by the next reading."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
@@ -86,18 +108,19 @@ def test_every_field_can_be_changed(api: Gateway) -> None:
 
 def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> None:
     """The template keeps every field, and so does a task that is made of it."""
-    schedule = {"name": "nightly", "cron": "30 1 * * *", "task": FULL}
+    schedule = {"name": "nightly", "cron": "30 1 * * *", "task": PART}
+    kept = {name: value for name, value in PART.items() if name in KEPT}
     assert api.send("POST", "/v1/schedules", schedule).status == 201
-    assert _among(api.send("GET", "/v1/schedules/nightly").body["task"], KEPT) == KEPT
-    assert _among(api.send("POST", "/v1/schedules/nightly/run").body, KEPT) == KEPT
+    assert _among(api.send("GET", "/v1/schedules/nightly").body["task"], kept) == kept
+    assert _among(api.send("POST", "/v1/schedules/nightly/run").body, kept) == kept
 
 
 def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -> None:
     """Its own task has what may be said of it, and a node is the task that was asked for."""
-    created = api.send("POST", "/v1/topologies", {**LABELS, "nodes": {"a": FULL}})
+    created = api.send("POST", "/v1/topologies", {**LABELS, "nodes": {"a": PART}})
     assert _among(created.body, LABELS) == LABELS
     (node,) = read_graph(json.dumps(created.body["payload"]).encode()).nodes
-    assert node.spec == task_spec(request_json.read(json.dumps(FULL)))
+    assert node.spec == task_spec(request_json.read(json.dumps(PART)))
 
 
 def test_a_task_without_a_name_is_written_back_as_it_was_read(api: Gateway) -> None:

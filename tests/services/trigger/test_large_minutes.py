@@ -12,6 +12,7 @@ from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.dispatch.minute_entries import Entry
+from duetime.domain.dispatch.status import QueueDepth
 from duetime.domain.operating_parameters import MINUTE_PAGE
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
@@ -83,13 +84,17 @@ class Deployment:
         """The time, which passes while messages are sent."""
         return self.time
 
+    def sleep_until(self, at: Millis) -> None:
+        """Let time pass."""
+        self.time = max(self.time, at)
+
     def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """Do the same for each item, one after the other."""
         return [work(item) for item in items]
 
-    def backlog(self, _priority: Priority, _lane: str = "") -> int:
+    def depth(self, _priority: Priority, _lane: str = "") -> QueueDepth:
         """Nothing waits."""
-        return 0
+        return QueueDepth(0, 0, 0)
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
         """Make the next page; what was sent is claimed at once, so that scans find nothing."""

@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         "a resumed task is not placed",
         "services/tasks/control.py",
-        "return self._placed(task, Move.RESUME, goes_on_at, sets_of, version)",
-        "return self._moved(task, Move.RESUME, sets_of, version)",
+        "return self._placed(task, Move.RESUME, goes_on_at, request)",
+        "return self._moved(task, Move.RESUME, request)",
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
@@ -64,8 +64,8 @@ MUTANTS = (
         "a reopened task keeps the expiry of its record",
         "services/tasks/control.py",
         '            "expires_at": None,\n            "requested_action": None,\n'
-        '            "lease_expires_at": None,\n        }\n        sets_of',
-        '            "requested_action": None,\n            "lease_expires_at": None,\n        }\n        sets_of',
+        '            "lease_expires_at": None,\n        }\n        request',
+        '            "requested_action": None,\n            "lease_expires_at": None,\n        }\n        request',
     ),
     Mutant(
         "a notification is taken whatever its fence",
@@ -120,7 +120,7 @@ MUTANTS = (
     Mutant(
         "an outcome is not posted to its callback URL",
         "services/outcomes/completion_steps.py",
-        "        self.callback_sender.call_back(task)\n        self.notice_sender.send",
+        "        self.callback_tasks.create(task)\n        self.notice_sender.send",
         "        self.notice_sender.send",
     ),
     Mutant(

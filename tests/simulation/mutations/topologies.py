@@ -19,9 +19,15 @@ MUTANTS = (
     ),
     Mutant(
         "a node that has ended does not tell its children",
-        "services/topologies/node_finished.py",
-        "self.nodes.act(topology_run, edge.child, verdict(child.trigger_rule, counts))\n",
-        "verdict(child.trigger_rule, counts)\n",
+        "services/topologies/joins.py",
+        "return self.nodes.decide(topology_run, edge.child, found, task)\n",
+        "return None\n",
+    ),
+    Mutant(
+        "the last of a group does not count the others",
+        "domain/topologies/join_groups.py",
+        "        return ended\n",
+        "        return {position: ended[position]}\n",
     ),
     Mutant(
         "the last run of a topology is taken for the one that was asked for since",
@@ -44,10 +50,10 @@ MUTANTS = (
     ),
     Mutant(
         "a node begins although its topology was stopped",
-        "services/topologies/node_transitions.py",
-        "                and topology_run.task.requested_action is None\n"
-        "                and not topology_run.run_state.stopped\n",
-        "",
+        "services/topologies/repository.py",
+        "        is_running = self.task.state is State.RUNNING and self.task.requested_action is None\n"
+        "        return is_running and not self.run_state.stopped\n",
+        "        return self.task.state is State.RUNNING\n",
     ),
     Mutant(
         "a rollback begins with the parents",
@@ -82,8 +88,8 @@ MUTANTS = (
     Mutant(
         "a retry does not count what it keeps",
         "services/topologies/state_machine_steps.py",
-        "        for edge in arrivals(topology_run.graph, again, kept):\n"
-        "            self.nodes.count(topology_run, edge.child, edge.position, edge.outcome)\n",
+        "        for arrival in arrivals(topology_run.graph, again, kept, topology_run.run_state.join_group):\n"
+        "            self.nodes.count(topology_run, arrival.child, arrival.edges)\n",
         "",
     ),
     Mutant(

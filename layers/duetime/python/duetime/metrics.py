@@ -111,9 +111,7 @@ METRICS: Mapping[str, Metric] = {
     "notices_failed": _count(
         "worker", "notices of `notify_on` that failed after all retries; late starts are told again by recovery scans"
     ),
-    "callbacks_failed": _count(
-        _ANYWHERE, "callbacks that failed after all retries, or for which no time was left; the outcome does not change"
-    ),
+    "callbacks_failed": _count(_ANYWHERE, "callbacks that failed for good, within a day; the outcome does not change"),
     "cleanups_failed": _count("worker", "targets whose `clean` failed; the outcome does not change"),
     "locks_handed_on": _count(_ANYWHERE, "locks that were reserved for the next waiting task"),
     "leases_too_late": _count(

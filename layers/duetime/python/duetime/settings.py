@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.admins import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
@@ -20,6 +20,7 @@ from duetime.environment_variables import QUEUE_VARIABLES, Variable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.tasks.http_secrets import HttpSecrets
     from duetime.domain.tasks.task_options import Priority
 
 
@@ -130,6 +131,20 @@ class Settings:
         return frozenset(host for host in self.environ.get(Variable.HTTP_ALLOW, "").split(",") if host)
 
     @property
+    def http_secrets(self) -> HttpSecrets:
+        """The secrets that HTTP calls may use."""
+        # Imported when it is needed: half of the functions have no targets.
+        from duetime.domain.tasks.http_secrets import HttpSecret, HttpSecrets  # noqa: PLC0415 - see the line above
+
+        told: dict[str, dict[str, Any]] = json.loads(self.environ.get(Variable.HTTP_SECRETS, "") or "{}")
+        return HttpSecrets(
+            {
+                name: HttpSecret(one["arn"], tuple(one["hosts"]), tuple(one.get("owners", ())))
+                for name, one in told.items()
+            }
+        )
+
+    @property
     def callable_arns(self) -> ArnPatterns:
         """The AWS resources that tasks may call."""
         return ArnPatterns(tuple(self.environ.get(Variable.AWS_TARGETS, "").split()))
@@ -189,6 +204,11 @@ class Settings:
     def topology_machine(self) -> str:
         """ARN of the state machine that runs topologies, or the empty string."""
         return self.environ.get(Variable.TOPOLOGY_MACHINE, "")
+
+    @property
+    def console_url(self) -> str:
+        """Address of the console, which notices and log lines link to, or the empty string."""
+        return self.environ.get(Variable.CONSOLE_URL, "")
 
     @property
     def watch_url(self) -> str:

@@ -10,7 +10,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from duetime.composition.root import Composition, Part, Platform
+from duetime.adapters.runtime import garbage_collection
+
+garbage_collection.postpone()  # before AWS's library and the use cases are imported
+
+from duetime.composition.root import Composition, Part, Platform  # noqa: E402 - see the line above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +58,7 @@ def composed(part: type[P] | None = None) -> Composition | P:
 
 @cache
 def _only() -> Composition:
+    garbage_collection.resume()
     return Composition(_platform or Platform())
 
 

@@ -60,7 +60,13 @@ class CoreServices(Part):
         settings = self.settings
         known = known_types(settings.handler_types)
         handled = None if known is None else known | BUILT_IN.keys()
-        return TargetRules(settings.pulled_queue_urls.keys(), settings.callable_arns, settings.http_allow, handled)
+        return TargetRules(
+            settings.pulled_queue_urls.keys(),
+            settings.callable_arns,
+            settings.http_allow,
+            handled,
+            settings.http_secrets,
+        )
 
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
         """The deliveries in a Lambda event from SQS; what cannot be read is noted and left out."""

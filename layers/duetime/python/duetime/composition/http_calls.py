@@ -11,6 +11,7 @@ from duetime.adapters.targets.signing import Signer, SigningSecrets
 from duetime.composition.root import Part
 
 if TYPE_CHECKING:
+    from duetime.adapters.targets.credentials import Credentials
     from duetime.adapters.targets.http_messages import Caller
 
 
@@ -36,13 +37,27 @@ class HttpServices(Part):
         signer = None
         if secret := settings.signing_secret:
             signer = Signer(SigningSecrets(self.platform.clients.secrets(), secret, clock), clock)
-        caller = DirectCaller(settings.http_allow, signer)
+        caller = DirectCaller(settings.http_allow, signer, self._credentials)
         if not settings.exports_spans:
             return caller
         # Imported when it is needed: most deployments export no spans.
         from duetime.adapters.targets.traced_calls import TracedCaller  # noqa: PLC0415 - see the line above
 
         return TracedCaller(caller, self.runtime.tracer)
+
+    def _credentials(self) -> Credentials:
+        """What calls prove their sender with; made for the first call that names a secret."""
+        return self._kept_credentials
+
+    @cached_property
+    def _kept_credentials(self) -> Credentials:
+        # Imported when it is needed: most deployments have no secrets of this kind.
+        from duetime.adapters.targets.credentials import Credentials  # noqa: PLC0415 - see the line above
+
+        settings = self.settings
+        return Credentials(
+            self.platform.clients.secrets, settings.http_secrets, settings.http_allow, self.runtime.clock
+        )
 
     def passing(self, caller: Caller) -> Caller:
         """The same caller, which tells the egress function the spans of its calls where those are exported."""

@@ -12,6 +12,7 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.tasks import TaskServices
+from duetime.domain.tasks.console_pages import ConsolePages
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.pull.claims import LeaseClaims
 from duetime.services.pull.lease import LeaseService
@@ -55,7 +56,11 @@ class PullServices(Part):
             pull_locks=self._pull_locks,
             pullers=self.settings.pullers,
             traceback_recorder=TracebackRecorder(
-                core.tracebacks, self.runtime, self.settings.keeps_tracebacks, self.settings.retention_ms
+                store=core.tracebacks,
+                runtime=self.runtime,
+                is_kept=self.settings.keeps_tracebacks,
+                retention=self.settings.retention_ms,
+                pages=ConsolePages(self.settings.console_url),
             ),
             runtime=self.runtime,
         )

@@ -49,6 +49,7 @@ class ScheduleServices(Part):
         """Stops the runs that others take the place of, and tells the schedule of their ends."""
         from duetime.composition.locks import LockServices
         from duetime.services.tasks.control import TaskControl
+        from duetime.services.tasks.reopen import TaskReopener
         from duetime.services.tasks.update import TaskUpdater
 
         core, locks = self.part(CoreServices), self.part(LockServices).manager
@@ -61,4 +62,5 @@ class ScheduleServices(Part):
             rules=self._creation_rules,
             occurrence_listener=self.overlap_control,
         )
-        return TaskControl(core.stores, core.enqueuer, updater, locks, self.runtime)
+        reopener = TaskReopener(core.stores, core.enqueuer, self.runtime)
+        return TaskControl(core.stores, core.enqueuer, updater, locks, self.runtime, reopener)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import read_graph
+from duetime.composition.deferred_imports import deferred, read_graph
 from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
@@ -17,8 +18,12 @@ from duetime.services.tasks.create import TaskCreator
 from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.tasks.erase import TaskEraser
 from duetime.services.tasks.read import ArchiveAge, TaskReader
+from duetime.services.tasks.reopen import TaskReopener
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
+
+if TYPE_CHECKING:
+    from duetime.services.tasks.key_conflicts import KeyConflicts
 
 
 class TaskServices(Part):
@@ -33,7 +38,13 @@ class TaskServices(Part):
     def creator(self) -> TaskCreator:
         """Accepts tasks."""
         core = self.part(CoreServices)
-        return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, self.creation_rules)
+        conflicts = deferred(self._key_conflicts)
+        return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, self.creation_rules, conflicts)
+
+    def _key_conflicts(self) -> KeyConflicts:
+        from duetime.services.tasks.key_conflicts import KeyConflicts  # noqa: PLC0415 - few creations meet one
+
+        return KeyConflicts(self.updater, self.runtime)
 
     @cached_property
     def reader(self) -> TaskReader:
@@ -66,6 +77,7 @@ class TaskServices(Part):
             task_updater=self.updater,
             lock_manager=self.part(LockServices).manager,
             runtime=self.runtime,
+            reopener=TaskReopener(core.stores, core.enqueuer, self.runtime),
         )
 
     @cached_property

@@ -14,6 +14,7 @@ from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
 from duetime.domain.topologies.graph_outline import outline_of
 from duetime.services.topologies.inputs import NodeInputs
+from duetime.services.topologies.joins import Joins
 from duetime.services.topologies.node_finished import NodeFinished
 from duetime.services.topologies.node_tasks import NodeTasks
 from duetime.services.topologies.node_transitions import NodeActions
@@ -96,11 +97,11 @@ class TopologyServices(Part):
         return NodeFinished(
             topology_repository=self.outlines,
             node_tasks=self._node_tasks,
-            nodes=self._nodes,
+            joins=Joins(self.outlines, self._nodes, self.part(CoreServices).enqueuer, self.runtime.executor),
             reconciler=self.reconciler,
+            state_machine_steps=self.state_machine_steps,
             store=self.part(CoreServices).stores.topologies,
             machine=self.state_machine,
-            executor=self.runtime.executor,
         )
 
     @cached_property
@@ -146,4 +147,4 @@ class TopologyServices(Part):
     @cached_property
     def _node_tasks(self) -> NodeTasks:
         core = self.part(CoreServices)
-        return NodeTasks(self.definitions, core.stores, self.runtime, core.target_rules)
+        return NodeTasks(self.definitions, core.stores, core.enqueuer, self.runtime, core.target_rules)

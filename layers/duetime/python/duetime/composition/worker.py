@@ -15,9 +15,10 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.targets import TargetServices
-from duetime.services.outcomes.callbacks import CallbackSender, Repeater
+from duetime.domain.tasks.console_pages import ConsolePages
+from duetime.services.outcomes.callbacks import CallbackTasks
 from duetime.services.outcomes.completion_steps import InlineCompletion
-from duetime.services.outcomes.notices import LateNotices, NoticeSender
+from duetime.services.outcomes.notices import LateNotices, NoticeSender, Repeater
 from duetime.services.outcomes.rollback_outcome import RollbackWriter
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.worker.attempt import AttemptRunner
@@ -85,13 +86,21 @@ class WorkerServices(Part):
     def _traceback_recorder(self) -> TracebackRecorder:
         settings = self.settings
         return TracebackRecorder(
-            self.part(CoreServices).tracebacks, self.runtime, settings.keeps_tracebacks, settings.retention_ms
+            store=self.part(CoreServices).tracebacks,
+            runtime=self.runtime,
+            is_kept=settings.keeps_tracebacks,
+            retention=settings.retention_ms,
+            pages=self._console_pages,
         )
+
+    @cached_property
+    def _console_pages(self) -> ConsolePages:
+        return ConsolePages(self.settings.console_url)
 
     @cached_property
     def _callbacks(self) -> HttpCallbacks:
         caller, targets = self.part(HttpServices).caller, self.part(TargetServices)
-        return HttpCallbacks(caller, task_entry, lambda: targets.aws_runner)
+        return HttpCallbacks(caller, task_entry, lambda: targets.aws_runner, self._console_pages)
 
     @cached_property
     def _notice_sender(self) -> NoticeSender:
@@ -99,12 +108,13 @@ class WorkerServices(Part):
 
     @cached_property
     def _completion(self) -> InlineCompletion:
+        core = self.part(CoreServices)
         return InlineCompletion(
-            stores=self.part(CoreServices).stores,
+            stores=core.stores,
             targets=self.part(TargetServices).targets,
             runtime=self.runtime,
             retention=self.settings.retention_ms,
-            callback_sender=CallbackSender(self._callbacks, Repeater(self.runtime), self.runtime),
+            callback_tasks=CallbackTasks(core.stores, core.enqueuer, self.runtime, core.shards, self._callbacks),
             notice_sender=self._notice_sender,
             occurrence_listener=overlap_control(self),
             node_listener=deferred(lambda: topology_services(self).node_finished),

@@ -19,6 +19,13 @@ class PulledType(TypedDict):
     may_lease: Annotated[bool, Field(description="Whether the caller may lease its tasks.")]
 
 
+class UsableSecret(TypedDict):
+    """A secret that HTTP targets may be called with."""
+
+    name: Annotated[str, Field(description="Its name in `auth` of a target.")]
+    hosts: Annotated[Sequence[str], Field(description="Hosts that it is sent to.")]
+
+
 class LogLocation(TypedDict):
     """Where the logs of the workers are."""
 
@@ -45,6 +52,9 @@ class DeploymentSettings(TypedDict):
     private_http_hosts: Annotated[
         Sequence[str], Field(description="Hosts that HTTP targets may call although they are not public.")
     ]
+    http_secrets: Annotated[
+        Sequence[UsableSecret], Field(description="Secrets that the caller's HTTP targets may be called with.")
+    ]
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
     is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 after that.")]
     is_counted: Annotated[bool, Field(description="Whether there is a summary of the numbers of tasks.")]
@@ -70,6 +80,6 @@ GET = Operation(
     "GET /v1/settings",
     "Get the settings of the deployment",
     Returns(DeploymentSettings, "The settings."),
-    description="What the deployment allows, how long it keeps tasks, and who the caller is to it. Secrets and the "
-    "identities of other callers are not among them.",
+    description="What the deployment allows, how long it keeps tasks, and who the caller is to it. The values of "
+    "secrets and the identities of other callers are not among them.",
 )

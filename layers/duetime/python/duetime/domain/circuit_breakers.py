@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from duetime.domain.limits import MAX_HOST_LENGTH
 from duetime.domain.operating_parameters import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
 from duetime.domain.tasks.attempt_results import Deferred, Failed, Succeeded
-from duetime.domain.tasks.targets import HttpTarget
+from duetime.domain.tasks.targets import CallbackTarget, HttpTarget
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import TargetEnding
@@ -102,7 +102,7 @@ class Circuit:
 
 def host_of(target: Target) -> str | None:
     """The host whose circuit a target belongs to; `None` if it has none, or none that a name service could know."""
-    if not isinstance(target, HttpTarget):
+    if not isinstance(target, HttpTarget | CallbackTarget):
         return None
     try:
         parts = urlsplit(target.url)

@@ -200,6 +200,20 @@ class KeyReused(RequestError):
         super().__init__("this idempotency key was used before, with another body")
 
 
+class UniqueKeyHeld(RequestError):
+    """Another task holds the unique key of a task that was to be created, or opened again after its end.
+
+    Attributes:
+        holder: the task that holds it.
+        field: of the request that has the key; empty if it has none.
+    """
+
+    def __init__(self, holder: Task, key: str, why: str = "", *, field: str = "") -> None:
+        super().__init__(f"the task {holder.id}, which is {holder.state}, holds the unique key {key!r}{why}")
+        self.holder = holder
+        self.field = field
+
+
 class ContentExpired(RequestError):
     """A payload, result or checkpoint that lies outside its record was removed before the record."""
 

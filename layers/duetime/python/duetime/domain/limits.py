@@ -55,6 +55,18 @@ MAX_TYPE_LENGTH = 64
 MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128
 MAX_URL_LENGTH = 2_048
+MAX_HTTP_FIELDS = 20
+"""Headers, and parameters of the query, of an HTTP target."""
+MAX_HTTP_FIELD_NAME_LENGTH = 64
+"""Characters of the name of such a header or parameter, or of a field of a form."""
+MAX_HTTP_FIELD_LENGTH = 1_024
+"""Characters of the value of such a header or parameter."""
+MAX_REQUEST_BYTES = 4_096
+"""Size of the headers, the query and the body of an HTTP target, in bytes of UTF-8; a larger body is a payload."""
+MAX_SUCCESS_STATUSES = 20
+"""Statuses of an HTTP response that mean success."""
+MAX_SECRET_NAME_LENGTH = 64
+"""Characters of the name of a secret that HTTP calls use."""
 MAX_ARN_LENGTH = 256
 """Characters of the ARN of an AWS target, which the record keeps."""
 MAX_DETAIL_TYPE_LENGTH = 128
@@ -65,7 +77,13 @@ MAX_TAG_KEY_LENGTH = 32
 MAX_TAG_VALUE_LENGTH = 64
 MAX_IDEMPOTENCY_KEY_LENGTH = 255
 IDEMPOTENCY_KEY_LIFE = DAY
-"""How long an idempotency key is remembered; always less than the retention of ended tasks."""
+"""How long an idempotency key is remembered, unless the request says; always less than the retention of ended tasks."""
+MIN_KEY_SECONDS = 60
+"""Shortest time that a request can have its idempotency key remembered; the longest is the retention of ended tasks."""
+MAX_UNIQUE_KEY_LENGTH = 128
+"""Characters of a unique key, which the record keeps."""
+MAX_DEBOUNCE_SECONDS = 2_592_000
+"""Longest time for which further creations put a task off, and longest time in all."""
 MAX_ATTEMPTS = 100
 """Attempts in a retry policy."""
 MAX_RETRY_WAIT_SECONDS = 86_400
@@ -222,6 +240,10 @@ MAX_LATE_SECONDS = 604_800
 """Longest time after the due time at which a late start can be told."""
 MAX_EXPIRES_SECONDS = 2_592_000
 """Longest time after the due time in which the first attempt of a task may start, if that is limited."""
+MAX_RETRY_DURATION_SECONDS = 2_592_000
+"""Longest time after the start of the first attempt in which another one may start, if that is limited."""
+MAX_LOCK_WAIT_SECONDS = 2_592_000
+"""Longest time that an attempt may wait for its lock, if that is limited."""
 SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
 MAX_METRIC_VALUES = 20

@@ -46,6 +46,9 @@ WORKING_MOMENT_HORIZON = 731 * DAY
 """How far an occurrence can be moved to a time that no calendar excludes: two years."""
 EDGES_PER_CHUNK = 100
 """Dependencies of one node that are counted in one item: its numbers stay within one write unit."""
+EDGES_PER_GROUP = 4
+"""Parents of one node whose records each of them reads when it ends, instead of writing that it has: three consistent
+reads at most, which cost less than a write."""
 WAITS_AT_ONCE = 40
 """Nodes that one execution waits for at a time: the limit of an inline map (Source: Step Functions Developer Guide,
 Map state)."""
@@ -109,18 +112,42 @@ MAX_DELAY = 900 * SECOND
 MAX_HOLD = 5 * SECOND
 """Longest time that a worker waits with a message for its due time; an earlier message is returned to the queue.
 Messages are delivered up to two seconds early, plus the difference of the clocks."""
+EARLY_MESSAGE_RETURN = MINUTE
+"""A message that is returned because it came earlier than that is delivered again after this time at the latest."""
+MOST_SENT_IN_TIME = 100
+"""Messages of a slice that the trigger sends each at its best moment; of more, batches are full and share their
+wait."""
+SEND_STEP = 100
+"""Messages whose best moments are this close to each other are sent together."""
+SHORTEST_WAIT_SENT_IN_TIME = 3 * SECOND
+"""A message that has to be there sooner is sent at once."""
+FEWEST_WAITED_FOR = 2
+"""The trigger does not wait to send fewer messages than this in time: it costs twice as much as the worker that would
+hold them (their `sizes`)."""
+LATEST_SEND = 50
+"""So much later than planned a message may be sent without its delay being computed anew: that would be a second
+less."""
 CLAIM_LEAD = 10
 """How many milliseconds before the due time a worker claims a task, so that the claim does not make it late."""
 SPAN_EXPORT_TIME = SECOND
 """How long an invocation may take at its end to export its spans; what is not exported by then is dropped or waits."""
-CALLBACK_TRIES = 3
-"""Attempts to send a callback; the outcome does not change if all of them fail."""
-CALLBACK_TIMEOUT = 5 * SECOND
-"""Time limit of one attempt to send a callback."""
-CALLBACK_PAUSE = SECOND
-"""Wait before the second attempt to send a callback; it doubles for each further attempt."""
-CALLBACK_MARGIN = 20 * SECOND
-"""Additional time of a worker after an outcome, if there is a callback to send."""
+CALLBACK_ATTEMPTS = 60
+"""Attempts of a callback: with waits of half the longest on average, they take a day. The outcome does not change if
+all of them fail."""
+CALLBACK_FIRST_WAIT = SECOND
+"""Longest wait before the second attempt of a callback; it doubles for each further attempt."""
+CALLBACK_LONGEST_WAIT = HOUR
+"""Longest wait between two attempts of a callback."""
+CALLBACK_TIMEOUT = 10 * SECOND
+"""Time limit of one attempt of a callback."""
+NOTICE_TRIES = 3
+"""Attempts to send a notice; the task does not change if all of them fail."""
+NOTICE_TIMEOUT = 5 * SECOND
+"""Time limit of one attempt to send a notice."""
+NOTICE_PAUSE = SECOND
+"""Wait before the second attempt to send a notice; it doubles for each further attempt."""
+NOTICE_MARGIN = 20 * SECOND
+"""Additional time of a worker after an outcome, if there is a notice to send."""
 HANDLERS_RETRY = MINUTE
 """How long until the import of a failed handlers package is tried again, for the tasks that need it."""
 OVERDUE_GRACE = SECOND

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.dispatch.enqueue_plan import Message
+    from duetime.domain.dispatch.status import QueueDepth
     from duetime.domain.tasks.task_options import Priority
     from duetime.domain.times import Millis
 
@@ -59,8 +60,8 @@ class WorkQueues(Protocol):
         """
         ...
 
-    def backlog(self, priority: Priority, pull_queue: str = "") -> int:
-        """About how many messages of a priority, or of a pull queue, wait to be received, delayed ones not counted."""
+    def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
+        """About how many messages the queue of a priority, or a pull queue, has."""
         ...
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duetime.ports.long_polls import LongPollStore
     from duetime.ports.schedules import CalendarStore, ScheduleStore
     from duetime.ports.switches import CircuitStore, SwitchStore
-    from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
+    from duetime.ports.tasks import ContentStore, KeyStore, TaskStore, UniqueKeyStore
     from duetime.ports.topologies import TopologyStore
 
 
@@ -32,6 +32,11 @@ class Stores(Protocol):
     @property
     def keys(self) -> KeyStore:
         """Idempotency keys."""
+        ...
+
+    @property
+    def unique_keys(self) -> UniqueKeyStore:
+        """Unique keys of tasks."""
         ...
 
     @property

@@ -96,6 +96,6 @@ class Callbacks(Protocol):
         """Send a notice to an address once; what went wrong, or nothing. Never raises."""
         ...
 
-    def call_back(self, task: Task, url: str) -> Failed | None:
-        """Tell of a task's outcome, once. Never raises: what went wrong is answered, or nothing."""
+    def outcome_event(self, task: Task) -> bytes:
+        """A task's outcome, as JSON text in UTF-8."""
         ...

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.idempotency_keys import RememberedKey
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import OnConflict
+    from duetime.domain.tasks.unique_keys import KeyHolder, KeyTaking
     from duetime.domain.times import Millis
 
     MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer | LateTimer
@@ -61,8 +63,8 @@ class MinutePage:
 class TaskStore(Protocol):
     """The records of tasks and their timers."""
 
-    def create(self, task: Task) -> bool:
-        """Write a new record, unless one of that id exists.
+    def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
+        """Write a new record, unless one of that id exists; with a unique key only together with the key's item.
 
         Safe to resend: if the record exists with this task's own nonce, it was this call that wrote it.
 
@@ -79,10 +81,11 @@ class TaskStore(Protocol):
         """Read many records, eventually consistently unless asked otherwise; those that do not exist are left out."""
         ...
 
-    def apply(self, write: Write) -> WriteResult:
+    def apply(self, write: Write, taking: KeyTaking | None = None) -> WriteResult:
         """Make one conditional write, in one request, with no read before or after it.
 
-        Safe to resend: a rejection by a record that bears the write's own nonce is an application.
+        Safe to resend: a rejection by a record that bears the write's own nonce is an application. Together with the
+        taking of a unique key it is rejected also if somebody else took the key first, and is read afterwards.
         """
         ...
 
@@ -192,6 +195,38 @@ class KeyStore(Protocol):
         """
         ...
 
+    def redirect(self, owner: str, key: str, wanted: TaskId, instead: TaskId, on_conflict: OnConflict) -> None:
+        """Have a key stand for another task than the one that was to be made, unless it stands for something else.
+
+        Args:
+            owner: whose key it is.
+            key: the key.
+            wanted: the task that was to be made, which the key stands for.
+            instead: the task that held its unique key.
+            on_conflict: what was done with that.
+        """
+        ...
+
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
         """What an owner's key stands for, read consistently; `None` if it is not taken, or has expired."""
+        ...
+
+
+class UniqueKeyStore(Protocol):
+    """Which task took a unique key last; keys are taken by `TaskStore.create` and `TaskStore.apply`."""
+
+    def find(self, owner: str, key: str) -> KeyHolder | None:
+        """Which task took a key last, read consistently; `None` if none has, or the item was removed since."""
+        ...
+
+    def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:
+        """Give the item of a key a time to live, if it still names a task that has ended.
+
+        Args:
+            owner: whose key it is.
+            key: the key.
+            task_id: the task.
+            fence: at which it has ended: if it took the key again for later fences, nothing is changed.
+            expires_at: when the item may be removed.
+        """
         ...

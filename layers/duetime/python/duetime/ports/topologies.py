@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.join_counters import Chunk, JoinCount
@@ -35,6 +38,10 @@ class TopologyStore(Protocol):
         """Read how far a topology has come, consistently; `None` if it has never begun."""
         ...
 
+    def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
+        """Read a topology's task and how far it has come, consistently, in one request."""
+        ...
+
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read. Safe to resend.
 
@@ -48,20 +55,19 @@ class TopologyStore(Protocol):
         """
         ...
 
-    def add_edge(
-        self, node: TaskId, edges: int, position: int, outcome: Outcome, expires_at: Millis
+    def add_edges(
+        self, node: TaskId, edges: int, arrived: Mapping[int, Outcome], expires_at: Millis
     ) -> tuple[Chunk, Chunk]:
-        """Count that an edge has arrived at a node; one that arrives again changes nothing.
+        """Count that edges of one chunk have arrived at a node; those that arrive again change nothing.
 
         Args:
             node: the child.
             edges: how many it has in all.
-            position: the edge's.
-            outcome: what its parent ended as.
+            arrived: what the parents of these edges have ended as, by the edges' positions.
             expires_at: when the counts may be forgotten.
 
         Returns:
-            The edge's chunk before and after it: the same if the edge had arrived before.
+            Their chunk before and after: the same if all of them had arrived before.
         """
         ...
 

@@ -13,6 +13,7 @@ from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.content_expiry import after_record
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_options import unique_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.ports.stores import Stores
     from duetime.ports.tasks import ContentStore, TaskStore
 
 
@@ -34,6 +36,15 @@ def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
     for content in task.contents_without_expiry:
         if content.place is ContentPlace.OBJECT:
             contents.expire(task.id, content, expiry)
+
+
+def let_key_expire(stores: Stores, task: Task) -> None:
+    """Let the item of an ended task's unique key be removed after its record."""
+    if unique_of(task.unique, task.debounce) is not None:
+        # Few tasks have one, and functions start without it.
+        from duetime.services import unique_keys  # noqa: PLC0415 - see the line above
+
+        unique_keys.let_key_expire(stores, task)
 
 
 def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.domain.tasks.unique_keys import KeyTaking
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import TaskStore
 
-_WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "target", "started_at"})
+_WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that decide when it is checked whether a task is late or has expired."""
 
 
@@ -53,7 +54,7 @@ class Enqueuer:
     look_ahead: Millis
     precision: Precision
 
-    def create(self, task: Task) -> bool:
+    def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
         """Write a new record in its minute, without sending anything yet; one that comes too late for it has a timer.
 
         Returns:
@@ -64,7 +65,7 @@ class Enqueuer:
             self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
         self._watch_lateness(task)
         self._watch_expiry(task, task.generation)
-        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.runtime.nonce()))
+        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.runtime.nonce()), taking)
 
     def produce(self, task: Task) -> bool:
         """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
@@ -92,8 +93,21 @@ class Enqueuer:
             [Outgoing(message_for(task), delay_seconds(task.next_at, now, self.precision)) for task in due]
         )
 
-    def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges) -> WriteResult:
+    def move(
+        self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, taking: KeyTaking | None = None
+    ) -> WriteResult:
+        """Set a new check of an existing task, as `write` does, and send its message if it is due soon."""
+        result = self.write(task, move, at, guard, sets, taking)
+        if isinstance(result, Applied):
+            self.send_due([result.task])
+        return result
+
+    def write(
+        self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, taking: KeyTaking | None = None
+    ) -> WriteResult:
         """Set a new check of an existing task, with its next generation, with the move that causes it.
+
+        Nothing is sent yet: if it is applied, `send_due` must follow.
 
         Args:
             task: the record as it was last seen.
@@ -101,6 +115,7 @@ class Enqueuer:
             at: when it shall be checked; now, if that is past.
             guard: what must hold of the record.
             sets: what else the move changes.
+            taking: of the task's unique key, which it holds again by the move; `None` if it has none.
         """
         now = self.runtime.now()
         at = max(at, now)
@@ -112,10 +127,7 @@ class Enqueuer:
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
         self.watch_change(task, move, sets, generation)
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
-        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))
-        if isinstance(result, Applied):
-            self.send_due([result.task])
-        return result
+        return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)
 
     def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
         """Have it checked whether a task is late or expires, if a move that is about to be written changes when.
@@ -130,14 +142,15 @@ class Enqueuer:
         after = replace(task, state=LEGAL[move].to or task.state, **watched)
         if after.late_at != task.late_at or task.state is State.BLOCKED:
             self._watch_lateness(after)
-        if generation is not None or after.start_by != task.start_by:
+        if generation is not None or (after.start_by, after.retry_by) != (task.start_by, task.retry_by):
             self._watch_expiry(after, task.generation if generation is None else generation)
 
     def _watch_expiry(self, task: Task, generation: int) -> None:
         """Have a worker function end a task in time that pull workers may never ask for; others are checked anyway."""
-        if task.start_by is None or not task.pull_queue or task.state not in STARTABLE or task.started_at is not None:
+        start_by = task.start_by if task.started_at is None else task.retry_by
+        if start_by is None or not task.pull_queue or task.state not in STARTABLE:
             return
-        at = first_unread(max(task.start_by, self.runtime.now()), self.look_ahead)
+        at = first_unread(max(start_by, self.runtime.now()), self.look_ahead)
         self.tasks.add_timer(Timer(task.id, generation, at, task.priority, task.owner))
 
     def _watch_lateness(self, task: Task) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import KeyReused
-from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE
 from duetime.domain.tasks.idempotency_keys import RememberedKey
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class RepeatedRequests:
         Raises:
             KeyReused: it came with another request before.
         """
-        wanted = RememberedKey(made, now, now, key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE, edition=edition)
+        wanted = RememberedKey(made, now, now, key.body_hash, expires_at=now + key.life, edition=edition)
         known = self.keys.remember(owner, key.text, wanted, now)
         return None if known.task_id == made else _same(known, key)
 

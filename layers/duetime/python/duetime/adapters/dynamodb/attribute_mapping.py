@@ -13,10 +13,12 @@ from duetime.adapters.dynamodb import (
     field_codecs,
     reference_codecs,
     schema,
+    target_codec,
+    uniqueness_codecs,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
 
@@ -38,6 +40,23 @@ class Attribute:
     decode: Callable[[Value], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """What was added to a field whose stored form has no room for more that earlier versions of the code would skip.
+
+    Attributes:
+        label: a name that no field has.
+        name: its name in the item.
+        encode: its value in the item, of the field's value; `None` leaves the attribute out.
+        merged: the field's value with what the attribute says; the former is `None` if its attribute is left out.
+    """
+
+    label: str
+    name: str
+    encode: Callable[[Any], Value | None]
+    merged: Callable[[Any, Value], Any]
+
+
 ATTRIBUTES: dict[str, Attribute] = {
     attribute.field: attribute
     for attribute in (
@@ -48,7 +67,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("created_at", "c", attribute_values.number, attribute_values.integer),
         Attribute("payload", "b", field_codecs.content, partial(field_codecs.read_content, "payload")),
         Attribute("priority", "q", field_codecs.priority, field_codecs.read_priority),
-        Attribute("target", "u", field_codecs.target, field_codecs.read_target),
+        Attribute("target", "u", target_codec.target, target_codec.read_target),
         Attribute("retry", "r", field_codecs.retry, field_codecs.read_retry),
         Attribute("timeout_seconds", "o", field_codecs.unless_default("timeout_seconds"), attribute_values.integer),
         Attribute(
@@ -59,6 +78,8 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
         Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
+        Attribute("unique", "xu", uniqueness_codecs.unique, uniqueness_codecs.read_unique),
+        Attribute("debounce", "xd", uniqueness_codecs.debounce, uniqueness_codecs.read_debounce),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", reference_codecs.schedule_ref, reference_codecs.read_schedule_ref),
@@ -87,6 +108,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
         Attribute("attempt_history", "L", attempt_codecs.attempt_history, attempt_codecs.read_attempt_history),
         Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
+        Attribute("reopened_at", "ra", attribute_values.number, attribute_values.integer),
         Attribute("traceparent", "V", field_codecs.traceparent, field_codecs.read_traceparent),
         Attribute("erased", "Z", attribute_values.flag, attribute_values.truth),
         Attribute("actions", "Q", action_codecs.actions, action_codecs.read_actions),
@@ -94,6 +116,20 @@ ATTRIBUTES: dict[str, Attribute] = {
     )
 }
 """Every field of `Task` but `id` and `owner`, which are the keys."""
+
+
+COMPANIONS: dict[str, Companion] = {
+    "retry": Companion("retry_duration", "rd", field_codecs.retry_duration, field_codecs.with_retry_duration),
+    "lock": Companion("lock_wait", "kw", field_codecs.lock_wait, field_codecs.with_lock_wait),
+}
+"""By field."""
+
+
+def stored_forms(field: str, value: object) -> Iterator[tuple[str, str, Value | None]]:
+    """How a field's value is stored: labels and names of its attributes, each with its value or `None`."""
+    yield field, ATTRIBUTES[field].name, encoded(field, value)
+    if (companion := COMPANIONS.get(field)) is not None:
+        yield companion.label, companion.name, None if value is None else companion.encode(value)
 
 
 def encoded(field: str, value: object) -> Value | None:
@@ -108,4 +144,7 @@ def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
         attribute = ATTRIBUTES[field]
         if (stored := item.get(attribute.name)) is not None:
             found[field] = attribute.decode(stored)
+        companion = COMPANIONS.get(field)
+        if companion is not None and (more := item.get(companion.name)) is not None:
+            found[field] = companion.merged(found.get(field), more)
     return found

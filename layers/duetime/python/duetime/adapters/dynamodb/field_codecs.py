@@ -5,15 +5,14 @@ A form that is `None` leaves the attribute out, which means the field's default.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
-from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.attempt_records import Wait
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
 
@@ -21,18 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.adapters.dynamodb.attribute_values import Value
-    from duetime.domain.tasks.targets import Target
 
 
-_HTTP = "http"
-_PULL = "pull"
-_TOPOLOGY = "topology"
-_ARN = "arn:"
-_NOTIFIES = "async"
 _FAILURES, _NONE = "f", "-"
 """Whether failures are told."""
-_PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
-_QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
 _STORED_STATES = {State.WAITING: "postponed"}
 """States that records have under an earlier name."""
 _STATES = {stored: value for value, stored in _STORED_STATES.items()}
@@ -105,53 +96,9 @@ def read_content(field: str, value: Value) -> Content:
     return Content(ContentPlace.RECORD, field, unpacked(value))
 
 
-def target(value: Target) -> Value | None:
-    """What a task calls: the kind with what it offers, then its address; nothing for the default.
-
-    The name of an AWS resource says the kind; how it is called stands behind it.
-    """
-    if isinstance(value, PullTarget):
-        return {"S": _PULL}
-    if isinstance(value, TopologyTarget):
-        return {"S": _TOPOLOGY}
-    if isinstance(value, AwsTarget):
-        option = value.detail_type if value.waits else _NOTIFIES
-        return {"S": f"{value.arn} {option}" if option else value.arn}
-    if not isinstance(value, HttpTarget):
-        return None
-    letters = [_PHASES[phase] for phase in value.phases] + [_QUERIES[query] for query in value.queries]
-    offered = "".join(sorted(letters))
-    return {"S": f"{_HTTP}{offered} {value.url}"}
-
-
-def read_target(value: Value) -> Target:
-    """Read what a task calls."""
-    if value["S"] == _PULL:
-        return PullTarget()
-    if value["S"] == _TOPOLOGY:
-        return TopologyTarget()
-    if value["S"].startswith(_ARN):
-        return _read_aws_target(value["S"])
-    kind, address = str(value["S"]).split(" ", 1)
-    offered = kind.removeprefix(_HTTP)
-    return HttpTarget(
-        address,
-        phases=frozenset(phase for phase, letter in _PHASES.items() if letter in offered),
-        queries=frozenset(query for query, letter in _QUERIES.items() if letter in offered),
-    )
-
-
-def _read_aws_target(text: str) -> AwsTarget:
-    arn, _, option = text.partition(" ")
-    service = AwsService(service_of(arn) or "")
-    if service is AwsService.LAMBDA:
-        return AwsTarget(service, arn, waits=option != _NOTIFIES)
-    return AwsTarget(service, arn, detail_type=option)
-
-
 def retry(value: RetryPolicy) -> Value | None:
     """A retry policy; nothing for the default."""
-    if value == RetryPolicy():
+    if replace(value, max_duration_seconds=None) == RetryPolicy():
         return None
     return {"S": f"{value.max_attempts} {value.initial_seconds!r} {value.multiplier!r} {value.max_seconds!r}"}
 
@@ -160,6 +107,26 @@ def read_retry(value: Value) -> RetryPolicy:
     """Read a retry policy."""
     attempts, *seconds = str(value["S"]).split()
     return RetryPolicy(int(attempts), *map(float, seconds))
+
+
+def retry_duration(value: RetryPolicy) -> Value | None:
+    """How long attempts may start; nothing for no limit."""
+    return None if value.max_duration_seconds is None else {"N": str(value.max_duration_seconds)}
+
+
+def with_retry_duration(policy: RetryPolicy | None, value: Value) -> RetryPolicy:
+    """Read how long attempts may start."""
+    return replace(policy or RetryPolicy(), max_duration_seconds=int(value["N"]))
+
+
+def lock_wait(value: LockSpec) -> Value | None:
+    """How long an attempt may wait for its lock; nothing for no limit."""
+    return None if value.wait_seconds is None else {"N": str(value.wait_seconds)}
+
+
+def with_lock_wait(lock: LockSpec | None, value: Value) -> LockSpec | None:
+    """Read how long an attempt may wait; an earlier version of the code may have removed the lock alone."""
+    return None if lock is None else replace(lock, wait_seconds=int(value["N"]))
 
 
 def lock(value: LockSpec) -> Value:

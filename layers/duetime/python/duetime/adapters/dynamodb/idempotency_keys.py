@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
@@ -9,6 +10,7 @@ from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.task_options import OnConflict
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.times import Millis
 
-_TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION = "i", "d", "c", "h", "e", "n"
+_TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"
 """The TTL attribute counts whole seconds, so the exact end of a key's life has an attribute of its own."""
 
 
@@ -44,6 +46,22 @@ class DynamoKeyStore:
                 kept = item_of_failed_condition(refusal)
                 return _remembered(kept) if kept else wanted
         return wanted
+
+    def redirect(self, owner: str, key: str, wanted: TaskId, instead: TaskId, on_conflict: OnConflict) -> None:
+        """Have a key stand for another task than the one that was to be made, unless it stands for something else."""
+        with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key_of(owner, key),
+                UpdateExpression="SET #i = :instead, #u = :u",
+                ConditionExpression="#i = :i",
+                ExpressionAttributeNames={"#i": _TASK, "#u": _ON_CONFLICT},
+                ExpressionAttributeValues={
+                    ":i": attribute_values.text(wanted.text),
+                    ":instead": attribute_values.text(instead.text),
+                    ":u": attribute_values.text(on_conflict.value),
+                },
+            )
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
         """What an owner's key stands for, unless it has expired."""
@@ -85,4 +103,5 @@ def _remembered(item: StoredItem) -> RememberedKey:
         body_hash=attribute_values.string(item[_BODY_HASH]),
         expires_at=attribute_values.integer(item[_EXPIRES_AT]),
         edition=attribute_values.integer(item[_EDITION]) if _EDITION in item else 0,
+        on_conflict=OnConflict(attribute_values.string(item[_ON_CONFLICT])) if _ON_CONFLICT in item else None,
     )

@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import attribute_values
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
+from duetime.adapters.dynamodb.attribute_mapping import decoded, stored_forms
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
@@ -90,8 +90,7 @@ def template_form(task: TaskSpec) -> Value:
     """The task of a schedule's occurrences, by the attributes of tasks; its payload stands elsewhere."""
     form: dict[str, Any] = {}
     for field in _TEMPLATE_FIELDS:
-        if (stored := encoded(field, getattr(task, field))) is not None:
-            form[ATTRIBUTES[field].name] = stored
+        form |= {name: stored for _, name, stored in stored_forms(field, getattr(task, field)) if stored is not None}
     if isinstance(task.target, HandlerTarget):
         form[_HANDLER] = {"BOOL": True}
     return {"M": form}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from duetime.adapters.aws_clients import DeferredClient
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
 
     from duetime.adapters.aws_clients import Clients
     from duetime.adapters.dynamodb.bulk import DynamoBulkStore
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.shards import DynamoShardStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
+    from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
 
@@ -54,7 +57,9 @@ class DynamoStores:
     @cached_property
     def contents(self) -> SplitContentStore:
         """Payloads and results."""
-        return SplitContentStore(self._client, self._table, self._clients.s3(), self._settings.bucket)
+        # Few contents are so large that they lie there, and no start should wait for the client.
+        s3 = cast("S3Client", DeferredClient(self._clients.s3))
+        return SplitContentStore(self._client, self._table, s3, self._settings.bucket)
 
     @cached_property
     def keys(self) -> DynamoKeyStore:
@@ -62,6 +67,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 
         return DynamoKeyStore(self._client, self._table)
+
+    @cached_property
+    def unique_keys(self) -> DynamoUniqueKeyStore:
+        """Unique keys of tasks."""
+        from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
+
+        return DynamoUniqueKeyStore(self._client, self._table)
 
     @cached_property
     def schedules(self) -> DynamoScheduleStore:

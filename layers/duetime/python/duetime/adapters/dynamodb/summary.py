@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.failed_conditions import is_lost_race
 from duetime.adapters.dynamodb.summary_numbers import attribute_of, counts_of
 from duetime.adapters.dynamodb.versioned_items import VERSION, version_of
 from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_STEPS_KEPT
@@ -30,8 +31,6 @@ _COUNTS_MARK = "c"
 _STEPS_MARK = "s#"
 """Before the second in the sort key of the steps that are counted."""
 _MARKS, _COUNTED_AT = "h", "u"
-_OTHERS_CAME_FIRST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
-"""Reasons for which a transaction is cancelled, and nothing of it done."""
 
 
 class DynamoSummaryStore:
@@ -62,7 +61,7 @@ class DynamoSummaryStore:
             try:
                 self._client.transact_write_items(TransactItems=writes, ClientRequestToken=nonce)
             except self._client.exceptions.TransactionCanceledException as refusal:
-                if not _came_late(refusal.response):
+                if not is_lost_race(refusal):
                     raise
                 return False
         return True
@@ -175,8 +174,3 @@ def _count_mark(generation: int) -> str:
 def _generation_of(item: StoredItem) -> int:
     """The generation of an item of counts."""
     return int(attribute_values.string(item[schema.SORT_KEY]).removeprefix(_COUNTS_MARK).partition("#")[0] or 0)
-
-
-def _came_late(response: Any) -> bool:  # noqa: ANN401 - the published types do not know its members
-    reasons = {reason.get("Code", "None") for reason in response.get("CancellationReasons", [])} - {"None"}
-    return bool(reasons) and reasons <= _OTHERS_CAME_FIRST

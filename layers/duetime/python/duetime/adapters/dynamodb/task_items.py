@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, stored_forms
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
@@ -43,10 +43,10 @@ def item_of(task: Task) -> Item:
     item[schema.VERSION_OF_SCHEMA] = attribute_values.number(schema.SCHEMA_VERSION)
     if task.state is State.FAILED:
         item[schema.FAILED_KEY] = owner
-    for field, attribute in ATTRIBUTES.items():
-        value = getattr(task, field)
-        if value is not None and (stored := attribute.encode(value)) is not None:
-            item[attribute.name] = stored
+    for field in ATTRIBUTES:
+        for _, name, stored in stored_forms(field, getattr(task, field)):
+            if stored is not None:
+                item[name] = stored
     return item
 
 

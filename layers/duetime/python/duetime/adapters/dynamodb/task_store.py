@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.unique_keys import KeyTaking
     from duetime.ports.runtime import Executor, Telemetry
     from duetime.ports.tasks import ListQuery, MinuteItem
 
@@ -68,8 +69,10 @@ class DynamoTaskStore:
         self._executor = executor
         self._telemetry = telemetry
 
-    def create(self, task: Task) -> bool:
-        """Write a new record, unless one of that id exists."""
+    def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
+        """Write a new record, unless one of that id exists; with a unique key only together with the key's item."""
+        if taking is not None:
+            return self._create_with_key(task, taking)
         with translated():
             try:
                 self._client.put_item(
@@ -98,8 +101,10 @@ class DynamoTaskStore:
         tasks = {task.id: task for task in found}
         return {task_id: tasks[task_id] for task_id in task_ids if task_id in tasks}
 
-    def apply(self, write: Write) -> WriteResult:
+    def apply(self, write: Write, taking: KeyTaking | None = None) -> WriteResult:
         """Make one conditional write, in one request, with no read before or after it."""
+        if taking is not None:
+            return self._apply_with_key(write, taking)
         with translated():
             try:
                 answer = self._client.update_item(**update_of(write, self._table))
@@ -109,6 +114,32 @@ class DynamoTaskStore:
                     return Applied(existing)
                 return ConditionFailed(existing)
         return Applied(task_of(answer["Attributes"]))
+
+    def _create_with_key(self, task: Task, taking: KeyTaking) -> bool:
+        from duetime.adapters.dynamodb.unique_keys import write_with_key  # noqa: PLC0415 - few tasks have one
+
+        put = {
+            "TableName": self._table,
+            "Item": item_of(task),
+            "ConditionExpression": "attribute_not_exists(#p)",
+            "ExpressionAttributeNames": {"#p": schema.PARTITION_KEY},
+        }
+        if write_with_key(self._client, self._table, {"Put": put}, taking, task.nonce):
+            return True
+        existing = self.read(task.id)
+        return existing is not None and existing.nonce == task.nonce
+
+    def _apply_with_key(self, write: Write, taking: KeyTaking) -> WriteResult:
+        from duetime.adapters.dynamodb.unique_keys import write_with_key  # noqa: PLC0415 - few tasks have one
+
+        update = update_of(write, self._table)
+        for returned in ("ReturnValues", "ReturnValuesOnConditionCheckFailure"):
+            del update[returned]
+        is_applied = write_with_key(self._client, self._table, {"Update": update}, taking, write.nonce)
+        task = self.read(write.task_id)
+        if task is not None and (is_applied or task.nonce == write.nonce):
+            return Applied(task)
+        return ConditionFailed(task)
 
     def add_timer(self, timer: Timer) -> None:
         """Write a timer into the minute of its check; writing it twice is writing it once."""

@@ -11,21 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batch_get import read_items
 from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
+from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of
 from duetime.domain.topologies.run_state import Begun, RunState
 from duetime.domain.topologies.trigger_rules import Counts, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 _HEAD, _CHUNK, _TALLY, _TOKEN = "head", "c", "r", "token"
 _RUNS, _FENCE, _RAN, _FLAGS = "r", "k", "n", "w"
+_GROUP = "jg"
 _NAMES = ("opened", "stopped", "ended", "dissolved")
 _SETS = {Outcome.SUCCEEDED: "a", Outcome.FAILED: "b", Outcome.SKIPPED: "c"}
 _FULLNESS = "q"
@@ -47,6 +53,14 @@ class DynamoTopologyStore:
         item = self._get(_key_of(topology, _HEAD))
         return _head(topology, item) if item else None
 
+    def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
+        """Read a topology's task and how far it has come, consistently, in one request."""
+        head = _key_of(topology, _HEAD)
+        found = read_items(self._client, self._table, [key_of(topology), head], consistent=True)
+        items = {item[schema.PARTITION_KEY]["S"]: item for item in found}
+        task, state = items.get(topology.partition), items.get(head[schema.PARTITION_KEY]["S"])
+        return task_of(task) if task else None, _head(topology, state) if state else None
+
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read."""
         flags = [name for name in _NAMES if getattr(run_state, name)]
@@ -57,36 +71,54 @@ class DynamoTopologyStore:
             _RUNS: attribute_values.text(" ".join(f"{begun.at}/{begun.shards}" for begun in run_state.runs)),
             _FENCE: attribute_values.number(run_state.fence),
             _FLAGS: attribute_values.text(" ".join(flags)),
+            **({} if run_state.join_group == 1 else {_GROUP: attribute_values.number(run_state.join_group)}),
             **({_RAN: attribute_values.packed(json.dumps(dict(run_state.ran)).encode())} if run_state.ran else {}),
         }
         return save_next(self._client, self._table, item, run_state.version, nonce)
 
-    def add_edge(
-        self, node: TaskId, edges: int, position: int, outcome: Outcome, expires_at: Millis
+    def add_edges(
+        self, node: TaskId, edges: int, arrived: Mapping[int, Outcome], expires_at: Millis
     ) -> tuple[Chunk, Chunk]:
-        """Count that an edge has arrived at a node; one that arrives again changes nothing."""
-        number = chunk_of(position)
+        """Count that edges of one chunk have arrived at a node; those that arrive again change nothing."""
+        number = chunk_of(min(arrived))
+        missing = dict(arrived)
+        while True:
+            request = self._addition(_key_of(node, f"{_CHUNK}{number}"), missing, expires_at)
+            with translated():
+                try:
+                    before = _chunk(number, edges, self._client.update_item(**request).get("Attributes") or {})
+                    return before, before.with_edges(missing)
+                except self._client.exceptions.ConditionalCheckFailedException as refusal:
+                    before = _chunk(number, edges, item_of_failed_condition(refusal) or {})
+            missing = {position: outcome for position, outcome in missing.items() if not before.has(position)}
+            if not missing:
+                return before, before
+
+    def _addition(self, key: Item, arrived: Mapping[int, Outcome], expires_at: Millis) -> dict[str, Any]:
+        """The update that adds edges none of which has arrived."""
         names = {f"#{attribute}": attribute for attribute in _SETS.values()}
-        request: dict[str, Any] = {
+        positions = {f":p{place}": attribute_values.number(each) for place, each in enumerate(arrived)}
+        added = {
+            _SETS[kind]: {"NS": [str(position) for position, outcome in arrived.items() if outcome is kind]}
+            for kind in _SETS
+            if kind in arrived.values()
+        }
+        return {
             "TableName": self._table,
-            "Key": _key_of(node, f"{_CHUNK}{number}"),
-            "ConditionExpression": " AND ".join(f"NOT contains({name}, :p)" for name in names),
-            "UpdateExpression": f"ADD #{_SETS[outcome]} :ps SET #x = :x",
+            "Key": key,
+            "ConditionExpression": " AND ".join(
+                f"NOT contains({name}, {position})" for name in names for position in positions
+            ),
+            "UpdateExpression": f"ADD {', '.join(f'#{name} :{name}' for name in added)} SET #x = :x",
             "ExpressionAttributeNames": {**names, "#x": schema.TTL},
             "ExpressionAttributeValues": {
-                ":p": attribute_values.number(position),
-                ":ps": {"NS": [str(position)]},
+                **positions,
+                **{f":{name}": numbers for name, numbers in added.items()},
                 ":x": attribute_values.expiry(expires_at),
             },
             "ReturnValues": "ALL_OLD",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
-        with translated():
-            try:
-                before = _chunk(number, edges, self._client.update_item(**request).get("Attributes") or {})
-            except self._client.exceptions.ConditionalCheckFailedException as refusal:
-                before = _chunk(number, edges, item_of_failed_condition(refusal) or {})
-        return before, before.with_edge(position, outcome)
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
         """Enter what a chunk has counted, unless a fuller report of it is there; answers the tally."""
@@ -155,6 +187,7 @@ def _head(topology: TaskId, item: StoredItem) -> RunState:
         fence=attribute_values.integer(item[_FENCE]),
         ran=json.loads(attribute_values.unpacked(item[_RAN])) if _RAN in item else {},
         **{name: name in flags for name in _NAMES},
+        join_group=attribute_values.integer(item[_GROUP]) if _GROUP in item else 1,
         version=version_of(item),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded, stored_forms
 from duetime.adapters.dynamodb.attribute_values import text
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.tasks.states import LEGAL, STARTABLE, TERMINAL, Move, State
@@ -114,10 +114,12 @@ class _Expression:
         for field, value in write.sets.items():
             if field in write.adds:
                 continue
-            if (stored := encoded(field, value)) is None:
-                removes.append(self._field(field))
-            else:
-                sets.append(f"{self._field(field)} = {self._value(field, stored)}")
+            for label, name, stored in stored_forms(field, value):
+                self.names[f"#{label}"] = name
+                if stored is None:
+                    removes.append(f"#{label}")
+                else:
+                    sets.append(f"#{label} = {self._value(label, stored)}")
         for field, value in write.sets_once.items():
             if field in write.adds or field in write.sets or (stored := encoded(field, value)) is None:
                 continue

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
     from duetime.domain.dispatch.enqueue_plan import Message
+    from duetime.domain.dispatch.status import QueueDepth
     from duetime.domain.tasks.task_options import Priority
     from duetime.ports.queues import Delivery, Outgoing
     from duetime.ports.runtime import Executor
 
 _ENTRIES_A_REQUEST = 10
 """Source: SQS API Reference, SendMessageBatch."""
+_WAITING: Final = "ApproximateNumberOfMessages"
+_DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
+_IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
 _MAX_AWAY_SECONDS = 43_200 - 900
 """A message may stay unseen for twelve hours from its receipt (Source: SQS Developer Guide, "Visibility timeout");
 its receiver, a Lambda function, may have had it for fifteen minutes already."""
@@ -103,13 +107,15 @@ class SqsQueues:
         if broken:
             raise Unavailable(_reasons(broken))
 
-    def backlog(self, priority: Priority, pull_queue: str = "") -> int:
-        """About how many messages of a priority, or of a pull queue, wait to be received, delayed ones not counted."""
-        name: Final = "ApproximateNumberOfMessages"
+    def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
+        """About how many messages the queue of a priority, or a pull queue, has."""
+        from duetime.domain.dispatch.status import QueueDepth  # noqa: PLC0415 - few functions ask, and they seldom
+
         url = self._pull_queues.get(pull_queue, self._urls[priority])
         with translated():
-            answer = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
-        return int(answer["Attributes"][name])
+            answer = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=[_WAITING, _DELAYED, _IN_FLIGHT])
+        found = answer["Attributes"]
+        return QueueDepth(int(found[_WAITING]), int(found[_DELAYED]), int(found[_IN_FLIGHT]))
 
     def delivery(self, record: Mapping[str, Any]) -> Delivery:
         """Read one record of a Lambda event of these queues.

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_results import NotSent
-from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import (
+    AwsTarget,
+    CallbackTarget,
+    HandlerTarget,
+    HttpTarget,
+    Phase,
+    PullTarget,
+    TopologyTarget,
+)
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.aws_target import AwsRunner
@@ -34,7 +42,7 @@ class Targets:
                 return self.handlers.phases(task)
             case HttpTarget(phases=phases):
                 return phases | {Phase.RUN}
-            case PullTarget() | AwsTarget() | TopologyTarget():
+            case PullTarget() | AwsTarget() | TopologyTarget() | CallbackTarget():
                 return frozenset({Phase.RUN})
 
     def run(self, work: Work) -> TargetEnding:
@@ -44,6 +52,8 @@ class Targets:
                 return self.handlers.run(work)
             case HttpTarget() as target:
                 return self.http.run(target, work)
+            case CallbackTarget() as target:
+                return self.http.call_back(target, work)
             case AwsTarget() as target:
                 return self.aws.run(target, work)
             case TopologyTarget():

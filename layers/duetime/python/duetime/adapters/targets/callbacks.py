@@ -1,4 +1,4 @@
-"""Callbacks: the outcome of a task as an event, posted to the URL that its creator named.
+"""Callbacks and notices: the outcome of a task, or its lateness, as an event.
 
 The event has the form that Standard Webhooks recommends: `type`, `timestamp`, `data`.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.http_messages import Call, NoResponse
 from duetime.adapters.targets.http_target import OK, passes_with_time, trace_header
-from duetime.domain.operating_parameters import CALLBACK_TIMEOUT
+from duetime.domain.operating_parameters import NOTICE_TIMEOUT
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.notices import is_notice_arn
 from duetime.domain.times import SECOND, to_iso
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.aws_target import AwsRunner
     from duetime.adapters.targets.http_messages import Caller
     from duetime.domain.tasks.attempt_results import Failed
+    from duetime.domain.tasks.console_pages import ConsolePages
     from duetime.domain.tasks.notices import Notice
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -31,35 +32,33 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}
 
 @dataclass(frozen=True, slots=True)
 class HttpCallbacks:
-    """Posts outcomes; sends notices.
+    """Writes the events of outcomes; sends notices.
 
     Attributes:
         caller: makes the calls.
         entry: a task as the API's lists show it.
         aws: sends those notices whose address is a resource of AWS.
+        pages: of the console, which each event links to.
     """
 
     caller: Caller
     entry: Callable[[Task], Mapping[str, object]]
     aws: Callable[[], AwsRunner]
+    pages: ConsolePages
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
         """Send a notice to an address once; what went wrong, or nothing."""
         body = self._event(notice.kind.value, notice.at, task, id=notice.id)
         if is_notice_arn(address):
-            return self.aws().notify(address, notice.kind.value, task, body, CALLBACK_TIMEOUT / SECOND)
+            return self.aws().notify(address, notice.kind.value, task, body, NOTICE_TIMEOUT / SECOND)
         return self._post(task, address, notice.id, body)
 
-    def call_back(self, task: Task, url: str) -> Failed | None:
-        """Post the outcome once; what went wrong, or nothing."""
-        last = task.attempt_history[-1] if task.attempt_history else None
-        at = last.started_at + last.took if last and last.started_at else task.next_at
-        # The fence of the attempt that brought the outcome: whoever follows it up again has a later one.
-        event_id = f"{task.id}-{last.fence if last else 0}-{task.state}"
-        return self._post(task, url, event_id, self._event(f"task.{task.state}", at, task))
+    def outcome_event(self, task: Task) -> bytes:
+        """The outcome of a task, as JSON."""
+        return self._event(f"task.{task.state}", task.outcome_at, task)
 
     def _event(self, kind: str, at: Millis, task: Task, **more: str) -> bytes:
-        event = {"type": kind, "timestamp": to_iso(at), **more, "data": self.entry(task)}
+        event = {"type": kind, "timestamp": to_iso(at), **more, **self.pages.link(task), "data": self.entry(task)}
         return json.dumps(event, separators=(",", ":")).encode()
 
     def _post(self, task: Task, url: str, event_id: str, body: bytes) -> Failed | None:
@@ -70,7 +69,7 @@ class HttpCallbacks:
                 url=url,
                 headers={**_HEADERS, **trace_header(task)},
                 body=body,
-                seconds=CALLBACK_TIMEOUT / SECOND,
+                seconds=NOTICE_TIMEOUT / SECOND,
                 owner=task.owner,
             )
         )
@@ -78,5 +77,5 @@ class HttpCallbacks:
             return failure(reply.kind, reply.message, retriable=reply.retriable)
         if reply.status in OK:
             return None
-        message = f"the callback was answered {reply.status}"
+        message = f"the notice was answered {reply.status}"
         return failure(f"Http{reply.status}", message, retriable=passes_with_time(reply.status))

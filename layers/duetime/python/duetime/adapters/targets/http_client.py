@@ -5,30 +5,33 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from functools import partial
 from http.client import HTTPException
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.connection import HTTPConnection
 
 from duetime.adapters.targets.address_check import AddressForbidden, Destination, find
-from duetime.adapters.targets.http_messages import SIGNING_KEY_MISSING, TIMEOUT, HttpResponse, NoResponse, Reply
+from duetime.adapters.targets.http_messages import SIGNING_KEY_MISSING, TIMEOUT, NoResponse, Reply
+from duetime.adapters.targets.http_responses import ResponseTooLarge, kept_response
 from duetime.adapters.targets.signing import SigningKeyMissing
 
 if TYPE_CHECKING:
-    from urllib3.response import HTTPResponse
+    from collections.abc import Callable
 
-    from duetime.adapters.targets.http_messages import Call
+    from duetime.adapters.targets.credentials import Credential, Credentials
+    from duetime.adapters.targets.http_messages import Call, HttpResponse
     from duetime.adapters.targets.signing import Signer
 
 _CONNECT_SECONDS = 5.0
 _GRACE_SECONDS = 1.0
-_CHUNK = 16_384
 
 
-class ResponseTooLarge(ValueError):
-    """The endpoint's answer is larger than anybody wants it."""
+class HostUnknown(Exception):
+    """A name cannot be resolved."""
 
 
 class Connection:
@@ -59,7 +62,9 @@ class Connection:
             if self._is_cut:
                 opened.close()
                 raise TimeoutError("cut off")
-            self._socket = opened.dup()
+            earlier, self._socket = self._socket, opened.dup()
+        if earlier is not None:
+            earlier.close()
         return opened
 
     def cut(self) -> None:
@@ -90,11 +95,15 @@ class DirectCaller:
     Args:
         allowed: hosts that may be reached although they are not public.
         signer: signs each call; `None` sends them unsigned.
+        credentials: makes the headers of calls that name a secret; `None` refuses such calls.
     """
 
-    def __init__(self, allowed: frozenset[str], signer: Signer | None) -> None:
+    def __init__(
+        self, allowed: frozenset[str], signer: Signer | None, credentials: Callable[[], Credentials] | None = None
+    ) -> None:
         self._allowed = allowed
         self._signer = signer
+        self._credentials = credentials
         self._tls: ssl.SSLContext | None = None
 
     def call(self, call: Call) -> Reply:
@@ -122,22 +131,37 @@ class DirectCaller:
 
     def _reply(self, call: Call, connection: Connection) -> Reply:
         try:
-            destination = find(call.url, self._allowed)
+            if call.auth is None:
+                return self._response(call, connection=connection)
+            # Imported when it is needed: most calls send no secret.
+            from duetime.adapters.targets.authenticated_calls import authenticated_reply  # noqa: PLC0415 - see above
+
+            return authenticated_reply(
+                self._credentials, call, call.auth, partial(self._response, connection=connection)
+            )
         except AddressForbidden as error:
             return NoResponse("DestinationRefused", str(error), retriable=False)
-        except (OSError, ValueError) as error:  # UnicodeError, of a name that IDNA rejects, is a ValueError
-            return NoResponse("HostUnknown", f"{call.url}: {error}")
-        try:
-            return self._response(call, destination, connection)
+        except HostUnknown as error:
+            return NoResponse("HostUnknown", str(error))
         except ResponseTooLarge as error:
             return NoResponse("AnswerTooLarge", str(error), retriable=False)
         except SigningKeyMissing as error:
             return NoResponse(SIGNING_KEY_MISSING, str(error))
         except (urllib3.exceptions.HTTPError, HTTPException, OSError) as error:
-            return NoResponse(type(error).__name__, f"{destination.host}: {error}")
+            return NoResponse(type(error).__name__, f"{urlsplit(call.url).hostname}: {error}")
 
-    def _response(self, call: Call, destination: Destination, connection: Connection) -> HttpResponse:
-        signature = self._signer.headers(call.id, call.body) if self._signer else {}
+    def _destination(self, url: str) -> Destination:
+        try:
+            return find(url, self._allowed)
+        except AddressForbidden:
+            raise
+        except (OSError, ValueError) as error:  # UnicodeError, of a name that IDNA rejects, is a ValueError
+            raise HostUnknown(f"{url}: {error}") from error
+
+    def _response(self, call: Call, *, connection: Connection, credential: Credential | None = None) -> HttpResponse:
+        destination = self._destination(call.url)
+        signature = self._signer.headers(call.id, call.body) if self._signer and call.signed else {}
+        proof, secrets = (credential.headers, credential.secrets) if credential else ({}, ())
         opened = connection.open(destination)
         try:
             if destination.scheme == "https":
@@ -148,11 +172,10 @@ class DirectCaller:
                 call.method,
                 destination.path,
                 body=call.body or None,
-                headers={"Host": destination.authority, **call.headers, **signature},
+                headers={"Host": destination.authority, **call.headers, **proof, **signature},
                 preload_content=False,
             )
-            response = http.getresponse()
-            return HttpResponse(response.status, response.headers.get("Retry-After", ""), _read(response, call.most))
+            return kept_response(http.getresponse(), call, secrets)
         finally:
             opened.close()
 
@@ -161,14 +184,3 @@ class DirectCaller:
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
-
-
-def _read(answer: HTTPResponse, most: int) -> bytes:
-    """The answer's body, decompressed, of which no more is kept than is wanted."""
-    data = bytearray()
-    if most:
-        for chunk in answer.stream(_CHUNK):
-            data += chunk
-            if len(data) > most:
-                raise ResponseTooLarge(f"the answer has more than {most} bytes")
-    return bytes(data)

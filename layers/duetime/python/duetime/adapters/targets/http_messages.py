@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -25,6 +25,20 @@ OURS = NOT_SENT | {EGRESS_FAILED}
 
 
 @dataclass(frozen=True, slots=True)
+class CallAuth:
+    """The secret that a call proves its sender with: by name, and made into a header by whoever makes the call.
+
+    Attributes:
+        owner: whose task it is.
+    """
+
+    secret: str
+    scheme: str
+    header: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One HTTP call that is to be made.
 
@@ -35,6 +49,10 @@ class Call:
         most: bytes of the answer's body that are read at most; 0 if nobody wants it.
         owner: whose it is; it stays in this process.
         parent: the context (`traceparent`) of the span that it is a part of; empty if nobody exports spans.
+        signed: whether it is signed: what a user wrote is not, because the signature says that duetime wrote it.
+        auth: the secret to send with it.
+        truncates: whether a larger answer is cut off; otherwise there is no answer.
+        wants_headers: whether the answer's headers are wanted.
     """
 
     id: str
@@ -46,15 +64,24 @@ class Call:
     most: int = 0
     owner: str = ""
     parent: str = ""
+    signed: bool = True
+    auth: CallAuth | None = None
+    truncates: bool = False
+    wants_headers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What the endpoint answered, whatever the status."""
+    """What the endpoint answered, whatever the status.
+
+    Attributes:
+        retry_after: how many seconds it asks for; empty if it does not.
+    """
 
     status: int
     retry_after: str = ""
     body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +116,10 @@ def packed_call(call: Call, seconds: float) -> bytes:
         "most": call.most,
         # Left out, an egress function of an older version understands the call.
         **({"parent": call.parent} if call.parent else {}),
+        **({} if call.signed else {"signed": False}),
+        **({"auth": asdict(call.auth)} if call.auth else {}),
+        **({"truncates": True} if call.truncates else {}),
+        **({"wants_headers": True} if call.wants_headers else {}),
     }
     return json.dumps(facts, separators=(",", ":")).encode()
 
@@ -100,7 +131,14 @@ def packed_calls(calls: Sequence[bytes]) -> bytes:
 
 def calls_in(event: Mapping[str, Any]) -> list[Call]:
     """The calls in an event of the egress function."""
-    return [Call(**{**facts, "body": base64.b64decode(facts["body"])}) for facts in event["calls"]]
+    return [_call(facts) for facts in event["calls"]]
+
+
+def _call(facts: Mapping[str, Any]) -> Call:
+    auth = facts.get("auth")
+    return Call(
+        **{**facts, "body": base64.b64decode(facts["body"]), "auth": None if auth is None else CallAuth(**auth)}
+    )
 
 
 def packed_replies(replies: Sequence[Reply]) -> dict[str, Any]:
@@ -125,8 +163,9 @@ def replies_in(data: bytes, expected: int) -> list[Reply]:
 
 def _packed(reply: Reply) -> dict[str, object]:
     match reply:
-        case HttpResponse(status, retry_after, body):
-            return {"status": status, "retry_after": retry_after, "body": base64.b64encode(body).decode()}
+        case HttpResponse(status, retry_after, body, headers):
+            told = {"status": status, "retry_after": retry_after, "body": base64.b64encode(body).decode()}
+            return {**told, "headers": dict(headers)} if headers else told
         case NoResponse(kind, message, retriable):
             return {"kind": kind, "message": message, "retriable": retriable}
 
@@ -134,4 +173,5 @@ def _packed(reply: Reply) -> dict[str, object]:
 def _reply(facts: Mapping[str, Any]) -> Reply:
     if "kind" in facts:
         return NoResponse(facts["kind"], facts["message"], facts["retriable"])
-    return HttpResponse(facts["status"], facts["retry_after"], base64.b64decode(facts["body"]))
+    body = base64.b64decode(facts["body"])
+    return HttpResponse(facts["status"], facts["retry_after"], body, facts.get("headers", {}))

@@ -1,15 +1,29 @@
-"""HTTP endpoints: `PUT {url}?action={phase}` to have them work, `GET {url}?action={query}` to ask them."""
+"""HTTP endpoints: `PUT {url}?action={phase}` to have them work, `GET {url}?action={query}` to ask them.
+
+A target may describe another request; then that one is sent instead of the `PUT`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.adapters.targets.custom_requests import content_of, whole_response, with_headers, with_query
 from duetime.adapters.targets.envelope import envelope, result_of
-from duetime.adapters.targets.http_messages import NOT_SENT, OURS, TIMEOUT, Call, Caller, HttpResponse, NoResponse
+from duetime.adapters.targets.http_messages import (
+    NOT_SENT,
+    OURS,
+    TIMEOUT,
+    Call,
+    CallAuth,
+    Caller,
+    HttpResponse,
+    NoResponse,
+)
 from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
-from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
-from duetime.domain.tasks.attempt_results import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.http_requests import Keep
 from duetime.domain.tasks.placeholders import filled_url
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.trace_context import TRACEPARENT
@@ -17,7 +31,8 @@ from duetime.domain.times import DAY, SECOND, to_iso
 from duetime.ports.targets import QueryResponse
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.targets import HttpTarget, Query
+    from duetime.domain.tasks.http_requests import HttpRequest
+    from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Query
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
@@ -40,30 +55,31 @@ class HttpRunner:
     caller: Caller
 
     def run(self, target: HttpTarget, work: Work) -> TargetEnding:
-        """Call the endpoint; any answer but 2xx fails the attempt."""
+        """Call the endpoint; any answer but 2xx fails the attempt, unless the target says what success is."""
+        reply = self.caller.call(_call(target, work))
+        if isinstance(reply, NoResponse):
+            return _unanswered(reply)
+        return _ending(reply, work.phase, target.request)
+
+    def call_back(self, target: CallbackTarget, work: Work) -> TargetEnding:
+        """Post the payload, which is the event of an outcome; any answer but 2xx fails the attempt."""
         task = work.task
         reply = self.caller.call(
             Call(
-                id=f"{task.id}-{task.fence}-{work.phase}",
-                method="PUT",
-                url=_asking_for(filled_url(target.url, task), work.phase),
-                headers={
-                    **_facts(task),
-                    "Content-Type": "application/json",
-                    "Idempotency-Key": task.id.text,
-                    "Duetime-Deadline": to_iso(work.deadline),
-                },
-                body=envelope(work),
+                id=task.id.text,
+                method="POST",
+                url=target.url,
+                headers={**_USER_AGENT, **trace_header(task), "Content-Type": "application/json"},
+                body=work.payload,
                 seconds=work.seconds,
-                most=MAX_RESULT_BYTES,
                 owner=task.owner,
             )
         )
         if isinstance(reply, NoResponse):
-            if reply.kind in NOT_SENT:
-                return NotSent(f"{reply.kind}: {reply.message}")
-            return failure(reply.kind, reply.message, retriable=reply.retriable)
-        return _ending(reply, work.phase)
+            return _unanswered(reply)
+        if reply.status in OK:
+            return Succeeded(b"null")
+        return _refused(reply, f"the callback was answered {reply.status}")
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
         """Ask the endpoint about a task; whatever it answers is its answer.
@@ -73,16 +89,18 @@ class HttpRunner:
             TargetUnreachable: it may not be called, cannot be reached, or answers more than anybody reads.
             Unavailable: the call could not be handed on or signed.
         """
+        request = target.request
         reply = self.caller.call(
             Call(
                 # Asked twice, it is to answer twice: no two questions share an id.
                 id=f"{task.id}-{task.fence}-{query}-{nonce}",
                 method="GET",
-                url=_asking_for(filled_url(target.url, task), query),
-                headers=_facts(task),
+                url=_asking_for(with_query(filled_url(target.url, task), request, task), query),
+                headers=with_headers(_facts(task), request, task),
                 seconds=QUERY_TIMEOUT / SECOND,
                 most=MAX_QUERY_ANSWER_BYTES,
                 owner=task.owner,
+                auth=_auth(request, task),
             )
         )
         if isinstance(reply, HttpResponse):
@@ -92,6 +110,44 @@ class HttpRunner:
         if reply.kind in OURS:
             raise Unavailable(f"{reply.kind}: {reply.message}")
         raise TargetUnreachable(f"{reply.kind}: {reply.message}")
+
+
+def _call(target: HttpTarget, work: Work) -> Call:
+    """The call of a phase: duetime's own request, or the user's."""
+    task, request = work.task, target.request
+    url = with_query(filled_url(target.url, task), request, task)
+    if request.is_custom:
+        method = request.sent_method
+        content, body = content_of(request, task, work.payload)
+    else:
+        method, url = "PUT", _asking_for(url, work.phase)
+        content, body = {"Content-Type": "application/json"}, envelope(work)
+    ours = {
+        **_facts(task),
+        **content,
+        "Idempotency-Key": task.id.text,
+        "Duetime-Deadline": to_iso(work.deadline),
+    }
+    return Call(
+        id=f"{task.id}-{task.fence}-{work.phase}",
+        method=method,
+        url=url,
+        headers=with_headers(ours, request, task),
+        body=body,
+        seconds=work.seconds,
+        most=0 if request.response.keep is Keep.NONE else request.response.max_bytes,
+        owner=task.owner,
+        # Else anybody could have a request of any content signed, and send it to somebody else's endpoint.
+        signed=not request.is_custom,
+        auth=_auth(request, task),
+        truncates=request.response.truncates,
+        wants_headers=request.response.keep is Keep.ALL,
+    )
+
+
+def _auth(request: HttpRequest, task: Task) -> CallAuth | None:
+    auth = request.auth
+    return None if auth is None else CallAuth(auth.secret, auth.scheme, auth.header, task.owner)
 
 
 def _asking_for(url: str, action: Phase | Query) -> str:
@@ -125,16 +181,34 @@ def trace_header(task: Task) -> dict[str, str]:
     return {} if task.traceparent is None else {TRACEPARENT: task.traceparent}
 
 
-def _ending(answer: HttpResponse, phase: Phase) -> Ending:
+def _ending(answer: HttpResponse, phase: Phase, request: HttpRequest) -> Ending:
     status = answer.status
-    if status == _ACCEPTED and phase is Phase.RUN:
+    is_listed = status in request.success
+    if status == _ACCEPTED and phase is Phase.RUN and not (is_listed or request.is_custom):
         return Deferred()
-    if status in OK:
-        return Succeeded(result_of(answer.body))
+    if is_listed or (not request.success and status in OK):
+        return Succeeded(_result(answer, request))
     text = answer.body[:200].decode("utf-8", "replace")
-    wait = _retry_after(answer.retry_after)
-    message = f"the endpoint answered {status}: {text}"
-    return failure(f"Http{status}", message, retriable=passes_with_time(status), wait_at_least=wait)
+    return _refused(answer, f"the endpoint answered {status}: {text}")
+
+
+def _refused(answer: HttpResponse, message: str) -> Failed:
+    """The failure of a status that is not one of success; one of 2xx is that of work which is not done yet."""
+    status, wait = answer.status, _retry_after(answer.retry_after)
+    is_retriable = status in OK or passes_with_time(status)
+    return failure(f"Http{status}", message, retriable=is_retriable, wait_at_least=wait)
+
+
+def _unanswered(reply: NoResponse) -> TargetEnding:
+    """The end of a call that has no answer."""
+    if reply.kind in NOT_SENT:
+        return NotSent(f"{reply.kind}: {reply.message}")
+    return failure(reply.kind, reply.message, retriable=reply.retriable)
+
+
+def _result(answer: HttpResponse, request: HttpRequest) -> bytes:
+    body = result_of(answer.body)
+    return whole_response(answer.status, answer.headers, body) if request.response.keep is Keep.ALL else body
 
 
 def passes_with_time(status: int) -> bool:

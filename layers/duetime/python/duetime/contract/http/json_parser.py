@@ -1,4 +1,8 @@
-"""Parses JSON, and marks each value that cannot be accepted, so that its place can be named afterwards."""
+"""Parses JSON, and marks each value that cannot be accepted, so that its place can be named afterwards.
+
+Almost no text has such a value: it is parsed by a decoder that is made once and gives up at the first of them. Only
+then a `Reader` goes through it again.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,56 @@ class _Mark:
 
     reason: str
     code: FaultCode
+
+
+class _Unacceptable(Exception):
+    """A text has a value that has to be marked."""
+
+
+def parse(text: str) -> tuple[object, bool]:
+    """A text's value, with marks in place of what cannot be accepted, and whether there is any.
+
+    Raises:
+        BodyUnreadable: it is not JSON.
+    """
+    try:
+        return _ACCEPTED.decode(text), False
+    except (_Unacceptable, ValueError, RecursionError):
+        reader = Reader()
+        return reader.parse(text), reader.marked
+
+
+def _accepted_integer(text: str) -> int:
+    if len(text) > MAX_NUMBER_DIGITS:
+        raise _Unacceptable
+    return int(text)
+
+
+def _accepted_number(text: str) -> float:
+    number = float(text)
+    # Zero may be what is left of a number that was too small.
+    if len(text) > MAX_NUMBER_DIGITS or number == 0 or isinf(number):
+        raise _Unacceptable
+    return number
+
+
+def _accepted_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Unacceptable
+    return found
+
+
+def _reject_constant(_text: str) -> NoReturn:
+    raise _Unacceptable
+
+
+_ACCEPTED = json.JSONDecoder(
+    parse_int=_accepted_integer,
+    parse_float=_accepted_number,
+    parse_constant=_reject_constant,
+    object_pairs_hook=_accepted_object,
+)
 
 
 class Reader:

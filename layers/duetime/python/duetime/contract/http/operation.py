@@ -11,8 +11,9 @@ from typing_extensions import TypeVar  # with a default, before Python 3.13
 from duetime.contract.http import request_errors
 from duetime.domain import errors
 from duetime.domain.bulk import errors as for_bulk
-from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_OWNER_LENGTH
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_OWNER_LENGTH
 from duetime.domain.schedules import errors as for_schedules
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,12 @@ KEY = Header(
     "is refused.",
     {"pattern": f"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$"},
 )
+KEY_LIFE = Header(
+    "Idempotency-Key-Seconds",
+    f"For how many seconds the idempotency key is remembered: at most as long as the deployment keeps ended tasks; by "
+    f"default, {IDEMPOTENCY_KEY_LIFE // SECOND}.",
+    {"pattern": "^[0-9]{1,9}$", "example": "604800"},
+)
 TRACEPARENT = Header(
     "traceparent",
     "The trace of the request, by W3C Trace Context: the task keeps it as its creation context and hands it on to its "
@@ -61,7 +68,10 @@ IF_NONE_MATCH = Header(
 REPLAYED = "Idempotent-Replayed"
 """Header of a response that an earlier request with the same idempotency key got as well."""
 
-CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name)
+ON_CONFLICT = "Duetime-On-Conflict"
+"""Header of a response that is a task which holds the unique key of the one that was to be created."""
+
+CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name, KEY_LIFE.name)
 """Headers on which it depends whether a request takes effect: none is ever ignored by what changes something."""
 
 _ALWAYS = (request_errors.ParametersInvalid,)
@@ -100,6 +110,11 @@ class Returns:
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
 
+    def found(self, description: str) -> Returns:
+        """The same response with status 200, for what was there already, and what that means."""
+        headers = {**self.headers, ON_CONFLICT: "What was done with the task that holds the key: `keep` or `replace`."}
+        return replace(self, status=200, description=description, headers=headers)
+
     def but(self, description: str) -> Returns:
         """The same response in other words."""
         return replace(self, description=description)
@@ -122,6 +137,7 @@ class Operation(Generic[Q]):
         route: its method and its path.
         returns: how it succeeds.
         accepted: how it succeeds with status 202, if it does that besides.
+        kept: how it succeeds with status 200 if another task holds the unique key of the one to be created.
         query: model of its parameters; none are taken without it.
         body: model of its request's body; `EmptyRequest` for a body that may be left out and says nothing.
         body_types: media types that its body may have besides JSON.
@@ -141,6 +157,7 @@ class Operation(Generic[Q]):
     returns: Returns
     description: str = ""
     accepted: Returns | None = None
+    kept: Returns | None = None
     query: type[Q] | None = None
     body: type[Body] | None = None
     body_types: tuple[str, ...] = ()
@@ -176,7 +193,7 @@ class Operation(Generic[Q]):
     @property
     def successes(self) -> tuple[Returns, ...]:
         """All ways in which it succeeds, with the headers that every such answer has."""
-        declared = (self.returns,) if self.accepted is None else (self.returns, self.accepted)
+        declared = (each for each in (self.returns, self.accepted, self.kept) if each is not None)
         return tuple(replace(each, headers={**each.headers, **self._derived(each)}) for each in declared)
 
     def _derived(self, success: Returns) -> Mapping[str, str]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
-from duetime.domain.limits import MAX_LOCK_KEY_LENGTH, MAX_NAME_LENGTH, MAX_TAG_KEY_LENGTH, MAX_TYPE_LENGTH
+from duetime.contract.tasks.http_request_fields import SECRET_NAME_PATTERN
+from duetime.domain.limits import (
+    MAX_LOCK_KEY_LENGTH,
+    MAX_NAME_LENGTH,
+    MAX_SECRET_NAME_LENGTH,
+    MAX_TAG_KEY_LENGTH,
+    MAX_TYPE_LENGTH,
+)
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 
 if TYPE_CHECKING:
@@ -17,6 +24,7 @@ _NAMES = {
     TAG_KEY_PATTERN: (MAX_TAG_KEY_LENGTH, ". / -"),
     LOCK_KEY_PATTERN: (MAX_LOCK_KEY_LENGTH, ". : -"),
     SCHEDULE_NAME_PATTERN: (MAX_NAME_LENGTH, ". : -"),
+    SECRET_NAME_PATTERN: (MAX_SECRET_NAME_LENGTH, ". / -"),
 }
 _RESOURCES = {
     AwsService.LAMBDA: "a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report",

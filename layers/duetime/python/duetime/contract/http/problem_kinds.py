@@ -54,6 +54,7 @@ class ProblemCode(StrEnum):
     MEDIA_TYPE_UNSUPPORTED = "media_type_unsupported"
     FIELDS_INVALID = "fields_invalid"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    UNIQUE_KEY_HELD = "unique_key_held"
     SUMMARY_OFF = "summary_off"
     QUERY_NOT_OFFERED = "query_not_offered"
     TARGET_UNREACHABLE = "target_unreachable"
@@ -170,6 +171,7 @@ KINDS: Mapping[type[Exception], Kind] = {
         ProblemCode.IDEMPOTENCY_KEY_REUSED,
         "The idempotency key was used for another request",
     ),
+    errors.UniqueKeyHeld: Kind(HTTPStatus.CONFLICT, ProblemCode.UNIQUE_KEY_HELD, "Another task holds the unique key"),
     errors.SummaryOff: Kind(HTTPStatus.CONFLICT, ProblemCode.SUMMARY_OFF, "The deployment does not count tasks"),
     errors.QueryNotOffered: Kind(
         HTTPStatus.CONFLICT, ProblemCode.QUERY_NOT_OFFERED, "The target does not offer the query"

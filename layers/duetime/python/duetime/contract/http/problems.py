@@ -59,6 +59,8 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return (Fault(error.field, error.reason, error.code),)
     if isinstance(error, errors.KeyReused):
         return (Fault("Idempotency-Key", str(error), FaultCode.CONFLICT),)
+    if isinstance(error, errors.UniqueKeyHeld) and error.field:
+        return (Fault(error.field, f"is held by the task {error.holder.id}", FaultCode.CONFLICT),)
     if isinstance(error, for_schedules.CalendarExists):
         return (Fault("If-None-Match", str(error), FaultCode.CONFLICT),)
     if isinstance(

@@ -12,7 +12,7 @@ import binascii
 import re
 from dataclasses import dataclass
 
-from duetime.contract.http.json_parser import SURROGATE, Reader, faults_in
+from duetime.contract.http.json_parser import SURROGATE, faults_in, parse
 from duetime.contract.http.json_paths import BODY, path_of, shown
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FaultCode, FieldsInvalid
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
@@ -69,10 +69,15 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
     if (unlike := _not_json(text)) is not None:
         raise BodyUnreadable(unlike)
     _reject_deep(text, depth)
-    reader = Reader()
-    value = reader.parse(text)
-    suspect = reader.marked or _SURROGATE_ESCAPE.search(text) or SURROGATE.search(text)
-    return Document(value, marked=bool(suspect))
+    value, is_marked = parse(text)
+    return Document(value, is_marked or _may_have_surrogates(text))
+
+
+def _may_have_surrogates(text: str) -> bool:
+    """Whether any stand in a text; what is asked first takes no time."""
+    if "\\u" in text and _SURROGATE_ESCAPE.search(text):
+        return True
+    return not text.isascii() and SURROGATE.search(text) is not None
 
 
 def reject_invalid_values(value: object, document: Document, place: tuple[str | int, ...] = ()) -> None:
@@ -100,7 +105,7 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
         raise BodyTooLarge(MAX_BODY_BYTES)
     if is_base64:
         return _decoded(body, encoding)
-    bytes_ = len(body.encode("utf-8", "surrogatepass"))
+    bytes_ = len(body) if body.isascii() else len(body.encode("utf-8", "surrogatepass"))
     if bytes_ > MAX_BODY_BYTES:
         raise BodyTooLarge(MAX_BODY_BYTES)
     if encoding:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 
-from duetime.domain.times import MINUTE, SECOND, Millis, from_datetime, to_iso
+from duetime.domain.times import LAST_INSTANT, MINUTE, SECOND, Millis, from_datetime
 
 _LONGEST = 64
 _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<minute>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})"
     r"(?:\.(?P<fraction>[0-9]+))?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
+# As nearly everybody writes it: without a leap second, and no finer than Python's own type.
+_USUAL = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})")
+_FIRST_INSTANT = from_datetime(datetime.min.replace(tzinfo=UTC))
 _DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
 _OFFSET = "([Zz]|[+-][0-9]{2}:?[0-9]{2})?"
 _NEARLY = (
@@ -35,6 +38,8 @@ def instant_of(text: object) -> Millis:
     Raises:
         ValueError: it is not RFC 3339 with an offset, or there is no such instant; says why.
     """
+    if isinstance(text, str) and _USUAL.fullmatch(text):
+        return _representable(_existing(text))
     match = _RFC_3339.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST else None
     if match is None:
         raise ValueError(f"should be an RFC 3339 time such as 2026-12-01T09:00:00.250+09:00{_hint(text)}")
@@ -59,7 +64,10 @@ def _hint(text: object) -> str:
 
 
 def _whole_seconds(match: re.Match[str], second: int) -> Millis:
-    text = f"{match['date']}T{match['minute']}:{second:02d}{match['offset'].upper()}"
+    return _existing(f"{match['date']}T{match['minute']}:{second:02d}{match['offset'].upper()}")
+
+
+def _existing(text: str) -> Millis:
     try:
         return from_datetime(datetime.fromisoformat(text))
     except ValueError:
@@ -72,8 +80,6 @@ def _milliseconds_up(fraction: str) -> Millis:
 
 
 def _representable(at: Millis) -> Millis:
-    try:
-        to_iso(at)
-    except OverflowError:
-        raise ValueError("lies outside the years 1 to 9999 of UTC") from None
+    if not _FIRST_INSTANT <= at <= LAST_INSTANT:
+        raise ValueError("lies outside the years 1 to 9999 of UTC")
     return at

@@ -24,6 +24,7 @@ NAMES: Mapping[str, str] = {
     "TaskPatch": "TaskUpdate",
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
+    "Debounce": "TaskDebounceInput",
     "EventBridgeTarget": "EventBridgeTargetInput",
     "HandlerTarget": "HandlerTargetInput",
     "HttpTarget": "HttpTargetInput",
@@ -32,6 +33,9 @@ NAMES: Mapping[str, str] = {
     "NotifyOn": "NotifyOnInput",
     "PermanentTiming": "PermanentTimingInput",
     "PullTarget": "PullTargetInput",
+    "RequestAuth": "HttpAuthInput",
+    "RequestBody": "HttpContentInput",
+    "ResponseOptions": "HttpResponseOptionsInput",
     "Retry": "RetryPolicyInput",
     "SnsTarget": "SnsTargetInput",
     "SqsTarget": "SqsTargetInput",
@@ -39,13 +43,19 @@ NAMES: Mapping[str, str] = {
     "TaskTemplate": "TaskTemplateInput",
     "TopologyNode": "TopologyNodeInput",
     "TopologyTarget": "TopologyTargetInput",
+    "Unique": "UniqueKeyInput",
     # Parts of answers.
+    "DebounceResponse": "TaskDebounce",
     "LeaseResponse": "TaskLease",
     "LeasedResponse": "Lease",
     "NodeResponse": "TopologyNode",
     "PermanentResponse": "PermanentTiming",
     "ProblemFault": "Fault",
+    "RequestAuthResponse": "HttpAuth",
+    "RequestBodyResponse": "HttpContent",
+    "ResponseOptionsResponse": "HttpResponseOptions",
     "RetryResponse": "RetryPolicy",
+    "UniqueResponse": "UniqueKey",
     # Enumerations of the domain, where the module says which is meant.
     "BulkKind": "BulkOperationKind",
     "BulkState": "BulkOperationState",
@@ -54,11 +64,13 @@ NAMES: Mapping[str, str] = {
     "Fold": "DstFold",
     "Gap": "DstGap",
     "LockScope": "TaskLockScope",
+    "OnConflict": "UniqueKeyConflictPolicy",
     "OnExcluded": "ExcludedPolicy",
     "OnFailure": "TopologyFailurePolicy",
     "Overlap": "OverlapPolicy",
     "Priority": "TaskPriority",
     "State": "TaskState",
+    "Until": "UniqueKeyScope",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
@@ -42,8 +43,9 @@ def reference(model: type | str) -> Schema:
     return {"$ref": REFERENCE.format(model=name_of(model))}
 
 
+@cache
 def schemas() -> dict[str, Schema]:
-    """The schemas of all models, by name."""
+    """The schemas of all models, by name; they are built once and shared, so nobody may change them."""
     models = list(dict.fromkeys(_models()))
     adapters: list[tuple[str, Mode, TypeAdapter[Any]]] = [
         (model.__name__, mode, TypeAdapter(model)) for model, mode in models

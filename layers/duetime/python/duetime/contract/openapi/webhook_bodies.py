@@ -26,6 +26,14 @@ class TaskEvent(TypedDict):
         ),
     ]
     timestamp: Annotated[Instant, Field(description="When it reached that state.")]
+    console_url: NotRequired[
+        Annotated[
+            str,
+            Field(
+                description="Address of the task's page in the console; missing if the deployment serves no console."
+            ),
+        ]
+    ]
     data: Annotated[TaskSummary, Field(description="The task as lists show it, without payload and result.")]
 
 

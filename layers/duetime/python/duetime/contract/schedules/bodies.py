@@ -13,6 +13,7 @@ from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, AllowUnknownType, TaskType, printable
 from duetime.contract.tasks.patch_bodies import TaskPatch
+from duetime.contract.tasks.unique_bodies import without_uniqueness
 from duetime.domain.limits import (
     MAX_BACKFILL_PER_MINUTE,
     MAX_CATCH_UP_SECONDS,
@@ -76,6 +77,8 @@ def _as_template(schema: dict[str, Any]) -> None:
     """The schedule says when."""
     for name in ("due_at", "delay_seconds"):
         schema["properties"].pop(name)
+    if "unique" in schema["properties"]:
+        without_uniqueness(schema)
     schema["properties"]["target"].pop("default", None)
 
 

@@ -18,6 +18,7 @@ from duetime.contract.schedules.bodies import (
 )
 from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.decoding import spec_of
+from duetime.contract.tasks.field_decoding import reject_uniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.errors import ScheduleNotFound
@@ -219,4 +220,5 @@ def template_of(task: TaskTemplate) -> TaskSpec:
             Fault(f"task.{name}", "belongs to no schedule's task: the schedule says when", FaultCode.NOT_ALLOWED)
             for name in given
         )
+    reject_uniqueness(task, ("task",), "belongs to no schedule's task: `overlap` says what happens to runs that meet")
     return spec_of(task, ("task",))

@@ -10,8 +10,12 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.limits import MAX_PAGE
-from duetime.domain.schedules.forecast import FORECAST_LENGTH, FORECAST_PERIOD, MAX_LISTED_RUNS
+from duetime.domain.schedules.forecast import (
+    FORECAST_LENGTH,
+    FORECAST_PERIOD,
+    MAX_FORECAST_SCHEDULES,
+    MAX_LISTED_RUNS,
+)
 from duetime.domain.times import HOUR, SECOND, to_iso
 
 if TYPE_CHECKING:
@@ -60,7 +64,10 @@ class ForecastResponse(TypedDict):
         ),
     ]
     is_complete: Annotated[
-        bool, Field(description=f"Whether all schedules are counted: false for an owner of {MAX_PAGE} and more.")
+        bool,
+        Field(
+            description=f"Whether all schedules are counted. If not, the first {MAX_FORECAST_SCHEDULES} by name are."
+        ),
     ]
 
 

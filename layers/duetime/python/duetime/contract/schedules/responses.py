@@ -12,7 +12,8 @@ from typing import (
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from duetime.contract.tasks.responses import Instant, TaskOptionsResponse
+from duetime.contract.tasks.option_responses import TaskOptionsResponse
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap  # noqa: TC001 - same
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same

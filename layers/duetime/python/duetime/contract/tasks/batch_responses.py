@@ -12,9 +12,9 @@ from duetime.contract.tasks.responses import TaskSummary  # noqa: TC001 - same
 
 
 class TaskBatchAccepted(TypedDict):
-    """A task of a batch that was created."""
+    """A task of a batch that was created (201), or the one that holds its unique key (200)."""
 
-    status: Literal[201]
+    status: Literal[200, 201]
     task: TaskSummary
 
 

@@ -13,6 +13,8 @@ from duetime.contract.tasks.fields import (
     DelaySeconds,
     ExpiresSeconds,
     LockKey,
+    LockWaitSeconds,
+    MaxDurationSeconds,
     MaxHolders,
     NotifyWithinSeconds,
     RollbackOnFailure,
@@ -26,6 +28,7 @@ from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, Not
 from duetime.contract.tasks.responses import TaskResponse
 from duetime.contract.tasks.target_bodies import HandlerTarget, Target
 from duetime.contract.tasks.target_fields import CallbackUrl
+from duetime.contract.tasks.unique_bodies import TaskUniqueness
 from duetime.domain.limits import (
     MAX_ATTEMPTS,
     MAX_BATCH,
@@ -76,6 +79,7 @@ class Retry(Body):
         ),
     ] = _RETRY.multiplier
     max_seconds: Annotated[WaitSeconds, Field(description="Upper limit of all waits, in seconds.")] = _RETRY.max_seconds
+    max_duration_seconds: MaxDurationSeconds | None = None
 
 
 class Lock(Body):
@@ -87,6 +91,7 @@ class Lock(Body):
         LockScope,
         Field(strict=False, description="Whether the lock is held for all phases of an attempt, or for `run` only."),
     ] = LockScope.TASK
+    wait_seconds: LockWaitSeconds | None = None
 
 
 class NotifyOn(Body):
@@ -111,7 +116,7 @@ class _NullAsDefault(Body):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, value: object) -> object:
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or None not in value.values():
             return value
         return {name: each for name, each in value.items() if each is not None or name not in cls.NULLABLE}
 
@@ -168,7 +173,7 @@ class TaskFields(TaskLabels, TaskWork):
     """All that a client may say of a task, its type apart."""
 
 
-class TaskCreate(TaskFields):
+class TaskCreate(TaskFields, TaskUniqueness):
     """A task to be created; without `due_at` and `delay_seconds` it is due now."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)

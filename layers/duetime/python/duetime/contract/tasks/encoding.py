@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from duetime.contract.tasks.http_request_mapping import fields_of
+from duetime.contract.tasks.option_encoding import debounce_response, options_response, unique_response
 from duetime.contract.tasks.reference_encoding import schedule_response, topology_response
 from duetime.contract.tasks.responses import (
     LeaseResponse,
-    NotifyOnResponse,
-    RetryResponse,
     TaskErrorResponse,
-    TaskLockResponse,
-    TaskOptionsResponse,
     TaskProgressResponse,
     TaskSummary,
     WaitingForResponse,
 )
 from duetime.contract.tasks.target_responses import (
     AwsTargetResponse,
+    CallbackTargetResponse,
     EventBridgeTargetResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.target_responses import TargetResponse
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -56,6 +54,8 @@ def entry(task: Task) -> TaskSummary:
         type=task.type,
         **options_response(task),
         target=target_response(task.target),
+        unique=unique_response(task.unique),
+        debounce=debounce_response(task.debounce),
         due_at=to_iso(task.due_at),
         expires_at=instant(task.start_by),
         next_at=None if task.is_terminal else to_iso(task.next_at),
@@ -76,23 +76,6 @@ def entry(task: Task) -> TaskSummary:
         cost_dollars=cost_of(task),
         traceparent=task.traceparent,
         version=task.version,
-    )
-
-
-def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
-    """What was chosen of a task."""
-    return TaskOptionsResponse(
-        name=options.name or None,
-        tags=options.tags,
-        priority=options.priority,
-        retry=_retry(options.retry),
-        timeout_seconds=options.timeout_seconds,
-        notify_within_seconds=options.notify_within_seconds,
-        rollback_on_failure=options.rollback_on_failure,
-        lock=_lock(options.lock),
-        callback_url=options.callback_url,
-        notify_on=_notify_on(options.notify_on),
-        expires_seconds=options.expires_seconds,
     )
 
 
@@ -169,17 +152,6 @@ def _waiting_for(task: Task) -> WaitingForResponse | None:
     return WaitingForResponse(reason=wait_reason(task.waiting_for), text=task.waiting_for)
 
 
-def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
-    """What a task needs for itself while it runs."""
-    return None if lock is None else TaskLockResponse(key=lock.key, max_holders=lock.max_holders, scope=lock.scope)
-
-
-def _notify_on(notify_on: task_options.NotifyOn | None) -> NotifyOnResponse | None:
-    if notify_on is None:
-        return None
-    return NotifyOnResponse(to=notify_on.to, failed=notify_on.failed, late_seconds=notify_on.late_seconds)
-
-
 def _progress(progress: domain.Progress | None) -> TaskProgressResponse | None:
     return None if progress is None else TaskProgressResponse(percent=progress.percent, message=progress.message)
 
@@ -203,7 +175,10 @@ def target_response(target: targets.Target) -> TargetResponse:
             url=target.url,
             phases=[phase for phase in _OFFERED if phase in target.phases],
             queries=[query for query in _ANSWERED if query in target.queries],
+            **fields_of(target.request),
         )
+    if isinstance(target, targets.CallbackTarget):
+        return CallbackTargetResponse(kind="callback", url=target.url)
     return HandlerTargetResponse(kind="handler")
 
 
@@ -219,13 +194,3 @@ def _aws_target(target: targets.AwsTarget) -> TargetResponse:
             return AwsTargetResponse(kind="sns", arn=target.arn)
         case AwsService.STEP_FUNCTIONS:
             return AwsTargetResponse(kind="step_functions", arn=target.arn)
-
-
-def _retry(policy: RetryPolicy) -> RetryResponse:
-    """How often and how patiently a task is tried."""
-    return RetryResponse(
-        max_attempts=policy.max_attempts,
-        initial_seconds=policy.initial_seconds,
-        multiplier=policy.multiplier,
-        max_seconds=policy.max_seconds,
-    )

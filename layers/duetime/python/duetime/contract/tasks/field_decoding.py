@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
     EventBridgeTarget,
     HandlerTarget,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.bodies import Lock, NotifyOn, Retry
     from duetime.contract.tasks.patch_bodies import TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, Target
+    from duetime.contract.tasks.unique_bodies import Debounce, Unique
     from duetime.domain.times import Millis
 
 
@@ -38,8 +41,8 @@ _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in
 
 
 def compact(value: object) -> bytes:
-    """JSON in UTF-8 without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    """JSON in UTF-8 without spaces; the value is of a document, whose depth is limited and which has no NaN."""
+    return to_json(value)
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
@@ -49,12 +52,15 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         FieldsInvalid: it contradicts itself, or its payload is too large.
     """
     _reject_contradictions(body, place)
+    _reject_contradicting_keys(body, place)
     return TaskSpec(
         type=body.type,
         payload=payload_bytes(body, place),
         due_at=body.due_at,
         delay=delay_of(body),
         allow_unknown_type=body.allow_unknown_type,
+        unique=_unique(body.unique),
+        debounce=_debounce(body.debounce),
         **plain_fields(body),
     )
 
@@ -94,6 +100,27 @@ def _reject_contradictions(body: TaskFields, place: Place) -> None:
         raise FieldsInvalid([Fault(path_of((*place, "rollback_on_failure")), reason, FaultCode.CONFLICT)])
 
 
+def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
+    """Refuse what cannot be given with `debounce`, which says itself when the task is due and whose key it has."""
+    if body.debounce is None:
+        return
+    given = {"due_at", "delay_seconds"} & body.model_fields_set | ({"unique"} if body.unique is not None else set())
+    if given:
+        reason = "cannot be given together with debounce"
+        raise FieldsInvalid(Fault(path_of((*place, name)), reason, FaultCode.CONFLICT) for name in sorted(given))
+
+
+def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
+    """Refuse a unique key where there is none.
+
+    Raises:
+        FieldsInvalid: the body asks for one.
+    """
+    given = [name for name in ("unique", "debounce") if getattr(body, name) is not None]
+    if given:
+        raise FieldsInvalid(Fault(path_of((*place, name)), reason, FaultCode.NOT_ALLOWED) for name in given)
+
+
 def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload as it is stored.
 
@@ -130,7 +157,8 @@ def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
 def _target(body: Target) -> targets.Target:
     if isinstance(body, HttpTarget):
         phases = frozenset(targets.Phase(phase) for phase in body.phases)
-        return targets.HttpTarget(body.url, phases, frozenset(targets.Query(query) for query in body.queries))
+        queries = frozenset(targets.Query(query) for query in body.queries)
+        return targets.HttpTarget(body.url, phases, queries, request_of(body))
     if isinstance(body, HandlerTarget):
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
@@ -148,12 +176,22 @@ def _aws_target(body: AwsTarget) -> targets.AwsTarget:
 
 
 def _lock(body: Lock | None) -> task_options.LockSpec | None:
-    return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope)
+    return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope, body.wait_seconds)
 
 
 def _notify_on(body: NotifyOn | None) -> task_options.NotifyOn | None:
     return None if body is None else task_options.NotifyOn(body.to, body.failed, body.late_seconds)
 
 
+def _unique(body: Unique | None) -> task_options.Unique | None:
+    return None if body is None else task_options.Unique(body.key, body.until, body.on_conflict)
+
+
+def _debounce(body: Debounce | None) -> task_options.Debounce | None:
+    return None if body is None else task_options.Debounce(body.key, body.seconds, body.max_seconds)
+
+
 def _retry(body: Retry) -> RetryPolicy:
-    return RetryPolicy(body.max_attempts, body.initial_seconds, body.multiplier, body.max_seconds)
+    return RetryPolicy(
+        body.max_attempts, body.initial_seconds, body.multiplier, body.max_seconds, body.max_duration_seconds
+    )

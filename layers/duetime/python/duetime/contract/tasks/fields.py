@@ -16,9 +16,11 @@ from duetime.domain.limits import (
     MAX_EXPIRES_SECONDS,
     MAX_LOCK_HOLDERS,
     MAX_LOCK_KEY_LENGTH,
+    MAX_LOCK_WAIT_SECONDS,
     MAX_NAME_LENGTH,
     MAX_OWNER_LENGTH,
     MAX_PROGRESS_MESSAGE_LENGTH,
+    MAX_RETRY_DURATION_SECONDS,
     MAX_TAG_KEY_LENGTH,
     MAX_TAG_VALUE_LENGTH,
     MAX_TAGS,
@@ -34,7 +36,8 @@ TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$
 
 def printable(text: str) -> str:
     """Refuse control characters."""
-    if any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
+    # What is printable has none; asking takes no time.
+    if not text.isprintable() and any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
         raise ValueError("contains a control character")
     return text
 
@@ -147,6 +150,24 @@ ExpiresSeconds = Annotated[
         description="How many seconds after its due time its first attempt can start at the latest; after that it "
         "fails with the error `Expired`, and nothing is called. Null for no limit.",
         examples=[600],
+    ),
+]
+MaxDurationSeconds = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_RETRY_DURATION_SECONDS,
+        description="How many seconds after the start of the first attempt another one can start at the latest; an "
+        "attempt that runs is not stopped. Null for no limit.",
+    ),
+]
+LockWaitSeconds = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_LOCK_WAIT_SECONDS,
+        description="How many seconds each attempt can wait for the lock; after that the task fails with the error "
+        "`LockWaitExpired`. Null for no limit.",
     ),
 ]
 RollbackOnFailure = Annotated[

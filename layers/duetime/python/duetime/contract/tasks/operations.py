@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks import (
     attempt_responses,
     batch_responses,
@@ -21,10 +21,12 @@ from duetime.domain.times import SECOND
 
 TASK = Returns(responses.TaskResponse, "The task.", {"ETag": "The task's version."})
 NEW_TASK = TASK.created("Path of the task.")
+KEPT_TASK = NEW_TASK.found("The task that holds the unique key; none was created.")
 CHANGED = (errors.StateConflict, errors.VersionMismatch)
 _CACHED = {
     **TASK.headers,
     "Cache-Control": "`no-store` until the task has ended; then `no-cache`, so that a copy is revalidated by its ETag.",
+    "Retry-After": "Seconds after which it is worth to read the task again; absent once it has an outcome.",
 }
 
 CREATE = Operation(
@@ -35,10 +37,11 @@ CREATE = Operation(
     description="The task is stored durably before the response is sent. A due time in the past means now. With "
     "`wait_seconds`, the response is sent once the task has ended, or after that time.",
     accepted=NEW_TASK.accepted("The task is stored, and has not ended yet."),
+    kept=KEPT_TASK,
     query=queries.CreationQuery,
     body=bodies.TaskCreate,
-    headers=(KEY, TRACEPARENT),
-    errors=(errors.KeyReused, errors.TaskDeleted),
+    headers=(KEY, KEY_LIFE, TRACEPARENT),
+    errors=(errors.KeyReused, errors.TaskDeleted, errors.UniqueKeyHeld),
 )
 CREATE_MANY = Operation(
     "createTaskBatch",
@@ -50,13 +53,17 @@ CREATE_MANY = Operation(
     body=bodies.TaskBatchCreate,
     # More than any good batch has: a task in it that is nested too deeply is refused by itself.
     nesting=2 * MAX_JSON_DEPTH,
-    headers=(KEY, TRACEPARENT),
+    headers=(KEY, KEY_LIFE, TRACEPARENT),
 )
 LIST = Operation(
     "listTasks",
     "GET /v1/tasks",
     "List tasks",
-    Returns(responses.TaskPage, "A page of tasks."),
+    Returns(
+        responses.TaskPage,
+        "A page of tasks.",
+        {"Retry-After": "With `ids`: seconds after which it is worth to read them again, if one has no outcome yet."},
+    ),
     description="Your tasks, ordered by due time. A page can be short or empty and still have a next page. Tasks "
     "that have failed for good are those with `state=failed`.",
     query=queries.TaskListQuery,
@@ -153,7 +160,7 @@ RETRY = _action(
     "retry",
     "Retry a failed task",
     "Starts again with the first attempt and the full retry policy. The fence and the attempt history continue.",
-    also=(errors.ContentExpired,),
+    also=(errors.ContentExpired, errors.UniqueKeyHeld),
 )
 ROLL_BACK = _action(
     "rollbackTask",
@@ -161,7 +168,7 @@ ROLL_BACK = _action(
     "Roll back an ended task",
     "Calls the target's `rollback`, which runs as a task does: under a lease, with retries and an outcome.",
     TASK.accepted("The task."),
-    also=(errors.ContentExpired,),
+    also=(errors.ContentExpired, errors.UniqueKeyHeld),
 )
 
 

@@ -12,6 +12,8 @@ from duetime.contract.tasks.fields import (
     DelaySeconds,
     ExpiresSeconds,
     LockKey,
+    LockWaitSeconds,
+    MaxDurationSeconds,
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
@@ -22,6 +24,7 @@ from duetime.contract.tasks.fields import (
     TaskPriority,
     TimeoutSeconds,
 )
+from duetime.contract.tasks.http_request_fields import RequestMethod, SuccessStatuses
 from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, NotifiesFailure
 from duetime.contract.tasks.target_fields import (
     CallbackUrl,
@@ -70,6 +73,7 @@ class RetryPatch(Body):
         Field(description="Growth of the longest wait, from each to the next."),
     ] = None
     max_seconds: Annotated[WaitSeconds | None, Field(description="No wait is longer.")] = None
+    max_duration_seconds: MaxDurationSeconds | None = None
 
 
 class LockPatch(Body):
@@ -83,6 +87,7 @@ class LockPatch(Body):
         Annotated[LockScope, Field(strict=False)] | None,
         Field(description="Whether it is held for all phases of an attempt, or for `run` only."),
     ] = None
+    wait_seconds: LockWaitSeconds | None = None
 
 
 class NotifyOnPatch(Body):
@@ -109,6 +114,21 @@ class TargetPatch(Body):
     url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
     phases: Annotated[TargetPhases | None, Field(description="What an HTTP endpoint offers besides `run`.")] = None
     queries: Annotated[OfferedQueries | None, Field(description="Queries that an HTTP endpoint supports.")] = None
+    method: Annotated[RequestMethod | None, Field(description="Of a request to an HTTP endpoint.")] = None
+    headers: Annotated[
+        dict[str, str | None] | None, Field(description="Headers of it to add or to replace; null removes one.")
+    ] = None
+    query: Annotated[
+        dict[str, str | None] | None, Field(description="Parameters of it to add or to replace; null removes one.")
+    ] = None
+    body: Annotated[
+        dict[str, Any] | None, Field(description="Its body, replaced as a whole; null for the payload.")
+    ] = None
+    success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint's success.")] = None
+    auth: Annotated[dict[str, str | None] | None, Field(description="What it proves its sender with.")] = None
+    response: Annotated[
+        dict[str, str | int | None] | None, Field(description="What of an HTTP endpoint's response is kept.")
+    ] = None
     arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
     detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None

@@ -13,11 +13,11 @@ from typing import (
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
+from duetime.contract.tasks.option_responses import DebounceResponse, TaskOptionsResponse, UniqueResponse
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
 from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
-from duetime.domain.tasks.task_options import LockScope, Priority  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.wait_reasons import WaitReason  # noqa: TC001 - same
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -35,15 +35,6 @@ class TaskProgressResponse(TypedDict):
 
     percent: int
     message: str
-
-
-class RetryResponse(TypedDict):
-    """The retry policy of a task."""
-
-    max_attempts: int
-    initial_seconds: float
-    multiplier: float
-    max_seconds: float
 
 
 class TopologyReferenceResponse(TypedDict):
@@ -69,24 +60,6 @@ class WaitingForResponse(TypedDict):
     text: Annotated[str, Field(description="A description for people, such as `lock db-17`.")]
 
 
-class TaskLockResponse(TypedDict):
-    """The lock that a task holds while it runs."""
-
-    key: str
-    max_holders: int
-    scope: LockScope
-
-
-class NotifyOnResponse(TypedDict):
-    """Who is told of a failure for good, or of a late start."""
-
-    to: Annotated[str, Field(description="Where notices are sent: a URL, or an ARN.")]
-    failed: bool
-    late_seconds: Annotated[
-        int | None, Field(description="After how many seconds a late start is told; null for never.")
-    ]
-
-
 class ScheduleReferenceResponse(TypedDict):
     """The schedule that a task is a run of."""
 
@@ -102,24 +75,6 @@ class ScheduleReferenceResponse(TypedDict):
     cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
 
 
-class TaskOptionsResponse(TypedDict):
-    """What was chosen of a task."""
-
-    name: str | None
-    tags: Mapping[str, str]
-    priority: Priority
-    retry: RetryResponse
-    timeout_seconds: int
-    notify_within_seconds: int
-    rollback_on_failure: bool
-    lock: TaskLockResponse | None
-    callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
-    notify_on: NotifyOnResponse | None
-    expires_seconds: Annotated[
-        int | None, Field(description="How long after its due time its first attempt can start; null for no limit.")
-    ]
-
-
 class _Identity(TypedDict):
     id: Annotated[str, Field(description="A ULID; ids sort by due time.")]
     state: State
@@ -130,6 +85,8 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     """A task as lists show it."""
 
     target: TargetResponse
+    unique: Annotated[UniqueResponse | None, Field(description="Its unique key; null for none, or with `debounce`.")]
+    debounce: Annotated[DebounceResponse | None, Field(description="How it is put off; null if it is not.")]
     due_at: Annotated[Instant, Field(description="When it is due.")]
     expires_at: Annotated[
         Instant | None,

@@ -7,6 +7,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from duetime.contract.http.request_model import Body
+from duetime.contract.tasks.http_request_fields import (
+    RequestAuth,
+    RequestBody,
+    RequestHeaders,
+    RequestMethod,
+    RequestQuery,
+    ResponseOptions,
+    SuccessStatuses,
+)
 from duetime.contract.tasks.target_fields import (
     DetailType,
     EventBusArn,
@@ -28,12 +37,26 @@ class HandlerTarget(Body):
 
 
 class HttpTarget(Body):
-    """An HTTP endpoint, called with the payload once for each phase."""
+    """An HTTP endpoint, called with the payload once for each phase, or with a request of your own."""
 
     kind: Literal["http"]
     url: TargetUrl
     phases: TargetPhases = []  # noqa: RUF012 - pydantic copies defaults
     queries: OfferedQueries = []  # noqa: RUF012 - pydantic copies defaults
+    method: RequestMethod | None = None
+    headers: RequestHeaders = {}  # noqa: RUF012 - pydantic copies defaults
+    query: RequestQuery = {}  # noqa: RUF012 - pydantic copies defaults
+    body: Annotated[
+        RequestBody | None,
+        Field(description="Body of a request of your own; if left out, POST, PUT and PATCH send the payload as JSON."),
+    ] = None
+    success: Annotated[
+        SuccessStatuses | None, Field(description="Statuses that mean success; null for all from 200 to 299.")
+    ] = None
+    auth: Annotated[RequestAuth | None, Field(description="What the request proves its sender with.")] = None
+    response: Annotated[
+        ResponseOptions | None, Field(description="What of the response is kept; null for the whole body.")
+    ] = None
 
 
 class PullTarget(Body):

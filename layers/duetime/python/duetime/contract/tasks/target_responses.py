@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
@@ -15,8 +15,33 @@ class HandlerTargetResponse(TypedDict):
     kind: Literal["handler"]
 
 
+class RequestBodyResponse(TypedDict, total=False):
+    """The body of a request, in one of four forms."""
+
+    json: Annotated[Any, Field(description="Any JSON.")]
+    form: Annotated[dict[str, str], Field(description="Fields of a form.")]
+    text: Annotated[str, Field(description="Text in UTF-8.")]
+    base64: Annotated[str, Field(description="Bytes, base64.")]
+
+
+class RequestAuthResponse(TypedDict):
+    """What a request proves its sender with."""
+
+    secret: Annotated[str, Field(description="Name of the secret in the deployment's settings.")]
+    scheme: Annotated[Literal["bearer", "basic", "header", "oauth_client"], Field(description="How it is sent.")]
+    header: Annotated[str | None, Field(description="Name of the header, for the scheme `header`.")]
+
+
+class ResponseOptionsResponse(TypedDict):
+    """What of a response is kept as the task's result."""
+
+    keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of it.")]
+    max_bytes: Annotated[int, Field(description="Size of the body, in bytes.")]
+    when_larger: Annotated[Literal["fail", "truncate"], Field(description="What happens to a larger body.")]
+
+
 class HttpTargetResponse(TypedDict):
-    """An HTTP endpoint."""
+    """An HTTP endpoint. Fields of the request are there if they were given."""
 
     kind: Literal["http"]
     url: str
@@ -27,6 +52,20 @@ class HttpTargetResponse(TypedDict):
     queries: Annotated[
         Sequence[Literal["status", "progress", "summary"]], Field(description="Queries that the endpoint answers.")
     ]
+    method: Annotated[NotRequired[str], Field(description="Method of the request.")]
+    headers: Annotated[NotRequired[dict[str, str]], Field(description="Headers of the request.")]
+    query: Annotated[NotRequired[dict[str, str]], Field(description="Parameters that the URL's query has besides.")]
+    body: Annotated[NotRequired[RequestBodyResponse], Field(description="Body of the request.")]
+    success: Annotated[NotRequired[Sequence[int]], Field(description="Statuses that mean success.")]
+    auth: Annotated[NotRequired[RequestAuthResponse], Field(description="What it proves its sender with.")]
+    response: Annotated[NotRequired[ResponseOptionsResponse], Field(description="What of the response is kept.")]
+
+
+class CallbackTargetResponse(TypedDict):
+    """The callback URL of another task, which is the name of this one."""
+
+    kind: Literal["callback"]
+    url: str
 
 
 class PullTargetResponse(TypedDict):
@@ -67,6 +106,7 @@ class AwsTargetResponse(TypedDict):
 TargetResponse = (
     HandlerTargetResponse
     | HttpTargetResponse
+    | CallbackTargetResponse
     | PullTargetResponse
     | LambdaTargetResponse
     | EventBridgeTargetResponse

@@ -11,6 +11,7 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.bodies import TaskCreate, TaskLabels
 from duetime.contract.tasks.fields import At, DelaySeconds, TaskType
 from duetime.contract.tasks.queries import ListedQuery
+from duetime.contract.tasks.unique_bodies import TaskUniqueness, without_uniqueness
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
@@ -26,6 +27,7 @@ def _as_node(schema: dict[str, Any]) -> None:
     """A node has no due time, and is no topology: what is given all the same is refused with the reason."""
     for name in ("at", "due_at"):
         schema["properties"].pop(name, None)
+    without_uniqueness(schema)
     target = schema["properties"]["target"]
     topology = target["discriminator"]["mapping"].pop("topology")
     target["oneOf"] = [kind for kind in target["oneOf"] if kind["$ref"] != topology]
@@ -75,7 +77,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
     schema["properties"]["due_at"].pop("default", None)
 
 
-class TopologyCreate(TaskLabels, TopologyGraph):
+class TopologyCreate(TaskLabels, TaskUniqueness, TopologyGraph):
     """A topology to be created; without `due_at` and `delay_seconds` it is due now."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)

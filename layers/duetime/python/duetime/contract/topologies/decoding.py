@@ -10,7 +10,7 @@ from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import TaskCreate
-from duetime.contract.tasks.field_decoding import compact, fields_spec
+from duetime.contract.tasks.field_decoding import compact, fields_spec, reject_uniqueness
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES
 from duetime.domain.topologies.graph import Graph, Node
@@ -104,6 +104,7 @@ def _node(key: str, body: TopologyNode) -> Node:
     if body.target.kind == TYPE:
         reason = "cannot be a topology: a graph has one level"
         raise FieldInvalid(f"nodes.{key}.target", reason, FaultCode.NOT_ALLOWED)
+    reject_uniqueness(body, ("nodes", key), "belongs to no node: the topology as a whole can have a key")
     spec = fields_spec(body, ("nodes", key))
     return Node(
         key=key,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Operation, Returns
-from duetime.contract.tasks.operations import CHANGED, TASK
+from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
+from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK
 from duetime.contract.tasks.report_bodies import TaskAction
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery
 from duetime.contract.topologies.responses import TopologyPage, TopologyResponse
@@ -19,10 +19,11 @@ CREATE = Operation(
     TASK.created("Path of the topology.").but("The topology's task; its payload is the graph."),
     description="A graph of tasks that runs as one task: each node starts as soon as its parents allow it. Cycles, "
     "unknown parents and duplicate names are refused.",
+    kept=KEPT_TASK,
     body=TopologyCreate,
     nesting=2,
-    headers=(KEY, TRACEPARENT),
-    errors=(errors.KeyReused,),
+    headers=(KEY, KEY_LIFE, TRACEPARENT),
+    errors=(errors.KeyReused, errors.UniqueKeyHeld),
 )
 LIST = Operation(
     "listTopologies",
@@ -85,7 +86,7 @@ RETRY = _action(
     "Retry a failed topology",
     "Nodes that succeeded are kept with their results; nodes that failed, and those that waited for them, run again "
     "as new tasks. Repeating the request changes nothing, unless it has failed again.",
-    also=(errors.ContentExpired,),
+    also=(errors.ContentExpired, errors.UniqueKeyHeld),
 )
 CANCEL = _action(
     "cancel",

@@ -26,19 +26,22 @@ class Precision(StrEnum):
     """How a wait is shared between the queue's delay, which counts whole seconds, and the worker's hold."""
 
     NORMAL = "normal"
-    """The queue delivers up to 1.35 s early; the worker holds the rest."""
+    """The queue delivers 0.15 s early, up to 1.15 s if it was not the trigger that sent; the worker holds the rest."""
     EXACT = "exact"
     """The queue delivers one to two seconds early, so that transport never makes a task late."""
     RELAXED = "relaxed"
     """The queue delivers at the due time or up to a second later; nothing is held: the cheapest."""
 
 
-_HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 350, Precision.EXACT: 1_000, Precision.RELAXED: -999}
+HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 150, Precision.EXACT: 1_000, Precision.RELAXED: -999}
+"""How long before the due time a message arrives at the latest, if its way takes no time. Queue and poller took 16 ms
+at the median and 105 ms at the 99th percentile where somebody measured it (Source: bitesizedserverless.com, "Serverless
+Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022)."""
 
 
 def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
     """Delay of a message sent now, in whole seconds from 0 to 900."""
-    wait = due - now - _HEADROOM[precision]
+    wait = due - now - HEADROOM[precision]
     return max(0, min(wait, MAX_DELAY)) // SECOND
 
 

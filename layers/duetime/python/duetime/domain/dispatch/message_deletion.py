@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
+from duetime.domain.operating_parameters import (
+    EARLY_MESSAGE_RETURN,
+    LEASE_RETURN_MARGIN,
+    MAX_CLOCK_DIFFERENCE,
+    MAX_DELAY,
+)
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND, Millis
@@ -52,6 +57,15 @@ class CheckTopology:
 
 
 Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology
+
+
+def before_due(message: Message, now: Millis) -> RedeliverMessage:
+    """What happens to a message that comes long before its time by this worker's clock.
+
+    The queue holds messages until they are due, so this clock is behind, or its sender's was ahead. Neither must hide
+    the message for as long as that: the next worker may know the time.
+    """
+    return RedeliverMessage(min(message.due - SECOND, now + EARLY_MESSAGE_RETURN), "not due")
 
 
 def after_refusal(task: Task | None, message: Message, now: Millis) -> Redelivery:

@@ -9,8 +9,9 @@ from duetime.domain.explanations.gate import Gate, GateName, GateState
 from duetime.domain.explanations.present_gate import present_gate
 from duetime.domain.explanations.start_gates import closed_gates
 from duetime.domain.explanations.timeline import summary_of, timeline
+from duetime.domain.tasks.attempt_run import waiting_since
 from duetime.domain.tasks.states import NOT_STARTED, State
-from duetime.domain.times import to_iso
+from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.explanations.facts import Facts
@@ -87,9 +88,20 @@ def _ended_text(task: Task, parts: tuple[Part, ...]) -> str:
 
 
 def _expiry_text(task: Task) -> str:
-    if task.start_by is None or task.started_at is not None or task.is_terminal:
+    """Until when its next attempt may start."""
+    if task.state not in NOT_STARTED:
         return ""
-    return f" If it has not started by {to_iso(task.start_by)}, it expires."
+    text = ""
+    if task.start_by is not None and task.started_at is None:
+        text = f" If it has not started by {to_iso(task.start_by)}, it expires."
+    if task.retry_by is not None:
+        text += f" No attempt starts after {to_iso(task.retry_by)}: it fails then."
+    lock = task.lock
+    if lock is not None and lock.wait_seconds is not None and task.waiting_for is not None:
+        since = waiting_since(task, f"lock {lock.key}")
+        if since is not None:
+            text += f" If it has not got its lock by {to_iso(since + lock.wait_seconds * SECOND)}, it fails."
+    return text
 
 
 def _open_text(present: Gate, ahead: tuple[Gate, ...]) -> str:

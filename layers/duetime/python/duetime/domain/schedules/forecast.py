@@ -19,6 +19,8 @@ FORECAST_LENGTH = 24 * HOUR
 """How far a forecast looks."""
 FORECAST_PERIOD = 30 * MINUTE
 """Length of each of its periods."""
+MAX_FORECAST_SCHEDULES = 100
+"""How many schedules a forecast counts."""
 MAX_LISTED_RUNS = 300
 """Of a schedule with more runs than this, the runs are counted by arithmetic: calendars do not change its counts, and
 it begins together with whatever else runs, which is worth no mention."""

@@ -20,6 +20,10 @@ class TaskError:
 
 EXPIRED = "Expired"
 """Class of the error of a task that has expired: its first attempt had not started in time."""
+RETRY_DURATION_EXPIRED = "RetryDurationExpired"
+"""Class of the error of a task whose next attempt could not start in the `max_duration_seconds` of its retry policy."""
+LOCK_WAIT_EXPIRED = "LockWaitExpired"
+"""Class of the error of a task that has waited for its lock longer than its `wait_seconds`."""
 
 
 class AttemptOutcome(StrEnum):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_ERROR_TYPE_LENGTH
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
-from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.attempt_records import EXPIRED, TaskError
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
@@ -109,13 +109,15 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The target was not called, and will not be: the time in which the first attempt might have started is over.
+    """The target was not called, and will not be: the time in which this attempt might have started is over.
 
     Attributes:
         reason: why, in words a user understands.
+        kind: class of the error that the task has then.
     """
 
     reason: str
+    kind: str = EXPIRED
 
 
 SKIPPED = "Skipped"

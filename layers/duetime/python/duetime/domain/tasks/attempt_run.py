@@ -191,10 +191,27 @@ def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
     """The waits of a task that is put back now; a wait that goes on has begun when it was first put back for it."""
     wait = Wait(now, reason[:MAX_RECORDED_WAIT_LENGTH])
     last = task.waits[-1] if task.waits else None
-    has_begun_since = last is not None and any(line.started_at >= last.since for line in task.attempt_history[-1:])
-    if last is not None and last.reason == wait.reason and not has_begun_since:
+    if last is not None and last.reason == wait.reason and last.since > _began_anew(task):
         return task.waits
     return _bounded((*task.waits, wait))
+
+
+def waiting_since(task: Task, reason: str) -> Millis | None:
+    """Since when a task has waited for something, besides for other things; `None` if it has not yet.
+
+    Args:
+        task: the record.
+        reason: what it waits for, as its waits call it.
+    """
+    begun = _began_anew(task)
+    waits = (wait.since for wait in task.waits if wait.reason == reason[:MAX_RECORDED_WAIT_LENGTH])
+    return min((since for since in waits if since > begun), default=None)
+
+
+def _began_anew(task: Task) -> Millis:
+    """Since when the waits of the present attempt count: the start of the one before, or a retry after its end."""
+    starts = [line.started_at for line in task.attempt_history[-1:]]
+    return max([*starts, task.reopened_at or -1, -1])
 
 
 def _bounded(waits: tuple[Wait, ...]) -> tuple[Wait, ...]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
+from duetime.domain.tasks.action_changes import is_repeated, recorded
 from duetime.domain.tasks.action_history import Action
-from duetime.domain.tasks.states import LEGAL, Move
-from duetime.domain.tasks.targets import pull_queue_of
+from duetime.domain.tasks.states import GOING_ON, LEGAL, Move, State
+from duetime.domain.tasks.targets import TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task import RequestedAction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
@@ -35,6 +40,37 @@ ASKED = {
 """How a request to a running attempt is recorded, and what is refused if there is none."""
 NO_EXPIRY: TaskChanges = {"expires_seconds": None}
 """What a request to run a task now, or to try it again, changes: whoever makes it wants it to run, however late."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRequest:
+    """What a user wants done with a task.
+
+    Attributes:
+        action: what is done.
+        version: the only version of the record that is meant; `None` for any.
+        by: who asks, and why.
+        sets_of: what that sets in the record as it was last read.
+    """
+
+    action: Action
+    version: int | None
+    by: Attribution
+    sets_of: Callable[[Task], TaskChanges]
+
+    def changes(self, task: Task, now: Millis) -> TaskChanges:
+        """All that its write sets: the record of the action, too."""
+        return {**self.sets_of(task), **recorded(task, self.action, self.by, now)}
+
+    def after_rejection(self, task: Task) -> Task:
+        """The task as it is, if this request was carried out before its write was sent again.
+
+        Raises:
+            VersionMismatch: it was not.
+        """
+        if is_repeated(task, self.action, self.version, self.by):
+            return task
+        raise VersionMismatch(task)
 
 
 def require_legal(task: Task, move: Move) -> None:
@@ -70,6 +106,19 @@ def pause_taken_back(task: Task) -> TaskChanges:
     if task.requested_action is not RequestedAction.PAUSE:
         raise StateConflict(task, "resumed")
     return {"requested_action": None}
+
+
+def is_tried_again(task: Task) -> bool:
+    """Whether a task that is no topology is being tried again, or was and has succeeded: a retry has nothing to do.
+
+    One that expired before its first attempt has no attempts; that it was retried tells.
+    """
+    if isinstance(task.target, TopologyTarget):
+        return False
+    was_retried = any(each.action is Action.RETRIED for each in task.actions.records)
+    if was_retried and task.state is State.SUCCEEDED:
+        return True
+    return task.state in GOING_ON and (was_retried or bool(task.attempt_history))
 
 
 def goes_on_at(task: Task) -> Millis:

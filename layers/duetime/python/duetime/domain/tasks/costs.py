@@ -43,8 +43,8 @@ ATTEMPT_WRITE_UNITS = 2
 """Its claim and its end; heartbeats, a `prepare` and a deferral are one each, and are not counted."""
 CREATION_WRITE_UNITS = 2
 """The record of a task and its place in the owner index; `docs/reference/costs.md` counts what extras add."""
-WORKER_GIGABYTES = 1.0
-"""Memory of a worker: the cloud gives it as much."""
+WORKER_GIGABYTES = 0.5
+"""Memory of a worker: the cloud gives it as much, unless its settings say otherwise."""
 _DECIMALS = 12
 
 

@@ -12,12 +12,14 @@ from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task import Task
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.domain.tasks.task_options import Debounce
     from duetime.domain.times import Millis
 
 
@@ -111,6 +113,8 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
         FieldInvalid: more than ten years ahead.
     """
     due = spec.due_at if spec.due_at is not None else now + (spec.delay or 0)
+    if spec.debounce is not None:
+        due = debounced_due(spec.debounce, now, now)
     if due > now + MAX_DUE_AHEAD:
         raise FieldInvalid(
             "due_at" if spec.due_at is not None else "delay_seconds",
@@ -118,6 +122,18 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
             FaultCode.OUT_OF_RANGE,
         )
     return due
+
+
+def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
+    """When a task is due with whose key a creation comes now.
+
+    Args:
+        debounce: of the creation that comes now.
+        first: when the task was created.
+        now: the time.
+    """
+    due = now + debounce.seconds * SECOND
+    return due if debounce.max_seconds is None else max(now, min(due, first + debounce.max_seconds * SECOND))
 
 
 def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
@@ -137,5 +153,7 @@ def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Mill
         created_at=now,
         payload=payload,
         target=spec.target or HandlerTarget(),
+        unique=spec.unique,
+        debounce=spec.debounce,
         **spec.options(),
     )

@@ -1,28 +1,35 @@
-"""Expiry: a task whose first attempt has not started in the time that its user gave it is not started any more."""
+"""Expiry: an attempt that has not started in the time that the task's user gave it is not started any more."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.attempt_records import LOCK_WAIT_EXPIRED, RETRY_DURATION_EXPIRED
 from duetime.domain.tasks.attempt_results import Expired
-from duetime.domain.tasks.states import State
-from duetime.domain.times import to_iso
+from duetime.domain.tasks.attempt_run import waiting_since
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.attempt_results import Postponed
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 
 def expired(task: Task, now: Millis) -> Expired | None:
-    """Whether the first attempt at a task must not start any more; later attempts, and a rollback, may.
+    """Whether an attempt at a task must not start any more; a rollback may.
 
     Args:
         task: the record as it was claimed.
         now: the time at which its target would be called.
     """
-    if task.start_by is None or now <= task.start_by or not _is_first_start(task):
+    start_by = _start_by(task)
+    if start_by is None or now <= start_by:
         return None
-    return Expired(f"it had not started by {to_iso(task.start_by)}")
+    if is_first_start(task):
+        return Expired(f"it had not started by {to_iso(start_by)}")
+    return Expired(f"no attempt could start after {to_iso(start_by)}", RETRY_DURATION_EXPIRED)
 
 
 def checked_by(task: Task, until: Millis) -> Millis:
@@ -32,11 +39,37 @@ def checked_by(task: Task, until: Millis) -> Millis:
         task: the record as it was claimed.
         until: when what it waits for is worth another check.
     """
-    if task.start_by is None or not _is_first_start(task):
-        return until
-    return min(until, task.start_by + 1)
+    start_by = _start_by(task)
+    return until if start_by is None else min(until, start_by + 1)
 
 
-def _is_first_start(task: Task) -> bool:
+def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
+    """How an attempt ends that does not get a lock: it waits, but for its own lock no longer than its user allows.
+
+    Args:
+        task: the record as it was claimed.
+        held: what it waits for, and until when.
+        now: the time.
+    """
+    lock = task.lock
+    if lock is None or lock.wait_seconds is None or held.reason != f"lock {lock.key}":
+        return held
+    if task.state is State.ROLLING_BACK or task.state in TERMINAL:
+        return held
+    since = waiting_since(task, held.reason)
+    ends = (now if since is None else since) + lock.wait_seconds * SECOND
+    if now < ends:
+        return replace(held, until=min(held.until, ends))
+    return Expired(f"it had waited for the lock {lock.key} for {lock.wait_seconds} s", LOCK_WAIT_EXPIRED)
+
+
+def is_first_start(task: Task) -> bool:
     """Whether the claim is that of a first attempt: the claim itself has entered when it starts."""
-    return task.state is not State.ROLLING_BACK and task.started_at == task.run_at
+    return task.started_at == task.run_at
+
+
+def _start_by(task: Task) -> Millis | None:
+    """The last instant at which the claimed attempt may start; `None` if there is none."""
+    if task.state is State.ROLLING_BACK:
+        return None
+    return task.start_by if is_first_start(task) else task.retry_by

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task_options import OnConflict
     from duetime.domain.times import Millis
 
 
@@ -22,10 +23,18 @@ class Accepted(Generic[T]):
 
     Attributes:
         is_replay: an earlier request with the same idempotency key made the value; nothing was done for this one.
+        on_conflict: what was done instead of making it, because another task held its unique key; `None` if it was
+            made.
     """
 
     value: T
     is_replay: bool = False
+    on_conflict: OnConflict | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the value was made for this very request."""
+        return not self.is_replay and self.on_conflict is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,7 @@ class RememberedKey:
         body_hash: hash of the request's body.
         expires_at: when the key may be used again.
         edition: of the name under which something is made; a replay makes it only if the name is still at it.
+        on_conflict: what was done instead of making the task, because the task named held its unique key.
     """
 
     task_id: TaskId
@@ -46,3 +56,4 @@ class RememberedKey:
     body_hash: str
     expires_at: Millis
     edition: int = 0
+    on_conflict: OnConflict | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.operating_parameters import CALLBACK_MARGIN
+from duetime.domain.operating_parameters import NOTICE_MARGIN
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.states import GOING_ON, State
@@ -68,8 +68,7 @@ def failure_notice(task: Task) -> Notice | None:
     if task.state is not State.FAILED and not was_undone:
         return None
     last = task.attempt_history[-1] if task.attempt_history else None
-    at = last.started_at + last.took if last and last.started_at else task.next_at
-    return Notice(NoticeKind.FAILED, f"{task.id}-{last.fence if last else 0}-failed", at)
+    return Notice(NoticeKind.FAILED, f"{task.id}-{last.fence if last else 0}-failed", task.outcome_at)
 
 
 def _was_asked_to_roll_back(task: Task) -> bool:
@@ -79,8 +78,8 @@ def _was_asked_to_roll_back(task: Task) -> bool:
 
 
 def time_to_tell(task: Task) -> Millis:
-    """How long it may take at the most to tell of an outcome: its callback, and its notice."""
-    return CALLBACK_MARGIN * ((task.callback_url is not None) + (failure_notice(task) is not None))
+    """How long it may take at the most to tell of an outcome by a notice."""
+    return NOTICE_MARGIN * (failure_notice(task) is not None)
 
 
 def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:

@@ -1,4 +1,4 @@
-"""Placeholders in payloads and URLs: `<duetime.task-id>` stands for a fact about the attempt that is given it.
+"""Placeholders in payloads, URLs and requests: `<duetime.task-id>` stands for a fact about an attempt.
 
 What a placeholder stands for follows from the task's record alone, so that the same attempt is always given the same
 text. One more `<` in front (`<<duetime.task-id>`) is how the text `<duetime.task-id>` itself is written.
@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from duetime.domain.tasks.targets import CallbackTarget, TopologyTarget
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -65,11 +66,16 @@ def filled_payload(payload: bytes, task: Task) -> bytes:
         payload: JSON text in UTF-8 without spaces.
         task: the record as it was claimed.
     """
-    if _IN_JSON not in payload or task.is_topology:
-        # The placeholders in a graph are those of its nodes.
+    if _IN_JSON not in payload or isinstance(task.target, TopologyTarget | CallbackTarget):
+        # The placeholders in a graph are those of its nodes, and those in an outcome are another task's.
         return payload
     filled = _filled(json.loads(payload), task)
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def filled_text(text: str, task: Task) -> str:
+    """A text with its placeholders replaced."""
+    return _replaced(text, task, str)
 
 
 def filled_url(url: str, task: Task) -> str:

@@ -23,12 +23,14 @@ class RetryPolicy:
         initial_seconds: upper bound of the first wait.
         multiplier: growth of the bound from one wait to the next.
         max_seconds: the bound grows no further than this.
+        max_duration_seconds: how long after the start of the first attempt another one may start; `None` for no limit.
     """
 
     max_attempts: int = 5
     initial_seconds: float = 1.0
     multiplier: float = 2.0
     max_seconds: float = 300.0
+    max_duration_seconds: int | None = None
 
     def bound(self, attempt: int) -> Millis:
         """Longest wait after the given attempt (1 is the first) has failed."""

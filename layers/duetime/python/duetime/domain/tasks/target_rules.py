@@ -6,19 +6,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.limits import MAX_REQUEST_BYTES
 from duetime.domain.tasks.arns import ArnPatterns, service_of
-from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
+from duetime.domain.tasks.http_requests import BODILESS, AuthScheme
+from duetime.domain.tasks.http_secrets import HttpSecrets
+from duetime.domain.tasks.targets import (
+    AwsTarget,
+    CallbackTarget,
+    HandlerTarget,
+    HttpTarget,
+    PullTarget,
+    TopologyTarget,
+)
 from duetime.domain.tasks.url_policy import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from duetime.domain.tasks.http_requests import Auth, HttpRequest
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import TaskSpec
 
 
 _NO_ARNS = ArnPatterns()
+_NO_SECRETS = HttpSecrets()
 _NOT_CALLABLE = "is not among the resources that the settings let tasks call"
+_OURS_ONLY = "is of duetime's own request only, which `method` and `body` replace"
 _MOST_TOLD = 20
 """Types that a rejection names."""
 
@@ -32,12 +45,14 @@ class TargetRules:
         callable_arns: the AWS resources that tasks may call.
         reachable_hosts: hosts that HTTP calls may reach although they are not public.
         handled: the types that have a handler; `None` where that is not known, and no type is rejected.
+        secrets: the secrets that HTTP calls may use.
     """
 
     pulled: Collection[str] = ()
     callable_arns: ArnPatterns = _NO_ARNS
     reachable_hosts: Collection[str] = ()
     handled: Collection[str] | None = None
+    secrets: HttpSecrets = _NO_SECRETS
 
     def accept(self, spec: TaskSpec) -> Target:
         """What a task that is requested now calls; later `target_of` says it, whatever has happened to its type.
@@ -68,7 +83,7 @@ class TargetRules:
         if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
             raise FieldInvalid("target.arn", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
         if isinstance(target, HttpTarget):
-            self._check_url("target.url", target.url)
+            self._check_http(target)
         if spec.callback_url is not None:
             self._check_url("callback_url", spec.callback_url)
         if spec.notify_on is not None:
@@ -91,9 +106,40 @@ class TargetRules:
         elif not self.callable_arns.allow(address):
             raise FieldInvalid(field, _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
 
+    def _check_http(self, target: HttpTarget) -> None:
+        """Reject a request that contradicts itself, or leads where it may not, or where its secret may not."""
+        self._check_url("target.url", target.url)
+        _check_request(target)
+        auth = target.request.auth
+        if auth and (why := self.secrets.refusal(auth.secret, target.url, self.reachable_hosts)):
+            raise FieldInvalid("target.auth.secret", why, FaultCode.NOT_ALLOWED)
+
     def _check_url(self, field: str, url: str) -> None:
         if why := refusal(url, self.reachable_hosts):
             raise FieldInvalid(field, why)
+
+
+def _check_request(target: HttpTarget) -> None:
+    """Reject a request that contradicts itself, or is too large for a record."""
+    request = target.request
+    if request.is_custom and target.offers_more:
+        raise FieldInvalid(f"target.{target.offers_more}", _OURS_ONLY, FaultCode.CONFLICT)
+    if request.body is not None and request.method in BODILESS:
+        raise FieldInvalid("target.body", f"cannot be sent with {request.method}", FaultCode.CONFLICT)
+    if request.auth is not None:
+        _check_header(request.auth, request)
+    if request.size > MAX_REQUEST_BYTES:
+        why = f"has more than {MAX_REQUEST_BYTES} bytes of headers, query and body; send a larger body as `payload`"
+        raise FieldInvalid("target", why, FaultCode.TOO_LONG)
+
+
+def _check_header(auth: Auth, request: HttpRequest) -> None:
+    """Reject a header for a secret where there is none, or none where there is one, or the same header twice."""
+    if (auth.scheme is AuthScheme.HEADER) != bool(auth.header):
+        why = "names the header of the scheme `header`, and of no other"
+        raise FieldInvalid("target.auth.header", why, FaultCode.CONFLICT)
+    if auth.header.lower() in {name.lower() for name, _ in request.headers}:
+        raise FieldInvalid("target.headers", f"has {auth.header!r}, which `auth` sends", FaultCode.CONFLICT)
 
 
 def _told(types: Collection[str]) -> str:
@@ -110,6 +156,8 @@ def _lacking_rollback(target: Target) -> str:
             return "pull workers do not"
         case AwsTarget():
             return "AWS resources do not"
+        case CallbackTarget():
+            return "callbacks do not"
         case TopologyTarget():
             return "a topology's graph has `on_failure` for that"
         case _:

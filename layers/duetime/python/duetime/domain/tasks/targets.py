@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.http_requests import HttpRequest
 from duetime.domain.tasks.states import TERMINAL, State
 
 if TYPE_CHECKING:
@@ -54,11 +55,18 @@ class HttpTarget:
     Attributes:
         phases: what it offers besides `run`.
         queries: what it answers when it is asked.
+        request: how it is called, and what of its response is kept.
     """
 
     url: str
     phases: frozenset[Phase] = frozenset()
     queries: frozenset[Query] = frozenset()
+    request: HttpRequest = field(default_factory=HttpRequest)
+
+    @property
+    def offers_more(self) -> str:
+        """The field that says what it does besides `run`; empty if neither does."""
+        return "phases" if self.phases else "queries" if self.queries else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,14 @@ class TopologyTarget:
     """The state machine that runs a graph of tasks; the graph is the task's payload."""
 
 
-Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget
+@dataclass(frozen=True, slots=True)
+class CallbackTarget:
+    """A URL that is told of the outcome of another task; no request names such a target."""
+
+    url: str
+
+
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | CallbackTarget
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:

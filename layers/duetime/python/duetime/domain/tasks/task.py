@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
+    from duetime.domain.tasks.task_options import Debounce, Unique
     from duetime.domain.times import Millis
 
 
@@ -49,6 +50,8 @@ class TaskSpec(TaskOptions):
         delay: how long after its acceptance it shall run; excludes `due_at`.
         target: what is called; `None` leaves it to the type (`creation.target_of`).
         allow_unknown_type: whether its type may be one that no handler is known for yet.
+        unique: that it shall be the only task of a key; excludes `debounce`.
+        debounce: that further creations with a key put it off; excludes a due time.
     """
 
     type: str
@@ -57,6 +60,8 @@ class TaskSpec(TaskOptions):
     delay: Millis | None = None
     target: Target | None = None
     allow_unknown_type: bool = False
+    unique: Unique | None = None
+    debounce: Debounce | None = None
 
     def of_graph(self, payload: bytes, notify_within_seconds: int) -> TaskSpec:
         """The same as a topology's task, with the graph for its payload and the time that the whole may take."""
@@ -93,6 +98,7 @@ class Task(TaskOptions):
         attempt_history: the last attempts, oldest first.
         reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
             it or an older one are over. `None` if it never was, or was by a version that did not write this down.
+        reopened_at: when it was last to be tried again after its end; its attempts and its waits count anew from then.
         traceparent: the trace in which it was created, which its attempts are told; `None` if nobody named one.
         erased: its user had it deleted: to users it is not there any more, to all else it has ended.
         actions: what its user and others did to it, apart from cancelling it before it started.
@@ -108,6 +114,8 @@ class Task(TaskOptions):
     created_at: Millis
     payload: Content
     target: Target = field(default_factory=HandlerTarget)
+    unique: Unique | None = None
+    debounce: Debounce | None = None
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
     topology_schedule_ref: ScheduleRef | None = None
@@ -133,6 +141,7 @@ class Task(TaskOptions):
     expires_at: Millis | None = None
     attempt_history: tuple[AttemptRecord, ...] = ()
     reopened_fence: int | None = None
+    reopened_at: Millis | None = None
     traceparent: str | None = None
     erased: bool = False
     actions: ActionHistory = NO_ACTIONS
@@ -164,6 +173,14 @@ class Task(TaskOptions):
         return max(self.due_at, self.created_at) + self.expires_seconds * SECOND
 
     @property
+    def retry_by(self) -> Millis | None:
+        """The last instant at which another attempt may start; `None` if there is none, or none yet."""
+        seconds = self.retry.max_duration_seconds
+        if seconds is None or self.started_at is None:
+            return None
+        return max(self.started_at, self.reopened_at or 0) + seconds * SECOND
+
+    @property
     def has_expired(self) -> bool:
         """Whether it has failed because its first attempt had not started in time."""
         is_so = self.state is State.FAILED and self.started_at is None
@@ -188,6 +205,12 @@ class Task(TaskOptions):
     def is_terminal(self) -> bool:
         """Whether an outcome is stored."""
         return self.state in TERMINAL
+
+    @property
+    def outcome_at(self) -> Millis:
+        """Of a task that has ended: when it did; the same however often what follows its outcome is done."""
+        last = self.attempt_history[-1] if self.attempt_history else None
+        return last.started_at + last.took if last and last.started_at else self.next_at
 
     @property
     def awaiting_notification(self) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
-    from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
+    from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, Priority, Unique
     from duetime.domain.times import Millis
 
 
@@ -34,6 +34,8 @@ class TaskChanges(TypedDict, total=False):
     callback_url: str | None
     notify_on: NotifyOn | None
     expires_seconds: int | None
+    unique: Unique | None
+    debounce: Debounce | None
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None
@@ -56,6 +58,7 @@ class TaskChanges(TypedDict, total=False):
     expires_at: Millis | None
     attempt_history: tuple[AttemptRecord, ...]
     reopened_fence: int | None
+    reopened_at: Millis | None
     erased: bool
     actions: ActionHistory
     cancellation: ActionRecord | None

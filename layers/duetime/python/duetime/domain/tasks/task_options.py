@@ -39,11 +39,76 @@ class LockSpec:
     Attributes:
         key: its name among the owner's locks.
         max_holders: most tasks that may hold it at once.
+        wait_seconds: how long an attempt may wait for it; `None` for no limit.
     """
 
     key: str
     max_holders: int = 1
     scope: LockScope = LockScope.TASK
+    wait_seconds: int | None = None
+
+
+class Until(StrEnum):
+    """How long a task holds its unique key.
+
+    Attributes:
+        STARTED: until its first attempt starts.
+        ENDED: until it has an outcome.
+    """
+
+    STARTED = "started"
+    ENDED = "ended"
+
+
+class OnConflict(StrEnum):
+    """What happens to a creation whose unique key is held by another task.
+
+    Attributes:
+        KEEP: nothing is created; the answer is the task that holds the key.
+        REPLACE: the task that holds the key gets the fields of the creation, if it has not started.
+        REFUSE: the creation is refused.
+    """
+
+    KEEP = "keep"
+    REPLACE = "replace"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """That a task shall be the only one of its key, among those of its owner.
+
+    Attributes:
+        on_conflict: what happens to this creation if another task holds the key; it says nothing about later ones.
+    """
+
+    key: str
+    until: Until = Until.ENDED
+    on_conflict: OnConflict = OnConflict.KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class Debounce:
+    """That a task is put off by each further creation with its key, until there has been none for a while.
+
+    Attributes:
+        seconds: how long there must have been none.
+        max_seconds: how long after its own creation it is due at the latest; `None` for no limit.
+    """
+
+    key: str
+    seconds: int
+    max_seconds: int | None = None
+
+    @property
+    def unique(self) -> Unique:
+        """The unique key that follows from it."""
+        return Unique(self.key, Until.STARTED, OnConflict.REPLACE)
+
+
+def unique_of(unique: Unique | None, debounce: Debounce | None) -> Unique | None:
+    """The unique key of a task, of its two fields that may say so; `None` if it has none."""
+    return unique if debounce is None else debounce.unique
 
 
 @dataclass(frozen=True, slots=True)

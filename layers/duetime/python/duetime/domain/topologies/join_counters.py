@@ -1,5 +1,7 @@
 """Counting down a node's parents so that crashes, repeats and any order come to the same count.
 
+Only nodes with more parents than a group are counted (`join_groups`), a group at a time.
+
 An edge is a number: the parent's place among the child's parents. A chunk keeps, for a hundred edges, the numbers of
 those that have arrived, by outcome: a set, so that an edge which arrives again changes nothing, and one write both
 counts and tells the count. A node with few parents has one chunk, and that is all there is to ask.
@@ -73,6 +75,13 @@ class Chunk:
                 return replace(self, failed=self.failed | {position})
             case Outcome.SKIPPED:
                 return replace(self, skipped=self.skipped | {position})
+
+    def with_edges(self, arrived: Mapping[int, Outcome]) -> Chunk:
+        """The chunk once these edges have arrived."""
+        chunk = self
+        for position, outcome in arrived.items():
+            chunk = chunk.with_edge(position, outcome)
+        return chunk
 
     @property
     def counts(self) -> Counts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.states import NOT_STARTED, STARTABLE, State
+from duetime.domain.tasks.states import NOT_STARTED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.levels import undone_next
@@ -39,6 +39,11 @@ class NextAction:
     stop: tuple[str, ...] = ()
     pause: tuple[str, ...] = ()
     undo: tuple[str, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has come to its end."""
+        return self.state in TERMINAL
 
 
 def next_action(

@@ -7,15 +7,18 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
+from duetime.domain.topologies.join_counters import chunk_of
+from duetime.domain.topologies.join_groups import kept_edges
 from duetime.domain.topologies.node_status import counts_for
-from duetime.domain.topologies.trigger_rules import Outcome, Verdict, verdict
+from duetime.domain.topologies.trigger_rules import AFTER_ALL, Counts, Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.graph import Graph, Node
     from duetime.domain.topologies.node_status import Statuses
+    from duetime.domain.topologies.trigger_rules import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An edge that is counted from the beginning of a run, because its parent was kept from an earlier one."""
+    """Edges of one chunk that are counted from the beginning of a run: their parents are kept from an earlier one."""
 
     child: str
-    position: int
-    outcome: Outcome
+    edges: Mapping[int, Outcome]
 
 
 def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[str, ...]:
@@ -59,6 +61,16 @@ def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[
         again: the nodes that a retry runs again; all, if it is left out.
     """
     return tuple(key for key in reversed(graph.order) if again is None or key in again)
+
+
+def starts_at_once(node: Node) -> bool:
+    """Whether a node waits for no other, however others end."""
+    return verdict(node.trigger_rule, Counts(len(node.depends_on))) is Verdict.READY
+
+
+def is_awaited(graph: Graph, key: str) -> bool:
+    """Whether the execution of a run waits for a node: for those that no child outlasts as long as nothing fails."""
+    return not any(graph.by_key[edge.child].trigger_rule in AFTER_ALL for edge in graph.edges_out[key])
 
 
 def opening(
@@ -84,11 +96,19 @@ def opening(
     return {key: found for key, found in verdicts.items() if found is not Verdict.WAIT}
 
 
-def arrivals(graph: Graph, again: Collection[str], statuses: Statuses) -> Iterator[Arrival]:
-    """The edges from kept nodes to those that run again: a retry counts them before it starts any node."""
+def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: int) -> Iterator[Arrival]:
+    """The edges from kept nodes that a retry counts before it starts any node.
+
+    Args:
+        graph: the topology's.
+        again: the nodes that run again.
+        statuses: how those have ended that are kept.
+        group: how many parents a group holds (`join_groups`).
+    """
     running = set(again)
+    kept = graph.by_key.keys() - running
     for key in creation_order(graph, running):
-        for position, parent in enumerate(graph.by_key[key].depends_on):
-            outcome = statuses[parent].outcome
-            if parent not in running and outcome is not None:
-                yield Arrival(key, position, outcome)
+        chunks: dict[int, dict[int, Outcome]] = {}
+        for position, outcome in kept_edges(graph.by_key[key], statuses, kept, group).items():
+            chunks.setdefault(chunk_of(position), {})[position] = outcome
+        yield from (Arrival(key, edges) for edges in chunks.values())

@@ -62,6 +62,15 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
     return RetryPlan(again, tuple(key for key in graph.order if key in kept))
 
 
+def kept_by_retry(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
+    """The nodes that a retry of what has failed keeps; all of them, if nothing has."""
+    try:
+        return retry_plan(graph, statuses).kept
+    except FieldInvalid:
+        # Everything has succeeded, by what was done by hand, or the task did not get to hear of it.
+        return graph.order
+
+
 def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
     outcome = statuses[node.key].outcome
     return outcome in _MADE_BY and verdict(node.trigger_rule, counts_for(node, statuses, kept)) is _MADE_BY[outcome]

@@ -47,6 +47,8 @@ class RunState:
         stopped: whether nothing of it may be started any more.
         ended: whether the present run has come to its end.
         dissolved: whether the topology's task ended before that: what had not begun was cancelled.
+        join_group: how many parents of a node read each other instead of being counted; 1 in a run that was begun by
+            code that counts each edge.
         version: counts its writes; 0 while it is not stored.
     """
 
@@ -58,6 +60,7 @@ class RunState:
     stopped: bool = False
     ended: bool = False
     dissolved: bool = False
+    join_group: int = 1
     version: int = 0
 
     @property

@@ -46,6 +46,9 @@ class TriggerRule(StrEnum):
 WHATEVER_HAPPENED = frozenset({TriggerRule.ALL_DONE, TriggerRule.ALWAYS})
 """Rules of nodes that run however their parents end: that they ran says nothing about a parent's failure."""
 
+AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED})
+"""Rules of nodes that start after the last of their parents, if none of these fails."""
+
 
 class Outcome(StrEnum):
     """What an ended parent counts as at its children."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.operating_parameters import ON_TIME
 from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import CallbackTarget
 from duetime.domain.tasks.wait_reasons import wait_reason
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def count_outcome(telemetry: Telemetry, task: Task) -> None:
     """A task has an outcome."""
     if task.state is State.FAILED:
         telemetry.count("tasks_failed", owner=task.owner)
+        telemetry.count("callbacks_failed", int(isinstance(task.target, CallbackTarget)))
     else:
         telemetry.count(f"tasks_{task.state}")
 

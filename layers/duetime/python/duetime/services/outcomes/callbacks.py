@@ -1,62 +1,54 @@
-"""Telling the URL that a task's creator named of the outcome."""
+"""Creates the tasks that post outcomes to callback URLs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.operating_parameters import CALLBACK_PAUSE, CALLBACK_TRIES
+from duetime.domain.tasks.callbacks import callback_spec, outcome_origin
+from duetime.domain.tasks.content_expiry import unless_referenced
+from duetime.domain.tasks.creation import new_task
+from duetime.services.content_retention import retain_open
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from duetime.domain.tasks.attempt_results import Failed
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.ports.targets import Callbacks
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.shards import Shards
+
+_PAYLOAD = "payload"
 
 
 @dataclass(frozen=True, slots=True)
-class Repeater:
-    """Makes a call a few times, with a pause that doubles, until the other side takes it or rejects it."""
+class CallbackTasks:
+    """Creates the task that posts an outcome: once for each outcome, however often this is repeated."""
 
+    stores: Stores
+    enqueuer: Enqueuer
     runtime: Runtime
-
-    def repeat(self, call: Callable[[], Failed | None]) -> Failed | None:
-        """What went wrong the last time, or nothing."""
-        pause = CALLBACK_PAUSE
-        failed = call()
-        for _ in range(CALLBACK_TRIES - 1):
-            if failed is None or not failed.retriable:
-                break
-            self.runtime.clock.sleep_until(self.runtime.now() + pause)
-            pause *= 2
-            failed = call()
-        return failed
-
-
-@dataclass(frozen=True, slots=True)
-class CallbackSender:
-    """Makes callbacks: at least once, unless the other side rejects; the outcome stands, whatever happens to them."""
-
+    shards: Shards
     callbacks: Callbacks
-    repeater: Repeater
-    runtime: Runtime
 
-    def call_back(self, task: Task) -> None:
-        """Tell of a task's outcome, if it asks for that: a few tries, with a pause that doubles between them."""
+    def create(self, task: Task) -> None:
+        """Create the callback of a task that has ended, if it has a URL for that.
+
+        Raises:
+            Unavailable: the table did not answer.
+        """
         if (url := task.callback_url) is None:
             return
-        failed = self.repeater.repeat(lambda: self.callbacks.call_back(task, url))
-        if failed is not None:
-            self._give_up(task, failed)
-
-    def leave_out(self, task: Task) -> None:
-        """Note that nobody was told of an outcome, because there was no time for it."""
-        if task.callback_url is not None:
-            self.runtime.telemetry.count("callbacks_failed")
-            self.runtime.telemetry.note("a callback was not made: cleaning up took all the time", task=task.id.text)
-
-    def _give_up(self, task: Task, failed: Failed) -> None:
-        self.runtime.telemetry.count("callbacks_failed")
-        self.runtime.telemetry.note("a callback was given up", task=task.id.text, error=failed.error.type)
+        origin = outcome_origin(task)
+        task_id = origin.task_id(origin.at, self.shards.at(origin.at))
+        if self.stores.tasks.read(task_id) is not None:
+            return
+        event, expiry = self.callbacks.outcome_event(task), unless_referenced(origin.at)
+        content = self.stores.contents.keep(task_id, _PAYLOAD, event, expiry)
+        made = new_task(task_id, callback_spec(task, url, event), task.owner, origin.at, origin.at, content)
+        made = replace(made, next_at=max(made.next_at, self.runtime.now()), traceparent=task.traceparent)
+        if not self.enqueuer.create(made):
+            return
+        if content.is_outside:
+            retain_open(self.stores.tasks, self.stores.contents, made, expiry)
+        self.enqueuer.send_due([made])

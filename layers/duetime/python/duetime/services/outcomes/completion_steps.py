@@ -12,7 +12,15 @@ from duetime.domain.tasks.attempt_results import Failed, NotSent
 from duetime.domain.tasks.notices import failure_notice
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.states import Move
-from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import (
+    AwsTarget,
+    CallbackTarget,
+    HandlerTarget,
+    HttpTarget,
+    Phase,
+    PullTarget,
+    TopologyTarget,
+)
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.ports.targets import Work
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.targets import TargetRunner
-    from duetime.services.outcomes.callbacks import CallbackSender
+    from duetime.services.outcomes.callbacks import CallbackTasks
     from duetime.services.outcomes.notices import NoticeSender
 
 
@@ -67,7 +75,7 @@ class InlineCompletion:
     targets: TargetRunner
     runtime: Runtime
     retention: Millis
-    callback_sender: CallbackSender
+    callback_tasks: CallbackTasks
     notice_sender: NoticeSender
     occurrence_listener: OccurrenceListener
     node_listener: NodeListener
@@ -85,13 +93,13 @@ class InlineCompletion:
         """Have the target clean up, tell of the outcome, let what lies outside expire with it; then finish the task."""
         if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
             self._clean(task)
-        self.callback_sender.call_back(task)
+        self.callback_tasks.create(task)
         self.notice_sender.send_failure(task)
         self._finish(task)
 
     def finish(self, task: Task) -> None:
-        """Finish the task without the target, and without a word to anybody: there is no time left."""
-        self.callback_sender.leave_out(task)
+        """Finish the task without its target and without a notice: there is no time left."""
+        self.callback_tasks.create(task)
         self.notice_sender.leave_out(task)
         self._finish(task)
 
@@ -159,7 +167,7 @@ class DelegatedCompletion:
                 return True
             case HttpTarget(phases=phases):
                 return Phase.CLEAN in phases or _is_followed(task)
-            case PullTarget() | AwsTarget() | TopologyTarget():
+            case PullTarget() | AwsTarget() | TopologyTarget() | CallbackTarget():
                 return _is_followed(task)
 
     def close(self, task: Task) -> None:

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import LateTimer
+from duetime.domain.operating_parameters import NOTICE_PAUSE, NOTICE_TRIES
 from duetime.domain.tasks.notices import failure_notice, lateness_notice
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.attempt_results import Failed
     from duetime.domain.tasks.notices import Notice
@@ -17,7 +20,25 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import Callbacks
     from duetime.ports.tasks import TaskStore
-    from duetime.services.outcomes.callbacks import Repeater
+
+
+@dataclass(frozen=True, slots=True)
+class Repeater:
+    """Makes a call a few times, with a pause that doubles, until the other side takes it or rejects it."""
+
+    runtime: Runtime
+
+    def repeat(self, call: Callable[[], Failed | None]) -> Failed | None:
+        """What went wrong the last time, or nothing."""
+        pause = NOTICE_PAUSE
+        failed = call()
+        for _ in range(NOTICE_TRIES - 1):
+            if failed is None or not failed.retriable:
+                break
+            self.runtime.clock.sleep_until(self.runtime.now() + pause)
+            pause *= 2
+            failed = call()
+        return failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,10 @@ from duetime.domain.tasks.attempt_results import (
 from duetime.domain.tasks.attempt_run import claim_undone, waits_with
 from duetime.domain.tasks.cancellation import is_cancelled
 from duetime.domain.tasks.content_expiry import after_record, unless_referenced
-from duetime.domain.tasks.expiry import checked_by
+from duetime.domain.tasks.expiry import checked_by, is_first_start
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
+from duetime.services.content_retention import let_key_expire
 from duetime.services.outcomes import attempt_metrics, unstarted_tasks
 from duetime.services.outcomes.suspended_attempts import write_deferral, write_pause
 
@@ -83,7 +84,7 @@ class OutcomeWriter:
             case Skipped():
                 return self.skip(run.task, ending)
             case Expired():
-                return self.expire(run.task, ending)
+                return self.expire(run.task, ending, phases)
 
     def postpone(self, task: Task, held: Postponed) -> WriteResult:
         """Put a claimed task back before its target was called: no attempt, no attempt record, and a check later.
@@ -116,9 +117,13 @@ class OutcomeWriter:
         """Take a claimed occurrence back for good before its target was called."""
         return unstarted_tasks.skip(self.stores, self.runtime, self.retention, task, skipped)
 
-    def expire(self, task: Task, expired: Expired) -> WriteResult:
-        """Fail a claimed task whose target was not called in time; nothing is rolled back."""
-        end = self.write_outcome(task, Move.FAIL, unstarted_tasks.expiry_changes(task, expired), self.runtime.now())
+    def expire(self, task: Task, expired: Expired, phases: frozenset[Phase]) -> WriteResult:
+        """Fail a claimed task whose target was not called in time; what earlier attempts did is rolled back."""
+        now = self.runtime.now()
+        changes = unstarted_tasks.expiry_changes(task, expired, now)
+        if task.rollback_on_failure and Phase.ROLLBACK in phases and not is_first_start(task):
+            return self.undo(task, changes)
+        end = self.write_outcome(task, Move.FAIL, changes, now)
         if isinstance(end, Applied):
             self.runtime.telemetry.count("tasks_expired", type=task.type)
         return end
@@ -160,6 +165,7 @@ class OutcomeWriter:
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
             attempt_metrics.count_outcome(self.runtime.telemetry, end.task)
+            let_key_expire(self.stores, end.task)
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
@@ -186,17 +192,18 @@ class OutcomeWriter:
         task = run.task
         self.runtime.telemetry.count("attempts_failed")
         if ending.retriable and task.retry.allows_after(task.attempt):
-            return self._retry(run, ending)
+            at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
+            if task.retry_by is None or at <= task.retry_by:
+                return self._retry(run, ending, at)
         if task.rollback_on_failure and Phase.ROLLBACK in phases:
             self.store_old_attempts(run, AttemptOutcome.FAILED)
             sets: TaskChanges = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
             return self.undo(task, sets, ending.process_ends_at)
         return self.end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.process_ends_at)
 
-    def _retry(self, run: Run, ending: Failed) -> WriteResult:
+    def _retry(self, run: Run, ending: Failed, at: Millis) -> WriteResult:
         task = run.task
         self.store_old_attempts(run, AttemptOutcome.RETRIED)
-        at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
         # A pause that was requested of this attempt is done by the next one before it calls anything.
         del changes["requested_action"]

@@ -11,6 +11,7 @@ from duetime.domain.tracebacks import AttemptTraceback
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Failed
+    from duetime.domain.tasks.console_pages import ConsolePages
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -24,19 +25,23 @@ class TracebackRecorder:
     Attributes:
         is_kept: whether a traceback is kept, which takes one more write of an attempt that failed; else only logged.
         retention: how long it is kept, as finished tasks are, in milliseconds.
+        pages: of the console, which the logged line links to.
     """
 
     store: TracebackStore
     runtime: Runtime
     is_kept: bool
     retention: Millis
+    pages: ConsolePages
 
     def record(self, task: Task, failed: Failed) -> None:
         """Log a traceback, and keep it if the store answers: the outcome must not wait for it."""
         if not failed.traceback:
             return
         telemetry = self.runtime.telemetry
-        telemetry.note("an attempt failed", error=failed.error.type, traceback=failed.traceback)
+        telemetry.note(
+            "an attempt failed", error=failed.error.type, traceback=failed.traceback, **self.pages.link(task)
+        )
         if not self.is_kept:
             return
         expiry = after_record(self.runtime.now() + self.retention)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
-from duetime.domain.tasks.attempt_records import EXPIRED
+from duetime.domain.limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.attempt_results import SKIPPED, failure
-from duetime.domain.tasks.attempt_run import claim_undone
+from duetime.domain.tasks.attempt_run import Run, claim_undone
+from duetime.domain.tasks.expiry import is_first_start
 from duetime.domain.tasks.states import Move
 from duetime.services.content_retention import let_expire
 
@@ -48,16 +49,22 @@ def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skippe
     return end
 
 
-def expiry_changes(task: Task, expired: Expired) -> TaskChanges:
-    """What the outcome of an expired task changes: it was no attempt, leaves no attempt record, and has an error.
+def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
+    """What the end of a task changes whose attempt has expired: it was none, leaves no record, and has an error.
 
     Args:
         task: the record as it was claimed for its work.
         expired: why.
+        now: the time.
     """
+    # Attempts before it keep their records: their errors, and those whose workers were lost.
+    history: TaskChanges = {}
+    if not is_first_start(task):
+        history["attempt_history"] = Run(task, now, now).history_before[-ATTEMPTS_INLINE:]
     return {
         **claim_undone(task),
-        "error": failure(EXPIRED, expired.reason).error,
+        **history,
+        "error": failure(expired.kind, expired.reason).error,
         "waiting_for": None,
         "requested_action": None,
     }

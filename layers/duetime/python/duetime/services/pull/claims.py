@@ -15,9 +15,9 @@ from duetime.domain.dispatch.message_deletion import (
     after_refusal,
 )
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.tasks.attempt_results import Postponed, Skipped, Stopped, Yielded, failure
+from duetime.domain.tasks.attempt_results import Expired, Postponed, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.attempt_run import Claimant, Run
-from duetime.domain.tasks.expiry import expired
+from duetime.domain.tasks.expiry import expired, lock_wait
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase
@@ -33,7 +33,6 @@ from duetime.services.pull.messages import ClaimedDelivery, Leased
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
-    from duetime.domain.tasks.attempt_results import Expired
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest
     from duetime.domain.tasks.task import Task
@@ -109,7 +108,9 @@ class LeaseClaims:
         if late := expired(task, now):
             return self._expired(task, late)
         if held := self.pull_locks.take(task, task.lease_expires_at or now):
-            return self._ended(self._postpone(task, held))
+            if isinstance(held, Postponed):
+                held = lock_wait(task, held, self.runtime.now())
+            return self._expired(task, held) if isinstance(held, Expired) else self._ended(self._postpone(task, held))
         try:
             inputs = self.input_reader.inputs_of(task)
             payload = replace(task.payload, data=filled_payload(self._bytes(task, task.payload), task))
@@ -126,7 +127,7 @@ class LeaseClaims:
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _expired(self, task: Task, late: Expired) -> DeleteMessage | RedeliverMessage:
-        end = self.outcome_writer.expire(task, late)
+        end = self.outcome_writer.expire(task, late, RUN_ONLY)
         self.pull_locks.give_back(task)
         return self._ended(end)
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.limits import MAX_PAGE
 from duetime.domain.schedules.errors import ScheduleNotFound
-from duetime.domain.schedules.forecast import forecast
+from duetime.domain.schedules.forecast import MAX_FORECAST_SCHEDULES, forecast
 from duetime.domain.schedules.occurrences import between, following
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import coming
@@ -87,12 +86,16 @@ class SchedulePreview:
         return replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
 
     def forecast(self, owner: str) -> Forecast:
-        """What the owner's active schedules plan from now on; those that run permanently plan no times."""
+        """What the owner's active schedules plan from now on; those that run permanently plan no times.
+
+        Only the first schedules by name are counted: some need milliseconds each.
+        """
         now = self.clock.now()
-        found = self.stores.schedules.list_after(owner, "", MAX_PAGE)
-        planned = [each for each in found if each.state is ScheduleState.ACTIVE and not each.is_permanent]
+        found = self.stores.schedules.list_after(owner, "", MAX_FORECAST_SCHEDULES + 1)
+        counted = found[:MAX_FORECAST_SCHEDULES]
+        planned = [each for each in counted if each.state is ScheduleState.ACTIVE and not each.is_permanent]
         schedules = ((each.name, self._ahead(each, now)) for each in planned)
-        return forecast(schedules, now, is_complete=len(found) < MAX_PAGE)
+        return forecast(schedules, now, is_complete=len(found) == len(counted))
 
     def next_at(self, stored: StoredSchedule) -> Millis | None:
         """When it runs next, as far as is known."""

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
-from duetime.domain.tasks.action_changes import is_repeated, recorded
+from duetime.domain.tasks.action_changes import is_repeated
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
-from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import (
     ASKED,
-    DONE,
     NO_EXPIRY,
+    ControlRequest,
     goes_on_at,
+    is_tried_again,
     no_pause,
     pause_taken_back,
     require_legal,
@@ -28,7 +28,6 @@ from duetime.domain.tasks.control_changes import (
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
-from duetime.services.content_retention import extend, retain_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,10 +41,10 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
+    from duetime.services.tasks.reopen import TaskReopener
     from duetime.services.tasks.update import TaskUpdater
 
 _TRIES = 5
-_REOPENED = {Move.REOPEN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,7 @@ class TaskControl:
     task_updater: TaskUpdater
     lock_manager: LockManager
     runtime: Runtime
+    reopener: TaskReopener
 
     def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Hold a task that has not started; ask a running one to pause, which it does when it can.
@@ -72,24 +72,26 @@ class TaskControl:
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
             return task
-        require_version(task, version)
         if task.state in LEGAL[Move.PAUSE].sources:
-            paused = self._moved(task, Move.PAUSE, self._recorded(Action.PAUSED, by, self._pausing), version)
+            require_version(task, version)
+            paused = self._moved(task, Move.PAUSE, ControlRequest(Action.PAUSED, version, by, self._pausing))
             self.lock_manager.release_reservation(paused)
             return paused
         return self._ask(task, RequestedAction.PAUSE, version, by)
 
     def stop(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Ask a running task to stop, which it does when it can."""
-        return self._ask(self._read(owner, task_id, version), RequestedAction.CANCEL, version, by)
+        return self._ask(self._read(owner, task_id), RequestedAction.CANCEL, version, by)
 
     def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None, by: Attribution = BY_SYSTEM) -> Task:
         """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
         for _ in range(_TRIES):
             try:
                 return self.task_updater.cancel(owner, task_id, version, by)
-            except StateConflict as refusal:
-                if refusal.task.state not in LEGAL[Move.REQUEST_STOP].sources:
+            except (StateConflict, VersionMismatch) as refusal:
+                if is_repeated(refusal.task, Action.CANCEL_REQUESTED, version, by):
+                    return refusal.task
+                if isinstance(refusal, VersionMismatch) or refusal.task.state not in LEGAL[Move.REQUEST_STOP].sources:
                     raise
             with suppress(StateConflict):
                 return self.stop(owner, task_id, version, by)
@@ -108,12 +110,12 @@ class TaskControl:
             return task
         require_version(task, version)
         if task.state is State.PAUSED:
-            sets_of = self._recorded(Action.RESUMED, by, self._resuming)
-            return self._placed(task, Move.RESUME, goes_on_at, sets_of, version)
+            request = ControlRequest(Action.RESUMED, version, by, self._resuming)
+            return self._placed(task, Move.RESUME, goes_on_at, request)
         if is_held:
             # The attempt that was asked may have failed since: then the request is withdrawn from its retry.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
-            return self._moved(task, move, self._recorded(Action.RESUMED, by, pause_taken_back), version)
+            return self._moved(task, move, ControlRequest(Action.RESUMED, version, by, pause_taken_back))
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
@@ -128,28 +130,30 @@ class TaskControl:
         if task.state in GOING_ON - STARTABLE:
             return task
         now = self.runtime.now()
-        sets_of = self._recorded(Action.RUN_REQUESTED, by, lambda seen: {**self._resuming(seen), **NO_EXPIRY})
-        return self._placed(task, Move.EXPEDITE, lambda _task: now, sets_of, version)
+        request = ControlRequest(Action.RUN_REQUESTED, version, by, lambda seen: {**self._resuming(seen), **NO_EXPIRY})
+        return self._placed(task, Move.EXPEDITE, lambda _task: now, request)
 
     def retry(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Have a failed task tried again from its first attempt on; one that is tried again already is left as it is.
 
         Raises:
             ContentExpired: also if its payload is gone.
+            UniqueKeyHeld: another task holds its unique key by now.
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id)
             if is_repeated(task, Action.RETRIED, version, by):
                 return task
             require_version(task, version)
-            if task.state in GOING_ON and task.attempt_history and not isinstance(task.target, TopologyTarget):
+            if is_tried_again(task):
                 return task
             sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task), **NO_EXPIRY}
+            sets["reopened_at"] = self.runtime.now()
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
             with suppress(VersionMismatch):
                 # What is set is of this version: another one has another attempt history and fence.
-                return self._reopened(replace(task, result=None), Move.REOPEN, sets, task.version, by)
+                return self.reopener.reopen(replace(task, result=None), Move.REOPEN, sets, task.version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
     def roll_back(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
@@ -158,6 +162,7 @@ class TaskControl:
         Raises:
             StateConflict: also if the target is known to offer none.
             ContentExpired: its payload is gone.
+            UniqueKeyHeld: another task holds its unique key by now.
         """
         task = self._read(owner, task_id)
         if is_repeated(task, Action.ROLLBACK_REQUESTED, version, by):
@@ -167,7 +172,8 @@ class TaskControl:
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target offers no rollback")
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
-        return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version, by)
+        sets: TaskChanges = {"attempt_history": reported_history(task)}
+        return self.reopener.reopen(task, Move.REQUEST_ROLLBACK, sets, version, by)
 
     def _pausing(self, task: Task) -> TaskChanges:
         return {**no_pause(task), "waits": waits_with(task, PAUSED, self.runtime.now())}
@@ -176,75 +182,46 @@ class TaskControl:
         waits: TaskChanges = {"waits": waits_with(task, RESUMED, self.runtime.now())}
         return {**no_pause(task), **(waits if task.state is State.PAUSED else {})}
 
-    def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+    def _read(self, owner: str, task_id: TaskId) -> Task:
         task = self.stores.tasks.read(task_id)
         if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)
-        require_version(task, version)
         return task
 
-    def _recorded(
-        self, action: Action, by: Attribution, sets_of: Callable[[Task], TaskChanges]
-    ) -> Callable[[Task], TaskChanges]:
-        """What a move sets, the record of the action with it."""
-        return lambda task: {**sets_of(task), **recorded(task, action, by, self.runtime.now())}
-
     def _ask(self, task: Task, requested_action: RequestedAction, version: int | None, by: Attribution) -> Task:
+        action, refused = ASKED[requested_action]
+        if is_repeated(task, action, version, by):
+            return task
+        require_version(task, version)
         if task.state not in LEGAL[Move.REQUEST_STOP].sources:
-            raise StateConflict(task, ASKED[requested_action][1])
+            raise StateConflict(task, refused)
         if task.requested_action in (requested_action, RequestedAction.CANCEL):
             # What is to stop for good need not pause.
             return task
-        sets_of = self._recorded(ASKED[requested_action][0], by, partial(stronger, requested_action))
-        return self._moved(task, Move.REQUEST_STOP, sets_of, version)
+        request = ControlRequest(action, version, by, partial(stronger, requested_action))
+        return self._moved(task, Move.REQUEST_STOP, request)
 
-    def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], TaskChanges], version: int | None) -> Task:
+    def _moved(self, task: Task, move: Move, request: ControlRequest) -> Task:
         """Make a move, again while others write in between and it stays legal, unless only this version is meant.
 
         What it changes is made of the record as it was last seen: nothing that was asked in between is undone.
         """
-        for _ in range(_TRIES if version is None else 1):
+        for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
-            guard = Guard(version=task.version)
-            result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets_of(task)))
+            changes, guard = request.changes(task, self.runtime.now()), Guard(version=task.version)
+            result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, changes))
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
-        raise VersionMismatch(task)
+        return request.after_rejection(task)
 
-    def _placed(
-        self,
-        task: Task,
-        move: Move,
-        at_of: Callable[[Task], Millis],
-        sets_of: Callable[[Task], TaskChanges],
-        version: int | None,
-    ) -> Task:
+    def _placed(self, task: Task, move: Move, at_of: Callable[[Task], Millis], request: ControlRequest) -> Task:
         """Make a move that sets a new check; again as `_moved` does, at the time that the record then asks for."""
-        for _ in range(_TRIES if version is None else 1):
+        for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
-            result = self.enqueuer.move(task, move, at_of(task), Guard(version=task.version), sets_of(task))
+            changes = request.changes(task, self.runtime.now())
+            result = self.enqueuer.move(task, move, at_of(task), Guard(version=task.version), changes)
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
-        raise VersionMismatch(task)
-
-    def _reopened(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
-        """Have an ended task worked on again: without an end and an expiry, its contents neither."""
-        require_legal(task, move)
-        if task.finished_at is None:
-            raise StateConflict(task, f"{DONE[move]} before what follows its end is done")
-        now = self.runtime.now()
-        expiry = unless_referenced(now)
-        extend(self.stores.contents, task, expiry)
-        opened: TaskChanges = {
-            "attempt": 0,
-            "finished_at": None,
-            "expires_at": None,
-            "requested_action": None,
-            "lease_expires_at": None,
-        }
-        sets_of = self._recorded(_REOPENED[move], by, lambda _task: {**opened, **sets})
-        reopened = self._placed(task, move, lambda _task: now, sets_of, version)
-        retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
-        return reopened
+        return request.after_rejection(task)

@@ -10,6 +10,7 @@ from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
+from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
 from duetime.services.spans import MESSAGE_ID, creation_span
@@ -22,23 +23,28 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.creation import Origin
     from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task_options import Unique
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.shards import Shards
+    from duetime.services.tasks.key_conflicts import KeyConflicts
 
 
 _TAIL_BITS = 64
+_TRIES = 5
+"""How often a creation is tried whose unique key others take, or whose holder others change, in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """A client's key for a request, and the hash of the body it came with."""
+    """A client's key for a request, the hash of the body it came with, and how long it is remembered."""
 
     text: str
     body_hash: str
+    life: Millis = IDEMPOTENCY_KEY_LIFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,7 @@ class TaskCreator:
     Attributes:
         shards: how many shards ids are spread over.
         rules: what a task must be to be accepted.
+        key_conflicts: what happens to a creation whose unique key is held.
     """
 
     stores: Stores
@@ -87,6 +94,7 @@ class TaskCreator:
     runtime: Runtime
     shards: Shards
     rules: CreationRules
+    key_conflicts: KeyConflicts
 
     def create(self, owner: str, order: Order) -> Task:
         """Accept one task; see `create_once`."""
@@ -99,17 +107,18 @@ class TaskCreator:
             FieldInvalid: it is due more than ten years ahead, or its target may not be called.
             KeyReused: its idempotency key came with another body before.
             TaskDeleted: its idempotency key made a task that was deleted since.
+            UniqueKeyHeld: another task holds its unique key, and it is not to be kept, or cannot be replaced any more.
             Unavailable: the store did not answer; nothing may have been accepted.
         """
-        task, written = self._traced(owner, order)
-        if written:
-            self.enqueuer.send_due([task])
-        return Accepted(task, is_replay=not written)
+        accepted = self._traced(owner, order)
+        if accepted.is_new:
+            self.enqueuer.send_due([accepted.value])
+        return accepted
 
     def create_many(self, owner: str, orders: Sequence[Order]) -> list[Accepted[Task] | RequestError | Unavailable]:
         """Accept many tasks, each for itself: a task or the reason why not, in the order they were requested."""
 
-        def attempt(order: Order) -> tuple[Task, bool] | RequestError | Unavailable:
+        def attempt(order: Order) -> Accepted[Task] | RequestError | Unavailable:
             try:
                 return self._traced(owner, order)
             except (RequestError, Unavailable) as refusal:
@@ -118,12 +127,12 @@ class TaskCreator:
         self.shards.prepare()
         ends = self.runtime.executor.map(attempt, orders)
         self._send_new(ends)
-        return [Accepted(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]
+        return list(ends)
 
     def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
         """Accept many tasks, each for itself, whatever goes wrong with any: a task or why there is none, in order."""
 
-        def attempt(order: Order) -> tuple[Task, bool] | Exception:
+        def attempt(order: Order) -> Accepted[Task] | Exception:
             try:
                 return self._traced(owner, order)
             except Exception as error:  # noqa: BLE001 - a defect that one order meets must not take others with it
@@ -132,42 +141,76 @@ class TaskCreator:
         self.shards.prepare()
         ends = self.runtime.executor.map(attempt, orders)
         self._send_new(ends)
-        return [end[0] if isinstance(end, tuple) else end for end in ends]
+        return [end.value if isinstance(end, Accepted) else end for end in ends]
 
-    def _send_new(self, ends: Sequence[tuple[Task, bool] | Exception]) -> None:
+    def _send_new(self, ends: Sequence[Accepted[Task] | Exception]) -> None:
         """Send what is due of the records that were written just now."""
-        self.enqueuer.send_due([end[0] for end in ends if isinstance(end, tuple) and end[1]])
+        self.enqueuer.send_due([end.value for end in ends if isinstance(end, Accepted) and end.is_new])
 
-    def _traced(self, owner: str, order: Order) -> tuple[Task, bool]:
+    def _traced(self, owner: str, order: Order) -> Accepted[Task]:
         """Make the record exist, as a span whose context the task keeps: its attempts link to it."""
         with self.runtime.tracer.span(creation_span(order.spec.type, order.traceparent)) as opened:
-            task, written = self._write(owner, replace(order, traceparent=opened.context or order.traceparent))
-            opened.end_with({MESSAGE_ID: task.id.text})
-        return task, written
+            accepted = self._write(owner, replace(order, traceparent=opened.context or order.traceparent))
+            opened.end_with({MESSAGE_ID: accepted.value.id.text})
+        return accepted
 
-    def _write(self, owner: str, order: Order) -> tuple[Task, bool]:
+    def _write(self, owner: str, order: Order) -> Accepted[Task]:
         """Make the record exist; says whether it was this call that wrote it."""
-        spec = replace(order.spec, target=self.rules.accept(order.spec, order.graph))
-        accepted = self._accepted(order)
+        order = replace(order, spec=replace(order.spec, target=self.rules.accept(order.spec, order.graph)))
+        identity = self._identity(order)
         if order.key is not None:
-            task_id, accepted = accepted.task_id, self._remember(owner, order.key, accepted)
-            if accepted.task_id != task_id and (known := self.stores.tasks.read(accepted.task_id)):
+            task_id, remembered = identity.task_id, self._remember(owner, order.key, identity)
+            identity = _Identity(remembered.task_id, remembered.due_at, remembered.created_at)
+            if identity.task_id != task_id and (known := self.stores.tasks.read(identity.task_id)):
                 if known.erased:
                     raise TaskDeleted(known.id)
-                return self._retained(known, accepted), False
-        if self._is_costly(order) and (known := self.stores.tasks.read(accepted.task_id)):
-            return self._retained(known, accepted), False
-        payload = self.stores.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload, accepted.expiry)
-        task = new_task(accepted.task_id, spec, owner, accepted.due_at, accepted.created_at, payload)
-        # A repeat may come long after its first try: nobody reads its home minute any more.
-        task = replace(task, next_at=max(task.next_at, self.runtime.now()), traceparent=order.traceparent)
+                return Accepted(self._retained(known, identity), is_replay=True, on_conflict=remembered.on_conflict)
+        if (unique := unique_of(order.spec.unique, order.spec.debounce)) is not None:
+            return self._write_unique(owner, order, identity, unique)
+        if self._is_costly(order) and (known := self.stores.tasks.read(identity.task_id)):
+            return Accepted(self._retained(known, identity), is_replay=True)
+        task = self._new_record(owner, order, identity)
         if self.enqueuer.create(task):
-            self._retained(task, accepted)
-            return replace(task, payload=replace(payload, data=order.spec.payload)), True
+            return self._created(order, task, identity)
         if order.origin is not None:
-            return task, False
+            return Accepted(task, is_replay=True)
         # Somebody else is repeating the same request just now, and wrote this very record first.
-        return self._retained(self.stores.tasks.read(task.id) or task, accepted), False
+        return Accepted(self._retained(self.stores.tasks.read(task.id) or task, identity), is_replay=True)
+
+    def _write_unique(self, owner: str, order: Order, identity: _Identity, unique: Unique) -> Accepted[Task]:
+        """Make the record exist, unless another task holds its unique key; again while others take it in between."""
+        # Few tasks have one, and functions start without it.
+        from duetime.services.unique_keys import key_status  # noqa: PLC0415 - see the line above
+
+        may_exist = order.origin is not None
+        for _ in range(_TRIES):
+            if may_exist and (known := self.stores.tasks.read(identity.task_id)):
+                return Accepted(self._retained(known, identity), is_replay=True)
+            may_exist = True
+            status = key_status(self.stores, owner, unique.key)
+            if status.holder is not None:
+                settled = self.key_conflicts.settle(status.holder, order.spec, unique)
+                if settled is None:
+                    continue
+                if order.key is not None and settled.on_conflict is not None:
+                    wanted, instead = identity.task_id, settled.value.id
+                    self.stores.keys.redirect(owner, order.key.text, wanted, instead, settled.on_conflict)
+                return settled
+            task = self._new_record(owner, order, identity)
+            if self.enqueuer.create(task, status.taken_by(task.id)):
+                return self._created(order, task, identity)
+        raise Unavailable(f"the unique key {unique.key!r} was taken by others again and again")
+
+    def _new_record(self, owner: str, order: Order, identity: _Identity) -> Task:
+        """The record that is to be written, with its payload kept."""
+        payload = self.stores.contents.keep(identity.task_id, PAYLOAD, order.spec.payload, identity.expiry)
+        task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
+        # A repeat may come long after its first try: nobody reads its home minute any more.
+        return replace(task, next_at=max(task.next_at, self.runtime.now()), traceparent=order.traceparent)
+
+    def _created(self, order: Order, task: Task, identity: _Identity) -> Accepted[Task]:
+        self._retained(task, identity)
+        return Accepted(replace(task, payload=replace(task.payload, data=order.spec.payload)))
 
     def _retained(self, task: Task, accepted: _Identity) -> Task:
         """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
@@ -175,7 +218,7 @@ class TaskCreator:
             retain_open(self.stores.tasks, self.stores.contents, task, accepted.expiry)
         return task
 
-    def _accepted(self, order: Order) -> _Identity:
+    def _identity(self, order: Order) -> _Identity:
         now = self.runtime.now()
         if order.origin is None:
             due = due_of(order.spec, now)
@@ -191,12 +234,12 @@ class TaskCreator:
             return False
         return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.runtime.now() - MINUTE
 
-    def _remember(self, owner: str, key: IdempotencyKey, accepted: _Identity) -> _Identity:
+    def _remember(self, owner: str, key: IdempotencyKey, accepted: _Identity) -> RememberedKey:
         now = accepted.created_at
         wanted = RememberedKey(
-            accepted.task_id, accepted.due_at, now, body_hash=key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE
+            accepted.task_id, accepted.due_at, now, body_hash=key.body_hash, expires_at=now + key.life
         )
         known = self.stores.keys.remember(owner, key.text, wanted, now)
         if known.body_hash != key.body_hash:
             raise KeyReused
-        return _Identity(known.task_id, known.due_at, known.created_at)
+        return known

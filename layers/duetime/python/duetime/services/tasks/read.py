@@ -93,9 +93,15 @@ class TaskReader:
         fetched: Any = {name: each and self._fetched(task.id, each) for name, each in found.items()}
         return replace(task, **fetched)
 
-    def get_many(self, owner: str, task_ids: Sequence[TaskId]) -> list[Task]:
-        """Read many tasks, in the order asked for; those that are unknown are left out."""
-        found = self.stores.tasks.read_many(list(dict.fromkeys(task_ids)))
+    def get_many(self, owner: str, task_ids: Sequence[TaskId], *, consistent: bool = False) -> list[Task]:
+        """Read many tasks, in the order asked for; those that are unknown are left out.
+
+        Args:
+            owner: whose they are.
+            task_ids: which.
+            consistent: whether they are as they are now, at twice the price, or may be as they were a moment ago.
+        """
+        found = self.stores.tasks.read_many(list(dict.fromkeys(task_ids)), consistent=consistent)
         return [task for task_id in task_ids if (task := found.get(task_id)) and task.exists_for(owner)]
 
     def list(self, query: ListQuery, wanted: TaskFilter) -> Page:

@@ -22,9 +22,9 @@ from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import needs_new_check
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
-from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget
+from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, TopologyTarget
 from duetime.domain.tasks.task import TaskSpec
-from duetime.services.content_retention import let_expire, replace_content
+from duetime.services.content_retention import let_expire, let_key_expire, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
@@ -112,24 +112,17 @@ class TaskUpdater:
         if isinstance(result, Applied):
             self._follow(result.task, expires)
             return result.task
-        if result.task is not None and result.task.exists_for(owner) and result.task.state == State.CANCELLED:
-            return result.task
-        may_be = result.task is not None and result.task.state in NOT_STARTED
-        if may_be and (cancelled := self._cancelled(owner, task_id, version, by)) is not None:
-            return cancelled
-        raise VersionMismatch(self._checked(owner, task_id, result.task, version, "cancelled"))
+        return self._cancelled(owner, task_id, result.task, version, by)
 
-    def _cancelled(self, owner: str, task_id: TaskId, version: int | None, by: Attribution) -> Task | None:
-        """Take back what cannot be taken back unread; `None` of a task that has started, ended or is not there."""
+    def _cancelled(self, owner: str, task_id: TaskId, task: Task | None, version: int | None, by: Attribution) -> Task:
+        """Take back what cannot be taken back unread, as it was found; one that is cancelled by now stays as it is."""
         for _ in range(_TRIES):
-            task = self.stores.tasks.read(task_id)
-            if task is None or task.owner != owner or task.state not in NOT_STARTED:
-                return None
-            if version not in (None, task.version):
-                raise VersionMismatch(task)
-            result = self._cancel(task, by)
+            if task is not None and task.exists_for(owner) and task.state is State.CANCELLED:
+                return task
+            result = self._cancel(self._checked(owner, task_id, task, version, "cancelled"), by)
             if isinstance(result, Applied):
                 return result.task
+            task = result.task
         raise Unavailable(f"the task {task_id} was written by others again and again")
 
     def _cancel(self, task: Task, by: Attribution) -> WriteResult:
@@ -151,6 +144,7 @@ class TaskUpdater:
     def _follow(self, cancelled: Task, expires: Millis) -> None:
         """Do what follows a cancellation; should it be lost, what waits for it is checked later by itself."""
         let_expire(self.stores.contents, cancelled, expires)
+        let_key_expire(self.stores, cancelled)
         self.lock_manager.release_reservation(cancelled)
         if cancelled.schedule_ref is None or not cancelled.schedule_ref.reports:
             return
@@ -191,6 +185,9 @@ class TaskUpdater:
 
     def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
         """Reject what does not fit the task, before anything of it is kept."""
+        if isinstance(task.target, CallbackTarget) and (wanted.payload is not None or "target" in fields):
+            field = "target" if "target" in fields else "payload"
+            raise FieldInvalid(field, "of a callback says what has happened", FaultCode.CANNOT_CHANGE)
         target = fields.get("target", task.target)
         rollback = fields.get("rollback_on_failure", task.rollback_on_failure)
         if not fields.keys().isdisjoint({"target", "rollback_on_failure", "callback_url", "notify_on"}):

@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.planning import is_awaited
 from duetime.domain.topologies.run_state import status_of
-from duetime.domain.topologies.trigger_rules import verdict
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.parent_references import NodeRef
     from duetime.domain.tasks.task import Task
-    from duetime.domain.topologies.graph import Edge
     from duetime.domain.topologies.node_status import NodeStatus
-    from duetime.domain.topologies.trigger_rules import Outcome
-    from duetime.ports.runtime import Executor
     from duetime.ports.topologies import StateMachine, TopologyStore
+    from duetime.services.topologies.joins import Joins
     from duetime.services.topologies.node_tasks import NodeTasks
-    from duetime.services.topologies.node_transitions import NodeActions
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
+    from duetime.services.topologies.state_machine_steps import StateMachineSteps
+
+_AT_ONCE = 100
+"""Children that are told at once: the first of many start before the last are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,11 @@ class NodeFinished:
 
     topology_repository: TopologyRepository
     node_tasks: NodeTasks
-    nodes: NodeActions
+    joins: Joins
     reconciler: TopologyReconciler
+    state_machine_steps: StateMachineSteps
     store: TopologyStore
     machine: StateMachine
-    executor: Executor
 
     def follow(self, task: Task) -> bool:
         """Do what the end of a node means for its topology, or the end of a topology for its nodes.
@@ -72,13 +73,19 @@ class NodeFinished:
             if self.reconciler.is_large(topology_run):
                 self.reconciler.hand_over(topology_run, status)
             else:
-                self.reconciler.reconcile(topology_run, {key: status})
+                found, _ = self.reconciler.reconcile(topology_run, {key: status})
+                if found.is_over:
+                    # Nothing is left to do, and the execution would find that out by itself only at its next check.
+                    self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
             topology_run = self._whole_of(task.id, node_ref)
             if topology_run is None:
                 return
-        outcome = status.outcome
-        self.executor.map(lambda edge: self._tell(topology_run, edge, outcome), topology_run.graph.edges_out[key])
-        if (token := self.store.read_token(task.id)) is not None:
+        edges = topology_run.graph.edges_out[key]
+        for first in range(0, len(edges), _AT_ONCE):
+            self.joins.follow(topology_run, key, status, edges[first : first + _AT_ONCE])
+        # An execution that was begun by code which counts each edge waits for every node.
+        may_be_awaited = is_awaited(topology_run.graph, key) or topology_run.run_state.join_group == 1
+        if may_be_awaited and (token := self.store.read_token(task.id)) is not None:
             self.machine.answer(token)
 
     def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:
@@ -90,12 +97,6 @@ class NodeFinished:
             and topology_run.run_state.task_id(node_ref.key) == task_id
         )
         return topology_run if is_its else None
-
-    def _tell(self, topology_run: TopologyRun, edge: Edge, outcome: Outcome) -> None:
-        """Count an edge at a child, and do what the child's rule says then."""
-        counts = self.nodes.count(topology_run, edge.child, edge.position, outcome)
-        child = topology_run.graph.by_key[edge.child]
-        self.nodes.act(topology_run, edge.child, verdict(child.trigger_rule, counts))
 
 
 def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:

@@ -10,19 +10,20 @@ from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.topologies.planning import creation_order
+from duetime.domain.topologies.planning import creation_order, starts_at_once
 from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.topologies.repository import TopologyRepository
 
 
@@ -37,16 +38,37 @@ class NodeTasks:
 
     definitions: TopologyRepository
     stores: Stores
+    enqueuer: Enqueuer
     runtime: Runtime
     rules: TargetRules
 
     def make(self, topology_run: TopologyRun) -> None:
-        """Make the tasks of all nodes of this run.
+        """Make the tasks of all nodes of this run that wait for others; `start` makes the rest.
 
         Raises:
             FieldInvalid: the settings do not let tasks call what a node calls any more.
         """
-        self._make_all(topology_run, self.rules.target_of)
+        self._make_all(topology_run, self._keys(topology_run, waits=True), self.rules.target_of)
+
+    def start(self, topology_run: TopologyRun) -> Collection[str]:
+        """Make the tasks of the nodes that wait for no other, due at once, and send their messages together.
+
+        Args:
+            topology_run: as it was read when all other nodes had their tasks. If it lets no node start, they wait.
+
+        Returns:
+            Those that were started. What had a task before, by a plan that was cut off, may still have to be released.
+
+        Raises:
+            FieldInvalid: the settings do not let tasks call what a node calls any more.
+        """
+        keys = self._keys(topology_run, waits=False)
+        if not topology_run.starts_nodes:
+            self._make_all(topology_run, keys, self.rules.target_of)
+            return ()
+        tasks = self.runtime.executor.map(partial(self._start, topology_run), keys)
+        self.enqueuer.send_due([task for task in tasks if task is not None])
+        return [key for key, task in zip(keys, tasks, strict=True) if task is not None]
 
     def complete(self, topology: TaskId) -> None:
         """Make what a plan was cut off from making, when the topology has ended and all of it is to be taken back.
@@ -57,30 +79,40 @@ class NodeTasks:
         if task is None or run_state is None or not task.is_terminal or task.erased:
             return
         if not (run_state.opened or run_state.ended):
-            self._make_all(
-                TopologyRun(task, self.definitions.graph_of(task), run_state),
-                lambda spec: spec.target or HandlerTarget(),
-            )
+            topology_run = TopologyRun(task, self.definitions.graph_of(task), run_state)
+            keys = [*self._keys(topology_run, waits=True), *self._keys(topology_run, waits=False)]
+            self._make_all(topology_run, keys, lambda spec: spec.target or HandlerTarget())
 
-    def _make_all(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target]) -> None:
-        keys = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
-        self.runtime.executor.map(partial(self._make, topology_run, target), creation_order(topology_run.graph, keys))
+    def _keys(self, topology_run: TopologyRun, *, waits: bool) -> Sequence[str]:
+        """The nodes of this run that wait for others, or those that do not; children before parents."""
+        graph = topology_run.graph
+        again = graph.by_key.keys() - topology_run.run_state.ran.keys()
+        return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]
 
-    def _make(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> None:
+    def _make_all(self, topology_run: TopologyRun, keys: Sequence[str], target: Callable[[TaskSpec], Target]) -> None:
+        self.runtime.executor.map(lambda key: self.stores.tasks.create(self._blocked(topology_run, target, key)), keys)
+
+    def _start(self, topology_run: TopologyRun, key: str) -> Task | None:
+        """Make a node's task, due at once; `None` if it has one."""
+        task = self._blocked(topology_run, self.rules.target_of, key)
+        due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
+        task = replace(task, state=State.SCHEDULED, due_at=due, next_at=due)
+        return task if self.enqueuer.create(task) else None
+
+    def _blocked(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
+        """The task of a node that waits for others. What it is about lies outside of it already, if it is large."""
         node, begun = topology_run.graph.by_key[key], topology_run.run_state.begun_at
         spec = replace(node.spec, target=target(node.spec))
         task_id = topology_run.run_state.task_id(key)
         content = self.stores.contents.keep(task_id, PAYLOAD, spec.payload)
         task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content)
         node_ref = NodeRef(topology_run.task.id, topology_run.run_state.number, key, inputs=bool(node.inputs))
-        self.stores.tasks.create(
-            replace(
-                task,
-                state=State.BLOCKED,
-                name=spec.name or key,
-                node_ref=node_ref,
-                topology_schedule_ref=topology_run.task.schedule_ref,
-                traceparent=topology_run.task.traceparent,
-                nonce=self.runtime.nonce(),
-            )
+        return replace(
+            task,
+            state=State.BLOCKED,
+            name=spec.name or key,
+            node_ref=node_ref,
+            topology_schedule_ref=topology_run.task.schedule_ref,
+            traceparent=topology_run.task.traceparent,
+            nonce=self.runtime.nonce(),
         )

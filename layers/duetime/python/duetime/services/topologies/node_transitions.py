@@ -21,7 +21,7 @@ from duetime.domain.topologies.trigger_rules import Verdict
 from duetime.services.content_retention import extend, retain_open
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
@@ -51,31 +51,45 @@ class NodeActions:
     clock: Clock
     retention: Millis
 
-    def count(self, topology_run: TopologyRun, key: str, position: int, outcome: Outcome) -> Counts:
-        """Count an edge at a node, and tell all that is known of its parents now.
+    def count(self, topology_run: TopologyRun, key: str, arrived: Mapping[int, Outcome]) -> Counts:
+        """Count edges of one chunk at a node, and tell all that is known of its parents now.
 
         Should the counts be gone, they are made good: who watches the topology decides by its nodes' states.
         """
         node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
         edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
-        before, after = self.stores.topologies.add_edge(task_id, edges, position, outcome, expires)
+        before, after = self.stores.topologies.add_edges(task_id, edges, arrived, expires)
         if chunks_for(edges) == 1:
             return after.counts
         if reports(node.trigger_rule, edges, before, after):
-            return self.stores.topologies.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
+            chunk = chunk_of(min(arrived))
+            return self.stores.topologies.add_report(task_id, edges, chunk, after.counts, expires).counts
         return self.stores.topologies.read_join_count(task_id, edges).counts
 
     def act(self, topology_run: TopologyRun, key: str, verdict: Verdict) -> None:
         """Do what a node's rule says, if it still waits for its parents and the run goes on."""
+        if verdict is not Verdict.WAIT:
+            released = self.decide(topology_run, key, verdict, self._read(topology_run.run_state.task_id(key)))
+            self.enqueuer.send_due([] if released is None else [released])
+
+    def decide(self, topology_run: TopologyRun, key: str, verdict: Verdict, task: Task) -> Task | None:
+        """Do what a node's rule says, as `act` does, but send nothing.
+
+        Args:
+            topology_run: as it was just read.
+            key: the node.
+            verdict: what its rule says.
+            task: the node's, as it was just read.
+
+        Returns:
+            The node's task if it was released: `send_due` must follow.
+        """
         if verdict is Verdict.READY:
-            if (
-                topology_run.task.state is State.RUNNING
-                and topology_run.task.requested_action is None
-                and not topology_run.run_state.stopped
-            ):
-                self._release(topology_run, key)
+            if topology_run.starts_nodes:
+                return self._release(topology_run, key, task)
         elif verdict is not Verdict.WAIT:
             self.dismiss(topology_run, key, _REASONS[verdict], {State.BLOCKED})
+        return None
 
     def dismiss(
         self, topology_run: TopologyRun, key: str, reason: Reason, among: Collection[State] = NOT_STARTED
@@ -113,15 +127,20 @@ class NodeActions:
         if isinstance(result, Applied):
             retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
 
-    def _release(self, topology_run: TopologyRun, key: str) -> None:
-        task = self._read(topology_run.run_state.task_id(key))
-        if task.state is State.BLOCKED:
+    def _release(self, topology_run: TopologyRun, key: str, task: Task | None) -> Task | None:
+        for _ in range(_TRIES):
+            if task is None or task.state is not State.BLOCKED:
+                return None
             due = self.clock.now() + (topology_run.graph.by_key[key].spec.delay or 0)
             if task.due_at != task.created_at:
                 # Its user has set another time while it was blocked.
                 due = max(due, task.due_at)
-            # Rejected: somebody else has released or cancelled it just now.
-            self.enqueuer.move(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
+            result = self.enqueuer.write(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
+            if isinstance(result, Applied):
+                return result.task
+            # Somebody has released, cancelled or changed it just now.
+            task = result.task
+        raise Unavailable(f"the node {key} was written by others again and again")
 
     def _read(self, task_id: TaskId) -> Task:
         task = self.stores.tasks.read(task_id)

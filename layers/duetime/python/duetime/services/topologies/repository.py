@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import RUN_STATE_LIFE
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import is_of_present_run, status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
@@ -48,6 +49,12 @@ class TopologyRun:
         return is_of_present_run(self.run_state, self.task)
 
     @property
+    def starts_nodes(self) -> bool:
+        """Whether nodes of it may start: it is running, and nobody holds or stops it."""
+        is_running = self.task.state is State.RUNNING and self.task.requested_action is None
+        return is_running and not self.run_state.stopped
+
+    @property
     def overdue_at(self) -> Millis | None:
         """When its time is over; `None` if it has as much as it needs."""
         seconds = self.graph.timeout_seconds
@@ -70,8 +77,7 @@ class TopologyRepository:
 
     def read(self, topology: TaskId) -> TopologyRun | None:
         """Read a topology that has begun, as it is now; `None` if there is none."""
-        task = self.stores.tasks.read(topology)
-        run_state = self.stores.topologies.read(topology)
+        task, run_state = self.stores.topologies.read_with_task(topology)
         if task is None or run_state is None or not isinstance(task.target, TopologyTarget):
             return None
         return TopologyRun(task, self.graph_of(task), run_state)
@@ -105,6 +111,12 @@ class TopologyRepository:
         return {
             key: known[key] if key in known else status_of(found.get(ids[key])) for key in topology_run.graph.by_key
         }
+
+    def read_nodes(self, topology_run: TopologyRun, keys: Iterable[str]) -> Mapping[str, Task]:
+        """The tasks of some nodes, read consistently; those that are not there yet are left out."""
+        ids = {key: topology_run.run_state.task_id(key) for key in keys}
+        found = self._read_all(list(ids.values()))
+        return {key: found[task_id] for key, task_id in ids.items() if task_id in found}
 
     def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
         """The tasks of many nodes, some hundreds at once."""

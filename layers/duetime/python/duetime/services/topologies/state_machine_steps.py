@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
-from duetime.domain.operating_parameters import LONGEST_CHECK_INTERVAL, TOPOLOGY_RETRY_PAUSE, WAITS_AT_ONCE
+from duetime.domain.operating_parameters import (
+    EDGES_PER_GROUP,
+    LONGEST_CHECK_INTERVAL,
+    TOPOLOGY_RETRY_PAUSE,
+    WAITS_AT_ONCE,
+)
 from duetime.domain.tasks.attempt_results import Postponed, Stopped, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.planning import arrivals, opening
-from duetime.domain.topologies.retry_plan import retry_plan
+from duetime.domain.topologies.planning import arrivals, is_awaited, opening
+from duetime.domain.topologies.retry_plan import kept_by_retry
 from duetime.domain.topologies.run_result import run_result
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
 from duetime.domain.topologies.watchdog_times import pause_before_check
 from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
 
-_TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _LAST_RUN = "nodes of its last run have not ended"
 
 
@@ -48,7 +50,7 @@ class Plan:
     """What a run waits for.
 
     Attributes:
-        chunks: the nodes by their places in the graph's order, parents first, as many as may be waited for at once.
+        chunks: those that are waited for, by their places in the graph's order, as many as may be at once.
     """
 
     chunks: list[list[int]]
@@ -111,8 +113,8 @@ class StateMachineSteps:
         except (ContentExpired, FieldInvalid) as refusal:
             self._notify(task, failure("TopologyInvalid", str(refusal), retriable=False))
             return Plan([[]])
-        graph = topology_run.graph
-        numbers = [number for number, key in enumerate(graph.order) if key not in topology_run.run_state.ran]
+        graph, ran = topology_run.graph, topology_run.run_state.ran
+        numbers = [number for number, key in enumerate(graph.order) if key not in ran and is_awaited(graph, key)]
         return Plan([numbers[first : first + WAITS_AT_ONCE] for first in range(0, len(numbers), WAITS_AT_ONCE)] or [[]])
 
     def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
@@ -152,7 +154,7 @@ class StateMachineSteps:
                 State.RUNNING, over=False, again_after=pause_before_check(looks, LONGEST_CHECK_INTERVAL)
             )
         found, statuses = self.reconciler.repair(topology_run)
-        if found.state not in _TERMINAL:
+        if not found.is_over:
             took = self.runtime.now() - topology_run.run_state.begun_at
             return TopologyCheck(found.state, over=False, again_after=pause_before_check(looks, took))
         self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, ended=True))
@@ -204,14 +206,15 @@ class StateMachineSteps:
         begun = Begun(self.runtime.now(), self.shards.count())
         run_state = self.stores.topologies.read(task.id)
         if run_state is None:
-            return self.topology_repository.save(RunState(task.id, (begun,), task.fence), lambda known: known)
+            first = RunState(task.id, (begun,), task.fence, join_group=EDGES_PER_GROUP)
+            return self.topology_repository.save(first, lambda known: known)
         if is_of_present_run(run_state, task):
             return run_state
         statuses = self.topology_repository.statuses(TopologyRun(task, graph, run_state))
         if any(status.is_open for status in statuses.values()):
             return None
-        ran = {key: run_state.number_of(key) for key in _kept_by_retry(graph, statuses)}
-        further = RunState(task.id, (*run_state.runs, begun), task.fence, ran)
+        ran = {key: run_state.number_of(key) for key in kept_by_retry(graph, statuses)}
+        further = RunState(task.id, (*run_state.runs, begun), task.fence, ran, join_group=EDGES_PER_GROUP)
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
     def _open(self, topology_run: TopologyRun) -> None:
@@ -219,9 +222,11 @@ class StateMachineSteps:
         again = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
         kept = self._kept(topology_run)
         self.reconciler.retention.keep(topology_run, kept)
-        for edge in arrivals(topology_run.graph, again, kept):
-            self.nodes.count(topology_run, edge.child, edge.position, edge.outcome)
-        verdicts = opening(topology_run.graph, again, kept)
+        for arrival in arrivals(topology_run.graph, again, kept, topology_run.run_state.join_group):
+            self.nodes.count(topology_run, arrival.child, arrival.edges)
+        verdicts = dict(opening(topology_run.graph, again, kept))
+        for key in self.node_tasks.start(topology_run):
+            del verdicts[key]
         self.runtime.executor.map(lambda key: self.nodes.act(topology_run, key, verdicts[key]), verdicts)
         self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, opened=True))
 
@@ -240,11 +245,3 @@ class StateMachineSteps:
         """End the attempt, unless it has ended already."""
         with suppress(RequestError):
             self.attempt_reports.notify(task.owner, task.id, task.fence, ending)
-
-
-def _kept_by_retry(graph: Graph, statuses: Statuses) -> Collection[str]:
-    try:
-        return retry_plan(graph, statuses).kept
-    except FieldInvalid:
-        # Everything has succeeded, by what was done by hand, or the task did not get to hear of it.
-        return graph.order

@@ -19,6 +19,8 @@ from duetime.domain.dispatch.enqueue_plan import (
     is_direct,
 )
 from duetime.domain.dispatch.minute_entries import queue_of
+from duetime.domain.dispatch.send_times import departures
+from duetime.domain.operating_parameters import LATEST_SEND
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
@@ -28,6 +30,7 @@ from duetime.services.trigger.shard_group_reader import Served
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime.domain.dispatch.send_times import Departure
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
@@ -60,15 +63,22 @@ class DueMessages:
         """Send messages; a queue that did not acknowledge all of its own has rejected."""
         if not messages:
             return Served({}, frozenset())
-        now = self.runtime.now()
         with self.runtime.tracer.span(dispatch_span(messages)):
-            unsent = self.queues.send(
-                [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
-            )
+            groups = departures(messages, self.runtime.now(), self.precision)
+            unsent = [each for group in groups for each in self._send_in_time(group)]
         if unsent:
             self.runtime.telemetry.count("messages_unsent", len(unsent))
         sent = Counter(queue_of(message) for message in messages)
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
+
+    def _send_in_time(self, group: Departure) -> Sequence[Outgoing]:
+        """Send messages together when it is time; says which were not acknowledged."""
+        self.runtime.clock.sleep_until(group.at)
+        now = self.runtime.now()
+        since = group.at if now <= group.at + LATEST_SEND else now
+        return self.queues.send(
+            [Outgoing(message, delay_seconds(message.due, since, self.precision)) for message in group.messages]
+        )
 
     def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
         """See to the schedules, bulk operations and late tasks whose timers are among the items; what was rejected.

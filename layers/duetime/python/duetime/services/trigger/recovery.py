@@ -79,7 +79,7 @@ class RecoveryScan:
 
     def _is_long(self, entry: Entry) -> bool:
         try:
-            return self.queues.backlog(entry.priority, entry.pull_queue) > RECOVERY_SCAN_BACKLOG
+            return self.queues.depth(entry.priority, entry.pull_queue).waiting > RECOVERY_SCAN_BACKLOG
         except Unavailable as error:
             self.runtime.telemetry.note("a queue's length could not be read", queue=queue_of(entry), error=str(error))
             return True

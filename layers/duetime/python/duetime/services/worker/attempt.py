@@ -13,15 +13,16 @@ from duetime.domain.dispatch.message_deletion import (
     RedeliverMessage,
     Undo,
     after_refusal,
+    before_due,
 )
 from duetime.domain.errors import RecordUnreadable, Unavailable
 from duetime.domain.operating_parameters import (
-    CALLBACK_MARGIN,
     CLAIM_LEAD,
     FUNCTION_END_MARGIN,
     LEASE_RETURN_MARGIN,
     MAX_DELAY,
     MAX_HOLD,
+    NOTICE_MARGIN,
 )
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.attempt_run import Claimant, Run
@@ -124,7 +125,7 @@ class AttemptRunner:
             return DeleteMessage("told")
         received = self.runtime.now()
         if message.due - received > MAX_HOLD:
-            return RedeliverMessage(message.due - SECOND, "not due")
+            return before_due(message, received)
         self.runtime.clock.sleep_until(message.due - CLAIM_LEAD)
         if watch.is_closing_time():
             return self._later("the worker is ending")
@@ -198,7 +199,7 @@ class AttemptRunner:
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
         """Whether what follows an outcome can be done before the function ends; a fresh one has time enough."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.phases.caller.targets.phases(task) else 0
-        telling = max(CALLBACK_MARGIN, time_to_tell(task))
+        telling = max(NOTICE_MARGIN, time_to_tell(task))
         return self.runtime.now() + seconds * SECOND + telling + FUNCTION_END_MARGIN <= watch.ends_at
 
     def _close_later(self, delivery_state: DeliveryState, task: Task, held: Postponed) -> RedeliverMessage:

@@ -9,7 +9,7 @@ from duetime.domain.conditional_writes import ConditionFailed, WriteResult
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.attempt_run import Run, has_unreported_error
-from duetime.domain.tasks.expiry import expired
+from duetime.domain.tasks.expiry import expired, lock_wait
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction
@@ -88,8 +88,8 @@ class AttemptPhases:
         if offers:
             held = (
                 self.start_gate.held(task)
-                or self.locks.take(delivery_state, task, LockScope.TASK)
-                or self.locks.take(delivery_state, task, LockScope.RUN)
+                or self._lock(delivery_state, task, LockScope.TASK)
+                or self._lock(delivery_state, task, LockScope.RUN)
             )
             ending = held or self.caller.call(delivery_state, task, Phase.ROLLBACK, watch)
         delivery_state.ended = True
@@ -124,12 +124,12 @@ class AttemptPhases:
         """Have the target prepare and run, with the lease and the state checked before each phase."""
         if over := _requested(task) or expired(task, self.runtime.now()):
             return over
-        if held := self.start_gate.held(task) or self.locks.take(delivery_state, task, LockScope.TASK):
+        if held := self.start_gate.held(task) or self._lock(delivery_state, task, LockScope.TASK):
             return held
         ended = (
             self._prepare(delivery_state, task, watch)
             if Phase.PREPARE in phases
-            else self.locks.take(delivery_state, task, LockScope.RUN)
+            else self._lock(delivery_state, task, LockScope.RUN)
         )
         return ended or self.caller.call(delivery_state, task, Phase.RUN, watch)
 
@@ -141,10 +141,15 @@ class AttemptPhases:
         prepared = self.caller.call(delivery_state, task, Phase.PREPARE, watch)
         if not isinstance(prepared, Succeeded):
             return prepared
-        if held := self.locks.take(delivery_state, task, LockScope.RUN):
+        if held := self._lock(delivery_state, task, LockScope.RUN):
             return held
         step = self.lease.step(task, Move.BEGIN)
         return step if isinstance(step, ConditionFailed) else _requested(step.task)
+
+    def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Ending | None:
+        """Take the locks of a scope; how the attempt ends if one is not to be had."""
+        held = self.locks.take(delivery_state, task, scope)
+        return None if held is None else lock_wait(task, held, self.runtime.now())
 
     def _keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis) -> Ending:
         """Hold the locks until the target's deadline: before the lease is, so that they never end first."""

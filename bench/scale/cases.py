@@ -1,0 +1,209 @@
+"""The cases that are simulated: what comes, to which deployment, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.scale import aws_limits
+from bench.scale.cohort_model import BATCH, RUN_WRITES, Deployment, simulate
+from duetime.domain.dispatch.shard_history import GROUP_SIZE
+from duetime.domain.operating_parameters import OWNER_SPREAD
+from duetime_client.cost_estimate import estimate
+from duetime_client.prices import MILLION
+from duetime_client.workload import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench.scale.cohort_model import Run, Series
+
+DAY = 24 * 3_600
+LARGE = Deployment(
+    shards=512,
+    table_writes=500_000,
+    table_quota=500_000,
+    mapping_start=10_000,
+    mapping_growth=aws_limits.PROVISIONED_GROWTH,
+    mapping_most=aws_limits.PROVISIONED_MOST,
+    warm=10_000,
+    concurrency=20_000,
+)
+"""For ten billion tasks a day: with raised quotas, pollers that are provisioned, and a table that is warm."""
+SETTINGS = Deployment(shards=64, table_writes=40_000, mapping_start=1_000, mapping_most=1_000, warm=1_000)
+"""What the settings reach today, busy for a while: a mapping with the largest concurrency, and no quota raised."""
+LONG = replace(SETTINGS, batch_seconds=1.0)
+"""The same for tasks of a second: 10 000 of them start a second."""
+POLLERS = 200
+"""Provisioned pollers that are there whatever comes; no more can be set (Source: AWS Lambda API Reference,
+"ProvisionedPollerConfig")."""
+HOLD = 0.65
+"""Seconds that a worker holds a full batch on average; it is busy for as long besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case, and what came of it.
+
+    Attributes:
+        name: in words.
+        p50, p99, slowest: how late tasks start, in seconds.
+        throttled: seconds in which workers waited for write units.
+        workers: the most at once.
+        dollars: for its tasks.
+        says: what follows.
+    """
+
+    name: str
+    p50: float
+    p99: float
+    slowest: float
+    throttled: float
+    workers: float
+    dollars: float
+    says: str
+
+
+def cases() -> Iterator[Case]:
+    """All of them, in the order of the page."""
+    yield steady()
+    yield burst()
+    yield cold_morning()
+    yield throttled_table()
+    yield from owner_flood()
+    yield region_loss()
+
+
+def steady() -> Case:
+    """120 000 tasks a second for a minute, among the hours like it."""
+    deployment = replace(LARGE, batch_seconds=HOLD + 0.1)
+    run = simulate(deployment, _even(120_000, 60, 0.01), 0.01)
+    return _case("120 000 a second, steadily", run, "10 billion a day, with what the last row above asks for")
+
+
+def burst() -> Case:
+    """A million tasks of 0.1 s that are due in the same second."""
+    due = np.zeros((3_000, 1))
+    due[:100] = 10_000
+    ready = POLLERS * aws_limits.POLLER_BATCHES
+    run = simulate(replace(LARGE, warm=ready, mapping_start=ready), due, 0.01)
+    says = f"{POLLERS} pollers, {ready:,} warm workers, a table warmed up to 500 000 units"
+    return _case("a million due in one second", run, says)
+
+
+def cold_morning() -> Case:
+    """Ten thousand tasks that are due at nine, when nothing has run for hours, with nothing raised or warmed."""
+    due = np.zeros((6_000, 1))
+    due[0] = 10_000
+    run = simulate(replace(Deployment(), concurrency=185), due, 0.02)
+    return _case("a cold morning: 10 000 due at once, in `prod`", run, "the mapping grows by 5 batches a second")
+
+
+def throttled_table() -> Case:
+    """A new table that takes 4 000 units a second, and 2 500 tasks a second for an hour."""
+    deployment = replace(LONG, table_writes=aws_limits.NEW_TABLE_WRITES)
+    due = np.vstack([_even(2_500, 3_600, 1.0), np.zeros((3_600, 1))])
+    run = simulate(deployment, due, 1.0)
+    return _case(
+        "a new table: 2 500 tasks of 1 s a second, for an hour",
+        run,
+        "warm the table up before; it doubles in half an hour",
+    )
+
+
+def owner_flood() -> Iterator[Case]:
+    """An owner creates as much as its list takes, all due now, beside 500 tasks a second of others; fairly or not."""
+    accepted = OWNER_SPREAD * aws_limits.PARTITION_WRITES
+    deployment = replace(LONG, table_writes=100_000, table_quota=100_000)
+    flood = np.vstack([_even(accepted, 60, 0.02), np.zeros((6_000, 1))])
+    others = _even(500, 180, 0.02)
+    fair = simulate(deployment, np.hstack([others, flood]), 0.02)
+    yield _case(
+        "one owner's flood of tasks of 1 s, for the others",
+        fair,
+        f"its list takes {accepted:,} a second; fair queues do the rest",
+    )
+    shared = simulate(deployment, others + flood, 0.02)
+    yield _case("the same, if queues were not fair", shared, "everybody waits as long as the flood")
+
+
+def region_loss() -> Case:
+    """An hour in which nothing of a Region works, at 3 000 tasks a second; then the backlog."""
+    run = simulate(LONG, _even(3_000, 3 * 3_600, 1.0), 1.0, down=(0, 3_600))
+    return _case(
+        "a Region's loss for an hour, at 3 000 tasks of 1 s a second",
+        run,
+        "nothing is lost; the backlog runs at 10 000 a second",
+    )
+
+
+def _even(rate: float, seconds: float, step: float) -> Series:
+    return np.full((round(seconds / step), 1), rate * step)
+
+
+def _case(name: str, run: Run, says: str) -> Case:
+    tasks = float(run.due.sum())
+    dollars = estimate(_full_batches(tasks)).per_million * tasks / MILLION
+    percentiles = (run.lateness(each) for each in (50, 99, 100))
+    return Case(name, *percentiles, run.table_limited, run.workers, dollars, says)
+
+
+def _full_batches(tasks: float) -> Workload:
+    return Workload(tasks, together=BATCH, per_request=100, has_traces=False, has_summary=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A deployment of a size.
+
+    Attributes:
+        tasks: a day.
+        bill: dollars a month, by the price table; the idle deployment, the summary and the logs included, X-Ray not.
+        workers: at once, for tasks of 0.1 s.
+        writes: units a second of the table.
+        shards: that carry them.
+        raises: what has to be raised or set.
+    """
+
+    tasks: float
+    bill: float
+    workers: float
+    writes: float
+    shards: int
+    raises: str
+
+
+_BILLION = (
+    "Lambda: 2 000 concurrent executions. DynamoDB: 60 000 units for the table. `shards` 64, `concurrency` 1 000 for"
+    " the priority"
+)
+_TEN_BILLION = (
+    "Lambda: 20 000. DynamoDB: 500 000 units, warmed up. `shards` 512; eight owners or more. Several queues of a"
+    " priority or provisioned pollers, which the settings do not have yet"
+)
+_SIZES = (
+    (10, 1, 1, "nothing"),
+    (10_000, 1, 1, "nothing"),
+    (1_000_000, 1, 1, "nothing"),
+    (100_000_000, 10, 100, "nothing, if they come evenly"),
+    (1_000_000_000, 10, 100, _BILLION),
+    (10_000_000_000, 10, 100, _TEN_BILLION),
+)
+"""Tasks a day, how many are due at the same moment, how many a request creates, and what has to be raised."""
+
+
+def steps() -> Iterator[Step]:
+    """From ten tasks a day to ten billion."""
+    for tasks, together, per_request, raises in _SIZES:
+        rate = tasks / DAY
+        bill = estimate(Workload(tasks * 30, together=together, per_request=per_request, has_traces=False)).dollars
+        writes = rate * (RUN_WRITES + 1)
+        shards = max(16, 1 << max(0, int(np.ceil(np.log2(max(1.0, 1.3 * writes / aws_limits.PARTITION_WRITES))))))
+        yield Step(tasks, bill, rate / min(BATCH, together) * (HOLD + 0.1), writes, shards, raises)
+
+
+def trigger_groups(shards: int) -> int:
+    """Invocations of the trigger that read so many shards side by side."""
+    return -(-shards // GROUP_SIZE)

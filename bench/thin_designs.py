@@ -1,0 +1,102 @@
+"""Designs for thin traffic, compared by the price table before one was built: `python -m bench.thin_designs`.
+
+A million tasks a month, posted one by one, each due alone and sent by the trigger. What a design does not change is
+what `bench.thin_traffic` counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
+from duetime_client.workload import TICKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client.prices import Prices
+
+TABLE_WRITES, TABLE_READS = 4, 0.5
+API_GIGABYTE_SECONDS = 0.005
+RUN = 0.017
+"""Seconds of a worker besides holding: its calls of AWS in virtual time."""
+SENT_ALONE, SENT_TOGETHER = 0.37, 0.12
+"""Requests that send a message: each at its moment, or ten at once as far as there are ten."""
+DELIVERY = 3
+"""Requests to receive a message, hide it and delete it."""
+ALIGNED_WAIT = 0.92
+"""Seconds that a tick waits for the best moments of 23 tasks."""
+MINUTE_OF_TRIGGER = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """One way to start tasks on time.
+
+    Attributes:
+        name: in words.
+        early: how long before its due time a message arrives, on average, in seconds.
+        holder, worker: gigabytes of the function that holds, and of the one that runs.
+        queue_requests: of a message.
+        invocations: of a task, besides the API's.
+        tick_seconds: how much longer a tick of the trigger (1 GB) takes.
+        lateness: what becomes of it, in words.
+    """
+
+    name: str
+    early: float
+    holder: float
+    worker: float
+    queue_requests: float = SENT_TOGETHER + DELIVERY
+    invocations: int = 1
+    tick_seconds: float = 0.0
+    lateness: str = "as before"
+
+    def dollars(self, prices: Prices) -> float:
+        """For a million tasks."""
+        held = self.early * self.holder + RUN * self.worker
+        waited = self.tick_seconds * TICKS / MILLION
+        each = (
+            TABLE_WRITES * prices.write_unit
+            + TABLE_READS * prices.read_unit
+            + self.queue_requests * prices.queue_request
+            + prices.api_request
+            + (1 + self.invocations) * prices.function_request
+            + (held + waited + API_GIGABYTE_SECONDS) * prices.gigabyte_second
+        )
+        return each * MILLION
+
+
+ALONE = SENT_ALONE + DELIVERY
+DESIGNS = (
+    Design("as it was: a worker of 1 GB holds 0.35 to 1.35 s", 0.85, 1.0, 1.0),
+    Design("a worker of 512 MB", 0.85, 0.5, 0.5, lateness="as before; half the processor for a full batch"),
+    Design("a worker of 256 MB", 0.85, 0.25, 0.25, lateness="a full batch begins some 0.1 s late; slow imports"),
+    Design(
+        "a function of 128 MB holds, and invokes the worker", 0.85, 0.125, 1.0, invocations=2,
+        lateness="the time of an asynchronous invocation more",
+    ),
+    Design(
+        "the trigger lives all the time, holds, and invokes the worker", 0.0, 1.0, 1.0, queue_requests=0,
+        tick_seconds=MINUTE_OF_TRIGGER, lateness="the time of an invocation more; no message is left of a lost worker",
+    ),
+    Design("the trigger sends at the best moment, 0.35 s early", 0.40, 1.0, 1.0, ALONE, tick_seconds=ALIGNED_WAIT),
+    Design("the same, 0.15 s early", 0.20, 1.0, 1.0, ALONE, tick_seconds=ALIGNED_WAIT),
+    Design("**built**: the same, with a worker of 512 MB", 0.20, 0.5, 0.5, ALONE, tick_seconds=ALIGNED_WAIT),
+    Design("`relaxed`, with a worker of 512 MB", 0.0, 0.5, 0.5, lateness="up to a second, half of one on average"),
+)  # fmt: skip
+"""In the order of the page."""
+
+
+def table() -> Iterator[str]:
+    """The comparison, as lines of Markdown."""
+    prices = PRICES[DEFAULT_REGION]
+    yield "| design | dollars per million | lateness |"
+    yield "| --- | --- | --- |"
+    for design in DESIGNS:
+        yield f"| {design.name} | {design.dollars(prices):.2f} | {design.lateness} |"
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))

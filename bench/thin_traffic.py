@@ -1,0 +1,151 @@
+"""What thin traffic costs: tasks posted one by one, each due alone; counted in virtual time, by the price table.
+
+The unmodified functions run in an account in virtual time: a call of AWS takes 1 to 8 ms there and as long back, and
+nothing takes processor time, so durations are those of waiting. Every call, invocation and second of a function is
+counted; what the same account does without tasks is taken off.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.dispatch.enqueue_plan import Precision
+from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
+from duetime.environment_variables import Variable
+from duetime_cdk.environments import SIZES, FunctionName
+from duetime_client.cost_estimate import SWITCH_READS, estimate, idle_month
+from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
+from duetime_client.workload import MONTH_SECONDS, Workload
+from tests.scenarios.tasks import Tasks
+
+if TYPE_CHECKING:
+    from duetime_testing.simulation.faults import Call
+
+GAP: Millis = MONTH_SECONDS * SECOND // MILLION
+"""Between two due times: a million tasks are spread over a month."""
+_AHEAD = 8 * MINUTE
+"""How long before the first due time they are posted: beyond the look-ahead, so that the trigger sends them."""
+_PATHS = ("api", "trigger", "worker")
+
+
+class MeteredAccount(Tasks):
+    """An account that counts.
+
+    Attributes:
+        requests: calls by function and operation.
+        invocations, spent: by function; milliseconds.
+    """
+
+    def __init__(self, precision: Precision) -> None:
+        self.requests: Counter[tuple[str, str]] = Counter()
+        self.invocations: Counter[str] = Counter()
+        self.spent: Counter[str] = Counter()
+        super().__init__()
+        self.environ[Variable.PRECISION] = precision
+        self.before_call = self._count_call
+
+    def _count_call(self, call: Call) -> None:
+        self.requests[call.machine.function, call.operation] += 1
+
+    def _run(self, machine: Any, invocation: Any, context: Any) -> None:  # noqa: ANN401 - of the base class
+        began = self.now
+        try:
+            super()._run(machine, invocation, context)
+        finally:
+            self.invocations[invocation.function] += 1
+            self.spent[invocation.function] += self.now - began
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one task uses, on average.
+
+    Attributes:
+        requests: to SQS, the poller's included.
+        invocations: of the API and the worker.
+        gigabyte_seconds: of functions, by name.
+        lateness: of each task, in milliseconds, in order.
+    """
+
+    requests: float
+    invocations: float
+    gigabyte_seconds: dict[str, float]
+    lateness: list[Millis]
+
+
+def usage(precision: Precision, count: int = 150) -> Usage:
+    """What a task uses, of so many that are spread thinly."""
+    busy, lateness = _metered(precision, count)
+    idle, _ = _metered(precision, 0, busy.now - busy.time_began)
+    spent = busy.spent - idle.spent
+    sends = sum(busy.requests[name, "send_message_batch"] for name in _PATHS)
+    visibility = busy.requests["worker", "change_message_visibility_batch"]
+    # The poller receives each batch, and deletes it.
+    polls = 2 * busy.invocations["worker"]
+    return Usage(
+        requests=(sends + visibility + polls) / count,
+        invocations=(busy.invocations["api"] + busy.invocations["worker"]) / count,
+        gigabyte_seconds={
+            name: spent[name] / SECOND / count * SIZES[FunctionName(name)].memory_mb / 1024 for name in _PATHS
+        },
+        lateness=sorted(lateness),
+    )
+
+
+class _Metered(MeteredAccount):
+    time_began: Millis = 0
+
+
+def _metered(precision: Precision, count: int, duration: Millis | None = None) -> tuple[_Metered, list[Millis]]:
+    """An account after so many tasks, or after a time without any."""
+    chance = Random(7)  # noqa: S311 - repeatable on purpose
+    with _Metered(precision) as account:
+        account.time_began = account.now
+        first = account.now + _AHEAD
+        dues = [first + number * GAP + chance.randrange(SECOND) for number in range(count)]
+        made = [account.create(due_at=to_iso(due)) for due in dues]
+        account.run(duration or first + count * GAP + MINUTE - account.now)
+        started = {each.task_id: each.at for each in account.effects}
+        return account, [started[task_id] - due for task_id, due in zip(made, dues, strict=True)]
+
+
+def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str = DEFAULT_REGION) -> dict[str, float]:
+    """Dollars for a million such tasks, by part.
+
+    Args:
+        used: what one of them uses.
+        writes: units of a task, indexes included.
+        reads: the same.
+        region: of the price table.
+    """
+    prices = PRICES[region]
+    parts = {
+        "table": writes * prices.write_unit + reads * prices.read_unit,
+        "queues": used.requests * prices.queue_request,
+        "API gateway": prices.api_request,
+        "invocations": used.invocations * prices.function_request,
+        **{f"{name}'s time": time * prices.gigabyte_second for name, time in used.gigabyte_seconds.items()},
+    }
+    return {part: each * MILLION for part, each in parts.items()}
+
+
+def counted(writes: float) -> dict[str, float]:
+    """The figures of `results.json`: dollars for a million thin tasks of two precisions, and for a month without tasks.
+
+    Args:
+        writes: counted write units of a task.
+    """
+    thin = {
+        precision: round(sum(dollars_per_million(usage(precision), writes, SWITCH_READS).values()), 2)
+        for precision in (Precision.NORMAL, Precision.RELAXED)
+    }
+    full = estimate(Workload(MILLION, together=1_000, per_request=100, has_summary=False, has_traces=False))
+    return {
+        "dollars_per_million_thin": thin[Precision.NORMAL],
+        "dollars_per_million_thin_relaxed": thin[Precision.RELAXED],
+        "dollars_per_million_full": round(full.per_million, 2),
+        "dollars_idle_month": round(idle_month(PRICES[DEFAULT_REGION]), 2),
+    }

@@ -1,0 +1,88 @@
+"""`duetime cost`: what a workload would cost, by the price table; asks no deployment."""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.console import console, show_json
+from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.cost_estimate import CostEstimate, estimate
+from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES
+from duetime_client.workload import WORKER_MB, Workload, WorkloadError
+
+app = CommandGroup(help="Estimate what tasks cost, by the price table.", no_args_is_help=True)
+
+Tasks = Annotated[float, typer.Option("--tasks", help="Tasks a month, spread evenly.")]
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What the tasks are like."""
+
+    seconds: Annotated[float, typer.Option(help="How long an attempt keeps its worker busy.")] = 0.0
+    together: Annotated[int, typer.Option(help="How many are due at the same moment.")] = 1
+    per_request: Annotated[
+        int, typer.Option(help="How many a request to the API creates; 0 if schedules create them.")
+    ] = 1
+    ahead: Annotated[
+        bool, typer.Option(help="Whether they are created more than four minutes before they are due.")
+    ] = True
+    precision: Annotated[str, typer.Option(help="normal, exact or relaxed.")] = "normal"
+    memory_mb: Annotated[int, typer.Option(help="Memory of the worker.")] = WORKER_MB
+    retries: Annotated[float, typer.Option(help="The share of tasks with one retry, from 0 to 1.")] = 0.0
+    keys: Annotated[bool, typer.Option(help="Whether requests have an idempotency key.")] = False
+    heartbeats: Annotated[float, typer.Option(help="Heartbeats of each task.")] = 0.0
+    has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
+    has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = True
+    region: Annotated[str, typer.Option(help=f"One of {', '.join(PRICES)}.")] = DEFAULT_REGION
+
+
+@app.command("estimate")
+@examples(
+    "duetime cost estimate --tasks 1000000",
+    "duetime cost estimate --tasks 3000000 --seconds 0.5 --together 10 --per-request 100 --region eu-west-1",
+)
+def estimate_cost(*, tasks: Tasks, mix: Mix, as_json: AsJson = False) -> None:
+    """Estimate what a month of such tasks costs, before there are any. No deployment is asked."""
+    try:
+        found = estimate(Workload(tasks=tasks, **asdict(mix)))
+    except WorkloadError as error:
+        raise typer.BadParameter(str(error)) from error
+    if as_json:
+        show_json(_document(found))
+    else:
+        _show(found)
+
+
+def _document(found: CostEstimate) -> dict[str, object]:
+    return {
+        "workload": asdict(found.workload),
+        "lines": [asdict(line) for line in found.lines],
+        "idle_dollars": found.idle,
+        "dollars": found.dollars,
+        "dollars_per_million": found.per_million,
+        "prices_as_of": AS_OF,
+    }
+
+
+def _show(found: CostEstimate) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("part")
+    table.add_column("use a month")
+    table.add_column("dollars", justify="right")
+    for line in found.lines:
+        table.add_row(line.part, line.use, f"{line.dollars:,.2f}")
+    table.add_row("idle deployment", "ticks, polls of empty queues", f"{found.idle:,.2f}")
+    table.add_row("a month", "", f"{found.dollars:,.2f}", style="bold")
+    console().print(table)
+    console().print(f"{found.per_million:,.2f} dollars a million tasks, without the idle deployment")
+    console().print(
+        f"By the list prices of {found.workload.region} as assumed on {AS_OF}, without free tiers. Durations are"
+        " assumed, not measured. Left out: alarms, metrics and the dashboard of CloudWatch, storage, what your handlers"
+        " use.",
+        style="dim",
+    )

@@ -1,0 +1,55 @@
+/** The trigger and the queues of all owners: what operators look at when tasks are late. */
+import { useResource } from "../api/resource";
+import type { DeploymentSettings, DispatchStatus } from "../api/types";
+import { Facts, Relative, Time } from "./basics";
+
+/** Nothing for those who are no operators. */
+export type Dispatch = DispatchStatus | "reading" | null;
+
+/** How far dispatch has come; it is asked for only by those who may know. */
+export function useDispatch(): Dispatch {
+  const settings = useResource<DeploymentSettings>("/v1/settings");
+  const isOperator = settings.data.value?.is_operator;
+  const status = useResource<DispatchStatus>(isOperator ? "/v1/dispatch" : null);
+  const isRead = isOperator === false || settings.problem.value !== null || status.problem.value !== null;
+  return status.data.value ?? (isRead ? null : "reading");
+}
+
+export function DispatchCard() {
+  const status = useDispatch();
+  if (!status || status === "reading") return null;
+  return (
+    <section class="card worker">
+      <h2>
+        Trigger and queues <span class="muted">of all owners</span>
+      </h2>
+      <Facts
+        rows={[
+          ["Last complete tick", status.last_tick_at ? <span><Time at={status.last_tick_at} /> <Relative at={status.last_tick_at} /></span> : "none yet"],
+          ["Dispatched until", status.dispatched_until ? <span><Time at={status.dispatched_until} /> <Relative at={status.dispatched_until} /></span> : "nothing yet"],
+        ]}
+      />
+      <table aria-label="Queues">
+        <thead>
+          <tr>
+            <th scope="col">Queue</th>
+            <th scope="col" class="number">Waiting</th>
+            <th scope="col" class="number">Delayed</th>
+            <th scope="col" class="number">In flight</th>
+          </tr>
+        </thead>
+        <tbody>
+          {status.queues.map((queue) => (
+            <tr key={queue.priority ?? `type ${queue.pulled_type}`}>
+              <td>{queue.priority ?? <>type <code>{queue.pulled_type}</code></>}</td>
+              <td class="number">{queue.waiting.toLocaleString("en")}</td>
+              <td class="number">{queue.delayed.toLocaleString("en")}</td>
+              <td class="number">{queue.in_flight.toLocaleString("en")}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="muted">Approximate, as SQS counts. Delayed messages belong to tasks that are not due yet, or are to be tried again.</p>
+    </section>
+  );
+}

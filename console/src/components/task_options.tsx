@@ -1,0 +1,167 @@
+/** The options of a task beside its type, payload and name: as fields of a form, as a request, and as a command. */
+import type { Signal } from "@preact/signals";
+import { parsed } from "../json";
+import { Field } from "./basics";
+import { Choice, Text } from "./timing_fields";
+
+interface TaskOption {
+  /** Its place in a request: a field, or a field and a part of it. */
+  path: string;
+  label: string;
+  kind: "text" | "number" | "check" | "json" | "tags" | Record<string, string>;
+  hint?: string;
+  /** What it is if nothing is said: shown in the empty field, and not copied from a task. */
+  usual?: string;
+  /** The option of the command that says the same. */
+  option?: string;
+}
+
+const START: readonly TaskOption[] = [
+  { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Instead of the seconds: such as 2026-12-01T09:00:00+01:00." },
+  { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Orders what is due at the same time." },
+  { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started so long after its due time, it fails with Expired." },
+  { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
+  { path: "lock.max_holders", label: "Tasks that may hold it", kind: "number", usual: "1", option: "--lock-max-holders" },
+  { path: "lock.scope", label: "It is held", kind: { "": "for all phases", run: "for run and rollback only" } },
+];
+const ATTEMPTS: readonly TaskOption[] = [
+  { path: "timeout_seconds", label: "Timeout in seconds", kind: "number", usual: "60", option: "--timeout", hint: "Of one attempt." },
+  { path: "retry.max_attempts", label: "Attempts", kind: "number", usual: "5", option: "--max-attempts", hint: "At most; 1 means no retry." },
+  { path: "retry.initial_seconds", label: "First wait", kind: "number", usual: "1", hint: "Seconds, at most." },
+  { path: "retry.multiplier", label: "Each wait grows by", kind: "number", usual: "2" },
+  { path: "retry.max_seconds", label: "Longest wait", kind: "number", usual: "300", hint: "Seconds." },
+  { path: "notify_within_seconds", label: "Reports within seconds", kind: "number", usual: "3600", option: "--notify-within", hint: "For a target that accepts work and reports later." },
+  { path: "rollback_on_failure", label: "Roll back when it has failed for good", kind: "check", option: "--rollback-on-failure" },
+];
+const TARGET: readonly TaskOption[] = [
+  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON such as {"kind": "http", "url": "https://example.org/report"}; empty: the handler of the type.' },
+  { path: "allow_unknown_type", label: "Its handler is deployed later: accept it all the same", kind: "check", option: "--allow-unknown-type" },
+];
+const NOTICES: readonly TaskOption[] = [
+  { path: "callback_url", label: "Callback URL", kind: "text", option: "--callback-url", hint: "The outcome is posted to it, signed." },
+  { path: "notify_on.to", label: "Notices go to", kind: "text", option: "--notify-to", hint: "A URL, an SNS topic or an event bus." },
+  { path: "notify_on.late_seconds", label: "Notice of a start so late", kind: "number", option: "--notify-late", hint: "Seconds; empty: none." },
+  { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One a line, such as team=dba." },
+  { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
+];
+const GROUPS: readonly [string, readonly TaskOption[]][] = [
+  ["When it starts", START],
+  ["Attempts", ATTEMPTS],
+  ["What is called", TARGET],
+  ["Notices and tags", NOTICES],
+];
+const OPTIONS = GROUPS.flatMap(([, options]) => options);
+/** Parts that say nothing without the part that names them. */
+const NAMED_BY: Record<string, string> = { lock: "lock.key", notify_on: "notify_on.to" };
+/** What is so unless the request says otherwise. */
+const CHECKED = ["notify_on.failed"];
+
+/** What is typed, by the path of the option; of a check, whether it is set. */
+export type OptionValues = Record<string, string | boolean>;
+
+/** The values of a task that there is, or of a new one. */
+export function initialOptions(task?: object): OptionValues {
+  return Object.fromEntries(OPTIONS.map((each) => [each.path, written(each, valueAt(task, each.path))]));
+}
+
+function valueAt(task: object | undefined, path: string): unknown {
+  if (path === "due_at") return undefined; // A copy is due by itself.
+  return path.split(".").reduce<unknown>((value, name) => (value as Record<string, unknown> | null | undefined)?.[name], task);
+}
+
+function written({ path, kind, usual }: TaskOption, value: unknown): string | boolean {
+  if (kind === "check") return value === undefined ? CHECKED.includes(path) : value === true;
+  if (value === undefined || value === null) return "";
+  if (kind === "json") return JSON.stringify(value) === usual ? "" : JSON.stringify(value, null, 2);
+  if (kind === "tags") return Object.entries(value).map((tag) => tag.join("=")).join("\n");
+  const text = String(value as string | number);
+  return text === usual || (typeof kind === "object" && !(text in kind)) ? "" : text;
+}
+
+/** The fields of a request; an empty one is left out. `fault` says what cannot be read. */
+export function optionBody(values: OptionValues): { body: Record<string, unknown>; fault: string } {
+  const body: Record<string, unknown> = {};
+  let fault = "";
+  for (const option of OPTIONS) {
+    const [field = "", part] = option.path.split(".");
+    const value = values[option.path] ?? "";
+    const needed = NAMED_BY[field];
+    if (value === "" || (needed && !values[needed]) || (value === false && !CHECKED.includes(option.path))) continue;
+    const [read, wrong] = readValue(option, value);
+    fault ||= wrong;
+    if (part === undefined) body[field] = read;
+    else body[field] = { ...(body[field] as object | undefined), [part]: read };
+  }
+  return { body, fault };
+}
+
+function readValue({ kind, label }: TaskOption, value: string | boolean): [unknown, string] {
+  if (typeof value === "boolean") return [value, ""];
+  if (kind === "number") return [Number(value), Number.isNaN(Number(value)) ? `${label}: ${value} is no number` : ""];
+  if (kind === "tags") return [Object.fromEntries(tagLines(value).map((line) => line.split(/=(.*)/s).slice(0, 2).map((part) => part.trim()))), tagLines(value).every((line) => line.includes("=")) ? "" : "Tags: a line is no key=value"];
+  if (kind !== "json") return [value.trim(), ""];
+  const { value: json, fault } = parsed(value);
+  return [json, fault && `The ${label.toLowerCase()} is no JSON: ${fault}`];
+}
+
+const tagLines = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
+
+/** The same as options of the command; null if it has none for something that is asked for. */
+export function optionWords(values: OptionValues): string[] | null {
+  const words: string[] = [];
+  for (const { path, kind, option } of OPTIONS) {
+    const value = values[path] ?? "";
+    const needed = NAMED_BY[path.split(".")[0] ?? ""];
+    if (value === "" || (needed && !values[needed]) || value === CHECKED.includes(path)) continue;
+    if (!option) return null;
+    if (value === false) words.push(option.replace("--", "--no-"));
+    else if (value === true) words.push(option);
+    else if (kind === "tags") words.push(...tagLines(value).flatMap((line) => [option, line]));
+    else words.push(option, value.trim());
+  }
+  return words;
+}
+
+/** The fields, in groups. */
+export function TaskOptionFields({ values, changed }: { values: Signal<OptionValues>; changed: () => void }) {
+  const set = (path: string, value: string | boolean) => {
+    values.value = { ...values.value, [path]: value };
+    changed();
+  };
+  return (
+    <details class="more">
+      <summary>More options</summary>
+      {GROUPS.map(([title, options]) => (
+        <fieldset key={title} class="options-of">
+          <legend>{title}</legend>
+          <div class="fields">
+            {options.filter((each) => each.kind !== "check").map((each) => (
+              <OptionField key={each.path} option={each} value={values.value[each.path] ?? ""} set={(value) => set(each.path, value)} />
+            ))}
+          </div>
+          {options.filter((each) => each.kind === "check").map((each) => (
+            <label key={each.path} class="check" data-option={each.path}>
+              <input type="checkbox" checked={values.value[each.path] === true} onChange={(event) => set(each.path, event.currentTarget.checked)} /> {each.label}
+            </label>
+          ))}
+        </fieldset>
+      ))}
+    </details>
+  );
+}
+
+function OptionField({ option, value, set }: { option: TaskOption; value: string | boolean; set: (value: string) => void }) {
+  const { label, kind, path, usual } = option;
+  const text = String(value);
+  const hint = option.hint ? { hint: option.hint } : {};
+  if (typeof kind === "object") return <div data-option={path}><Choice label={label} value={text} options={kind} set={set} {...hint} /></div>;
+  if (kind === "json" || kind === "tags")
+    return (
+      <div data-option={path}>
+        <Field label={label} {...hint}>
+          <textarea rows={3} spellcheck={false} value={text} onInput={(event) => set(event.currentTarget.value)} />
+        </Field>
+      </div>
+    );
+  return <div data-option={path}><Text label={label} value={text} set={set} decimal={kind === "number"} {...hint} {...(usual ? { placeholder: usual } : {})} /></div>;
+}

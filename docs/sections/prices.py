@@ -1,0 +1,29 @@
+"""The price table, as the client has it."""
+
+from __future__ import annotations
+
+from docs.sections.markdown import table
+from duetime_client.prices import MILLION, PRICES
+
+_UNITS = {
+    "write_unit": ("DynamoDB on demand, a million write units", MILLION),
+    "read_unit": ("DynamoDB on demand, a million read units", MILLION),
+    "queue_request": ("SQS, standard queue, a million requests", MILLION),
+    "function_request": ("Lambda, a million requests", MILLION),
+    "gigabyte_second": ("Lambda, arm64, 100 000 GB-seconds", 100_000),
+    "api_request": ("API Gateway, HTTP API, a million requests", MILLION),
+    "scheduler_invocation": ("EventBridge Scheduler, a million invocations", MILLION),
+    "trace": ("X-Ray, a million traces recorded", MILLION),
+    "log_gigabyte": ("CloudWatch Logs, a gigabyte written", 1),
+    "state_transition": ("Step Functions, standard, a million state transitions", MILLION),
+}
+"""What each price is of, and of how many the table shows it."""
+
+
+def price_table() -> str:
+    """A row for each price, a column for each region."""
+    rows = [
+        (text, *(f"${getattr(prices, name) * number:.4g}" for prices in PRICES.values()))
+        for name, (text, number) in _UNITS.items()
+    ]
+    return table(("price of", *PRICES), rows)

@@ -1,0 +1,23 @@
+"""The handler of the state of dispatch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.composition import composed
+from duetime.composition.dispatch_status import DispatchStatusServices
+from duetime.contract.dispatch import GET, dispatch_response
+from duetime.contract.tasks.encoding import json_text
+
+from .responses import Response, answer
+from .routing import route
+
+if TYPE_CHECKING:
+    from .requests import Request
+
+
+@route(GET)
+def get_dispatch_status(request: Request) -> Response:
+    """Tell an operator how far dispatch has come."""
+    found = composed(DispatchStatusServices).reader.read(request.owner)
+    return answer(json_text(dispatch_response(found)))

@@ -1,0 +1,130 @@
+"""How what a task calls is stored; a form that is `None` leaves the attribute out, which means the type's handler."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb.attribute_values import packed, unpacked
+from duetime.domain.tasks.arns import AwsService, service_of
+from duetime.domain.tasks.http_requests import (
+    Auth,
+    AuthScheme,
+    BodyKind,
+    HttpRequest,
+    Keep,
+    RequestBody,
+    ResponseOptions,
+)
+from duetime.domain.tasks.targets import (
+    AwsTarget,
+    CallbackTarget,
+    HttpTarget,
+    Phase,
+    PullTarget,
+    Query,
+    TopologyTarget,
+)
+
+if TYPE_CHECKING:
+    from duetime.adapters.dynamodb.attribute_values import Value
+    from duetime.domain.tasks.targets import Target
+
+_HTTP = "http"
+_PULL = "pull"
+_TOPOLOGY = "topology"
+_ARN = "arn:"
+_CALLBACK = "callback"
+_NOTIFIES = "async"
+_PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
+_QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
+
+
+def target(value: Target) -> Value | None:
+    """What a task calls: the kind with what it offers, then its address; nothing for the default.
+
+    The name of an AWS resource says the kind; how it is called stands behind it. A request that is not duetime's own is
+    an element of its own.
+    """
+    if isinstance(value, PullTarget):
+        return {"S": _PULL}
+    if isinstance(value, TopologyTarget):
+        return {"S": _TOPOLOGY}
+    if isinstance(value, AwsTarget):
+        option = value.detail_type if value.waits else _NOTIFIES
+        return {"S": f"{value.arn} {option}" if option else value.arn}
+    if isinstance(value, CallbackTarget):
+        return {"S": f"{_CALLBACK} {value.url}"}
+    if not isinstance(value, HttpTarget):
+        return None
+    letters = [_PHASES[phase] for phase in value.phases] + [_QUERIES[query] for query in value.queries]
+    address: Value = {"S": f"{_HTTP}{''.join(sorted(letters))} {value.url}"}
+    if value.request == HttpRequest():
+        return address
+    return {"L": [address, _packed_request(value.request)]}
+
+
+def read_target(value: Value) -> Target:
+    """Read what a task calls."""
+    if "L" in value:
+        address, request = value["L"]
+        return _read_http_target(address["S"], _read_request(request))
+    if value["S"] == _PULL:
+        return PullTarget()
+    if value["S"] == _TOPOLOGY:
+        return TopologyTarget()
+    if value["S"].startswith(_ARN):
+        return _read_aws_target(value["S"])
+    if value["S"].startswith(_CALLBACK):
+        return CallbackTarget(value["S"].partition(" ")[2])
+    return _read_http_target(value["S"], HttpRequest())
+
+
+def _read_http_target(text: str, request: HttpRequest) -> HttpTarget:
+    kind, address = text.split(" ", 1)
+    offered = kind.removeprefix(_HTTP)
+    return HttpTarget(
+        address,
+        phases=frozenset(phase for phase, letter in _PHASES.items() if letter in offered),
+        queries=frozenset(query for query, letter in _QUERIES.items() if letter in offered),
+        request=request,
+    )
+
+
+def _packed_request(request: HttpRequest) -> Value:
+    """A request as compact JSON; what has its default is left out."""
+    body, auth, response = request.body, request.auth, request.response
+    form: dict[str, Any] = {
+        "m": request.method,
+        "h": request.headers,
+        "q": request.query,
+        "b": body and [body.kind.value, body.text],
+        "s": request.success,
+        "a": auth and [auth.secret, auth.scheme.value, auth.header],
+        "r": response != ResponseOptions() and [response.keep.value, response.max_bytes, response.truncates],
+    }
+    given = {name: value for name, value in form.items() if value}
+    return packed(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _read_request(value: Value) -> HttpRequest:
+    """Read a request."""
+    form: dict[str, Any] = json.loads(unpacked(value))
+    body, auth, response = form.get("b"), form.get("a"), form.get("r")
+    return HttpRequest(
+        method=form.get("m", ""),
+        headers=tuple((name, text) for name, text in form.get("h", ())),
+        query=tuple((name, text) for name, text in form.get("q", ())),
+        body=RequestBody(BodyKind(body[0]), body[1]) if body else None,
+        success=tuple(form.get("s", ())),
+        auth=Auth(auth[0], AuthScheme(auth[1]), auth[2]) if auth else None,
+        response=ResponseOptions(Keep(response[0]), response[1], response[2]) if response else ResponseOptions(),
+    )
+
+
+def _read_aws_target(text: str) -> AwsTarget:
+    arn, _, option = text.partition(" ")
+    service = AwsService(service_of(arn) or "")
+    if service is AwsService.LAMBDA:
+        return AwsTarget(service, arn, waits=option != _NOTIFIES)
+    return AwsTarget(service, arn, detail_type=option)

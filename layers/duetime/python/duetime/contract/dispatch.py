@@ -1,0 +1,90 @@
+"""How far dispatch has come, over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.errors import OperatorRequired
+from duetime.domain.tasks.task_options import Priority  # noqa: TC001 - same
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from duetime.domain.dispatch.status import DispatchStatus, WorkQueue
+    from duetime.domain.times import Millis
+
+
+class QueueResponse(TypedDict):
+    """A queue between the trigger and the workers. SQS counts approximately."""
+
+    priority: Annotated[
+        Priority | None, Field(description="Priority of its tasks; null for the queue of a pulled type.")
+    ]
+    pulled_type: Annotated[
+        str | None, Field(description="Type whose tasks pull workers lease from it; null for the queue of a priority.")
+    ]
+    waiting: Annotated[int, Field(description="Messages that can be received now.")]
+    delayed: Annotated[int, Field(description="Messages that can be received later: their tasks are not due yet.")]
+    in_flight: Annotated[int, Field(description="Messages that a worker has received and not deleted yet.")]
+
+
+class DispatchResponse(TypedDict):
+    """How far dispatch has come, of the tasks of all owners."""
+
+    last_tick_at: Annotated[
+        Instant | None,
+        Field(
+            description="The minute in which the trigger last read all that it should have read by then; null if it "
+            "has not run yet. It runs every minute."
+        ),
+    ]
+    dispatched_until: Annotated[
+        Instant | None,
+        Field(
+            description="The trigger has put all tasks on queues that were due before this; null if it has not run "
+            "yet. It is ahead of the present by `look_ahead_seconds` of the settings unless dispatch is late."
+        ),
+    ]
+    queues: Annotated[
+        Sequence[QueueResponse], Field(description="The queue of each priority, then that of each pulled type.")
+    ]
+
+
+def dispatch_response(status: DispatchStatus) -> DispatchResponse:
+    """How far dispatch has come."""
+    return DispatchResponse(
+        last_tick_at=_instant(status.last_tick_at),
+        dispatched_until=_instant(status.dispatched_until),
+        queues=[_queue(each) for each in status.queues],
+    )
+
+
+def _queue(queue: WorkQueue) -> QueueResponse:
+    depth = queue.depth
+    return QueueResponse(
+        priority=None if queue.pulled_type else queue.priority,
+        pulled_type=queue.pulled_type,
+        waiting=depth.waiting,
+        delayed=depth.delayed,
+        in_flight=depth.in_flight,
+    )
+
+
+def _instant(at: Millis | None) -> Instant | None:
+    return None if at is None else to_iso(at)
+
+
+GET = Operation(
+    "getDispatchStatus",
+    "GET /v1/dispatch",
+    "Get the state of dispatch",
+    Returns(DispatchResponse, "The state of dispatch."),
+    description="When the trigger last ran, and how many messages the queues have, for operators. It concerns the "
+    "tasks of all owners.",
+    errors=(OperatorRequired,),
+)

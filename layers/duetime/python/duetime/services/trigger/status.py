@@ -1,0 +1,57 @@
+"""Tells operators how far dispatch has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.shard_history import groups_of
+from duetime.domain.dispatch.status import DispatchStatus, WorkQueue, dispatch_status
+from duetime.domain.tasks.task_options import Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.admins import Admins
+    from duetime.domain.times import Millis
+    from duetime.ports.dispatch import CursorStore
+    from duetime.ports.queues import WorkQueues
+    from duetime.ports.runtime import Runtime
+    from duetime.services.shards import Shards
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchStatusReader:
+    """Reads the trigger's cursors and the depths of the queues; writes nothing.
+
+    Attributes:
+        look_ahead: how far ahead of the clock the trigger reads minutes, in milliseconds.
+        pulled_types: the types that have a queue of their own.
+        operators: who may see it: it concerns the tasks of all owners.
+    """
+
+    cursors: CursorStore
+    queues: WorkQueues
+    shards: Shards
+    runtime: Runtime
+    look_ahead: Millis
+    pulled_types: Sequence[str]
+    operators: Admins
+
+    def read(self, caller: str) -> DispatchStatus:
+        """How far dispatch has come, of all owners' tasks.
+
+        Raises:
+            OperatorRequired: the caller may not see it.
+            Unavailable: the table or a queue did not answer.
+        """
+        self.operators.require(caller)
+        groups = groups_of(self.shards.announced().number)
+        # Pull queues have no priority of their own; any names them.
+        names = [*((each, "") for each in Priority), *((Priority.NORMAL, name) for name in self.pulled_types)]
+        cursors = self.runtime.executor.map(self.cursors.read, groups)
+        queues = self.runtime.executor.map(lambda each: self._queue(*each), names)
+        return dispatch_status(cursors, self.look_ahead, queues)
+
+    def _queue(self, priority: Priority, pulled_type: str) -> WorkQueue:
+        return WorkQueue(priority, self.queues.depth(priority, pulled_type), pulled_type or None)

@@ -1,0 +1,42 @@
+"""When the garbage collector runs."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.runtime import garbage_collection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _thresholds() -> Iterator[None]:
+    """The process's own, afterwards."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+def test_the_collector_is_as_usual_after_the_start_and_leaves_what_was_imported() -> None:
+    """What a function has imported is never looked at again, and new garbage is collected as in any process."""
+    usual = garbage_collection._USUAL
+    gc.set_threshold(*usual)
+    garbage_collection.postpone()
+    assert gc.get_threshold()[0] == garbage_collection.STARTING
+    imported: dict[str, list[int]] = {"made": []}
+    garbage_collection.resume()
+    assert gc.get_threshold() == usual
+    assert not any(each is imported for each in gc.get_objects())
+
+
+def test_the_collector_resumes_once() -> None:
+    """A second composition of one process freezes nothing, and keeps thresholds that were set meanwhile."""
+    gc.set_threshold(1_234, 5, 6)
+    frozen = gc.get_freeze_count()
+    garbage_collection.resume()
+    assert gc.get_threshold() == (1_234, 5, 6)
+    assert gc.get_freeze_count() == frozen

@@ -1,0 +1,136 @@
+"""The simulator of large scale, held against closed forms and against a model that follows each task."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bench.scale import aws_limits
+from bench.scale.cohort_model import BATCH, RUN_WRITES, Deployment, Run, simulate
+from bench.scale.discrete_model import starts
+from bench.scale.tables import case_table, counted, step_table
+
+if TYPE_CHECKING:
+    from bench.scale.cohort_model import Series
+
+ROOT = Path(__file__).parents[2]
+READY = Deployment(
+    shards=1_000,
+    table_writes=1e6,
+    table_quota=1e6,
+    mapping_start=100,
+    mapping_most=100,
+    warm=100,
+    concurrency=100,
+    batch_seconds=1.0,
+)
+"""A hundred workers, and more of everything else than they need."""
+
+
+def burst(number: float, seconds: float, step: float) -> Series:
+    """Tasks that are all due at first, and time to run them."""
+    due = np.zeros((round(seconds / step), 1))
+    due[0] = number
+    return due
+
+
+def even(rate: float, seconds: float, step: float, after: float = 0.0) -> Series:
+    """Tasks that are due evenly, and time after them."""
+    due = np.zeros((round((seconds + after) / step), 1))
+    due[: round(seconds / step)] = rate * step
+    return due
+
+
+def slowest(run: Run) -> float:
+    """The longest wait, in seconds."""
+    assert run.left == pytest.approx(0, abs=1e-6)
+    return float(run.waits().max())
+
+
+def test_a_burst_runs_in_waves() -> None:
+    """Ten thousand tasks of a second on a hundred workers of ten: the last of ten waves begins after nine seconds."""
+    run = simulate(READY, burst(10_000, 20, 0.01), 0.01)
+    assert slowest(run) == pytest.approx(9.0, rel=0.02)
+    assert np.median(run.waits()) == pytest.approx(4.5, abs=0.6)
+    assert run.workers == pytest.approx(100)
+
+
+def test_an_overloaded_table_makes_later_by_its_ratio() -> None:
+    """At twice the rate that write units allow, for a minute, the last task waits a minute."""
+    limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=1_000.0)
+    run = simulate(limited, even(2 * 1_000 / RUN_WRITES, 60, 0.1, after=80), 0.1)
+    assert slowest(run) == pytest.approx(60, rel=0.03)
+    assert run.table_limited == pytest.approx(118, rel=0.03)
+    shards = replace(limited, table_writes=1e6, shards=1)
+    assert slowest(simulate(shards, even(1_000, 60, 0.1, after=80), 0.1)) == pytest.approx(60, rel=0.03)
+
+
+def test_a_table_doubles_in_half_an_hour() -> None:
+    """Throttled for that long, a task waits at most for what its units lack until then: a quarter of it at 4 to 3."""
+    limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=900.0)
+    run = simulate(limited, even(600, 3_600, 1.0, after=3_600), 1.0)
+    assert slowest(run) == pytest.approx(aws_limits.TABLE_DOUBLES_IN / 4, rel=0.03)
+
+
+def test_a_cold_mapping_grows_by_five_batches_a_second() -> None:
+    """Begun with five, n batches of a second have started after t seconds, 5t + 5t²/2 = n, plus the cold start."""
+    cold = replace(READY, warm=0.0, mapping_start=5.0, mapping_growth=5.0, mapping_most=1e4, concurrency=1e4)
+    run = simulate(cold, burst(10_000, 60, 0.01), 0.01)
+    expected = -1 + np.sqrt(1 + 2 * 1_000 / 5)
+    assert slowest(run) == pytest.approx(expected, abs=2.0)
+    assert slowest(run) > expected - 1
+
+
+def test_an_outage_is_made_up_for_at_the_rest_of_the_capacity() -> None:
+    """After ten minutes without anything at half of the capacity, it takes ten minutes until nobody waits."""
+    run = simulate(READY, even(500, 1_800, 1.0, after=60), 1.0, down=(0, 600))
+    assert slowest(run) == pytest.approx(600, rel=0.02)
+    waiting = np.cumsum(run.due[:, 0]) - np.cumsum(run.started[:, 0])
+    assert np.argmax(waiting[600:] < 1_000) == pytest.approx(600, rel=0.02)
+
+
+def test_classes_share_workers_fairly() -> None:
+    """Beside a flood, a class that needs less than its half waits for nothing."""
+    both = np.hstack([even(200, 60, 0.1), even(5_000, 60, 0.1)])
+    run = simulate(replace(READY, batch_seconds=0.5), both, 0.1)
+    assert run.waits(0).max() < 0.6
+    assert run.waits(1).max() > 20
+
+
+@pytest.mark.parametrize(
+    ("rate", "workers", "units"),
+    [(1e6, 10, 0.0), (200.0, 10, 0.0), (200.0, 30, 120.0)],
+    ids=["burst", "flow", "table"],
+)
+def test_a_model_that_follows_each_task_says_the_same(rate: float, workers: int, units: float) -> None:
+    """Six thousand tasks: percentiles of the wait are the same to a twentieth and the time of a batch.
+
+    Workers that are free when only one task is due take that one: the first batches are not full, as the cohorts' are.
+    And the cohorts' table begins with the units of a second saved up.
+    """
+    apart = 1.1 + (units > 0)
+    due = [number / rate for number in range(6_000)]
+    table = {"table_writes": units * RUN_WRITES} if units else {}
+    small = replace(READY, mapping_start=workers, mapping_most=workers, warm=workers, concurrency=workers, **table)
+    run = simulate(small, even(rate, due[-1], 0.01, after=70) if units or rate < 1e6 else burst(6_000, 70, 0.01), 0.01)
+    waits = np.array(starts(due, workers=workers, batch=BATCH, seconds=1.0, units=units)) - np.array(due)
+    for percent in (10, 50, 90, 99):
+        one, other = np.percentile(run.waits(), percent), np.percentile(waits, percent)
+        assert one == pytest.approx(other, rel=0.05, abs=apart), percent
+
+
+def test_the_page_and_the_results_have_what_is_simulated() -> None:
+    """`docs/scale.md` has both tables, `results.json` both figures, which are below their goals."""
+    page = (ROOT / "docs/scale.md").read_text("utf-8")
+    assert "\n".join(case_table()) in page
+    assert "\n".join(step_table()) in page
+    results = json.loads((ROOT / "bench/results.json").read_text())
+    figures = counted()
+    assert figures.items() <= results.items()
+    assert figures["simulated_p99_s_120k"] <= 0.25
+    assert figures["simulated_p99_s_burst"] <= 6

@@ -1,0 +1,68 @@
+"""What thin traffic costs: what is counted is what the pages say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import thin_designs, thin_traffic
+from bench.thin_designs import DESIGNS
+from duetime.domain.dispatch.enqueue_plan import Precision
+from duetime.domain.times import SECOND
+from duetime_client.cost_estimate import estimate
+from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
+from duetime_client.workload import TICKS, Workload
+
+ROOT = Path(__file__).parents[2]
+BUILT = next(each for each in DESIGNS if "built" in each.name)
+
+
+@pytest.fixture(scope="module")
+def normal() -> thin_traffic.Usage:
+    """What a task of precision `normal` uses."""
+    return thin_traffic.usage(Precision.NORMAL)
+
+
+def test_the_figures_are_those_of_the_results_and_of_the_page(normal: thin_traffic.Usage) -> None:
+    """Counting again gives the committed dollars, which the reference page has in its table, part by part."""
+    results = json.loads((ROOT / "bench/results.json").read_text())
+    page = (ROOT / "docs/reference/costs.md").read_text("utf-8")
+    both = (normal, thin_traffic.usage(Precision.RELAXED))
+    parts = [thin_traffic.dollars_per_million(each, results["write_units_per_task"], 0.5) for each in both]
+    totals = [round(sum(each.values()), 2) for each in parts]
+    assert totals == [results["dollars_per_million_thin"], results["dollars_per_million_thin_relaxed"]]
+    assert f"| **in all** | **{totals[0]:.2f}** | **{totals[1]:.2f}** |" in page
+    for part in parts[0]:
+        left, right = (f"{each[part]:.2f}" for each in parts)
+        assert f"| {left} | {right if right != '0.00' else ''}".rstrip() in page, part
+    assert f"**${results['dollars_per_million_full']:.2f}**" in page
+    assert results["dollars_idle_month"] <= 1.5
+
+
+def test_no_thin_task_is_early_and_none_is_late_by_more_than_its_calls(normal: thin_traffic.Usage) -> None:
+    """Sending at the best moment makes nothing later than the calls of AWS before its start."""
+    assert normal.lateness[0] >= 0
+    assert normal.lateness[len(normal.lateness) // 2] == 0
+    assert normal.lateness[-1] < 20
+
+
+def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usage) -> None:
+    """The row of the design that was built uses what the bench counts, within a twentieth; the page has every row."""
+    held = normal.gigabyte_seconds["worker"] / BUILT.worker
+    assert BUILT.early + thin_designs.RUN == pytest.approx(held, rel=0.05)
+    assert BUILT.tick_seconds * TICKS / MILLION == pytest.approx(normal.gigabyte_seconds["trigger"], rel=0.05)
+    assert BUILT.queue_requests == pytest.approx(normal.requests, rel=0.05)
+    assert pytest.approx(2.592) == thin_traffic.GAP / SECOND
+    page = (ROOT / "docs/decisions/thin-traffic.md").read_text("utf-8")
+    assert "\n".join(thin_designs.table()) in page
+    assert BUILT.dollars(PRICES[DEFAULT_REGION]) < DESIGNS[0].dollars(PRICES[DEFAULT_REGION]) / 2
+
+
+def test_the_clients_estimate_is_near_what_is_counted(normal: thin_traffic.Usage) -> None:
+    """Within a twentieth of the parts that the bench counts; it assumes processor time in addition."""
+    counted = sum(thin_traffic.dollars_per_million(normal, 4, 0.5).values())
+    plain = estimate(Workload(MILLION, has_summary=False, has_traces=False))
+    estimated = sum(line.dollars for line in plain.lines if "logs" not in line.part)
+    assert estimated == pytest.approx(counted, rel=0.05)

@@ -1,0 +1,40 @@
+"""What `duetime dispatch` prints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.client.deployment import Answer, Deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+STATUS: dict[str, Any] = {
+    "last_tick_at": "2026-11-21T11:59:00Z",
+    "dispatched_until": "2026-11-21T12:03:00Z",
+    "queues": [
+        {"priority": "high", "pulled_type": None, "waiting": 12, "delayed": 3, "in_flight": 1},
+        {"priority": None, "pulled_type": "render", "waiting": 0, "delayed": 0, "in_flight": 0},
+    ],
+}
+
+
+def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: Deployment) -> None:
+    """How long ago the trigger ran, and a row a queue; --json prints the answer."""
+    deployment.scripted += [Answer(200, STATUS)] * 2
+    lines = duetime("dispatch").stdout.splitlines()
+    assert lines[0].startswith("the trigger last ran ")
+    assert "1 min" in lines[0]
+    assert [line.split() for line in lines[3:]] == [["high", "12", "3", "1"], ["type", "render", "0", "0", "0"]]
+    assert json.loads(duetime("dispatch", "--json").stdout) == STATUS
+
+
+def test_a_trigger_that_has_not_run_is_said(duetime: Run, deployment: Deployment) -> None:
+    """Of a stack that was deployed just now there are no times."""
+    deployment.scripted.append(Answer(200, {**STATUS, "last_tick_at": None, "dispatched_until": None}))
+    assert duetime("dispatch").stdout.splitlines()[0] == "the trigger has not run yet"

@@ -1,0 +1,60 @@
+"""What `duetime schedules forecast` prints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.client.deployment import Answer, Deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+
+def period(start_at: str, runs: int, **schedules: int) -> dict[str, Any]:
+    """A period of an answer."""
+    planned = [{"name": name, "runs": number} for name, number in schedules.items()]
+    return {"start_at": start_at, "runs": runs, "schedules": planned}
+
+
+FORECAST: dict[str, Any] = {
+    "period_seconds": 1800,
+    "periods": [
+        period("2026-11-21T12:00:00Z", 0),
+        period("2026-11-21T12:30:00Z", 4, hourly=1, daily=1),
+        period("2026-11-21T13:00:00Z", 1, hourly=1),
+    ],
+    "collisions": [{"at": "2026-11-21T12:45:00Z", "schedules": ["daily", "hourly"]}],
+    "is_complete": True,
+}
+
+ROWS = ("4  hourly 1, daily 1, others 2", "1  hourly 1")
+
+
+def test_periods_with_runs_are_listed_and_where_schedules_begin_together(duetime: Run, deployment: Deployment) -> None:
+    """In local time, with the runs of schedules that the answer does not name; --json prints the answer."""
+    deployment.scripted += [Answer(200, FORECAST)] * 2
+    lines = duetime("schedules", "forecast").stdout.splitlines()
+    assert "21:30:00" in lines[1]
+    assert [line.rstrip().endswith(end) for line, end in zip(lines[1:3], ROWS, strict=True)] == [True, True]
+    assert lines[3] == "5 runs planned"
+    assert "21:45:00" in lines[4]
+    assert lines[4].endswith("together: daily, hourly")
+    assert len(lines) == 5
+    assert json.loads(duetime("schedules", "forecast", "--json").stdout) == FORECAST
+
+
+def test_a_forecast_of_a_part_says_so(duetime: Run, deployment: Deployment) -> None:
+    """An owner of many schedules is told that not all of them are in it."""
+    deployment.scripted.append(Answer(200, {**FORECAST, "is_complete": False}))
+    assert "the first by name are in it" in duetime("schedules", "forecast").stdout
+
+
+def test_without_a_plan_nothing_is_listed(duetime: Run, deployment: Deployment) -> None:
+    """No empty table."""
+    deployment.scripted.append(Answer(200, {**FORECAST, "periods": [], "collisions": []}))
+    assert duetime("schedules", "forecast").stdout == "0 runs planned\n"

@@ -1,0 +1,125 @@
+"""The form that creates a task, in a browser: each option of a task, and the request as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from duetime.contract.tasks.bodies import TaskCreate
+from tests.scenarios.scenario import PLAIN
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+pytestmark = pytest.mark.slow
+
+FILLED = {
+    "due_at": "2030-01-02T03:04:05Z",
+    "priority": "high",
+    "expires_seconds": "600",
+    "lock.key": "db-17",
+    "lock.max_holders": "3",
+    "lock.scope": "run",
+    "timeout_seconds": "30",
+    "retry.max_attempts": "7",
+    "retry.initial_seconds": "2.5",
+    "retry.multiplier": "3",
+    "retry.max_seconds": "60",
+    "notify_within_seconds": "90",
+    "rollback_on_failure": True,
+    "target": '{"kind": "http", "url": "https://endpoint.example.org/work", "phases": ["rollback"]}',
+    "allow_unknown_type": True,
+    "callback_url": "https://example.org/ended",
+    "notify_on.to": "https://example.org/alerts",
+    "notify_on.late_seconds": "120",
+    "notify_on.failed": False,
+    "tags": "team=dba\nenv=prod",
+}
+"""What is typed into each option, by its place in a request."""
+IN_FIELDS_OF_THEIR_OWN = {"type", "payload", "delay_seconds", "name"}
+
+
+def opened(page: Page) -> None:
+    """Open the form of a new task, with all of its options."""
+    page.get_by_role("button", name="New task").click()
+    page.get_by_text("More options").click()
+
+
+def test_the_form_has_a_field_for_each_field_of_a_request(console: Console) -> None:
+    """Whatever `POST /v1/tasks` takes can be asked for by the form."""
+    page = console.open("/tasks")
+    opened(page)
+    offered = page.locator("[data-option]").evaluate_all("all => all.map(one => one.dataset.option)")
+    assert {path.partition(".")[0] for path in offered} | IN_FIELDS_OF_THEIR_OWN == set(TaskCreate.model_fields)
+    assert set(offered) == set(FILLED)
+    console.check_accessibility(page)
+
+
+def test_a_task_has_what_was_typed_into_its_options(console: Console, world: World) -> None:
+    """All of them at once, and a copy of the task has them again."""
+    page = console.open("/tasks")
+    opened(page)
+    page.get_by_label("Type", exact=True).fill(PLAIN)
+    for path, value in FILLED.items():
+        field = page.locator(f"[data-option='{path}'] :is(input, select, textarea)")
+        if isinstance(value, bool):
+            field.set_checked(value)
+        elif path in {"priority", "lock.scope"}:
+            field.select_option(value)
+        else:
+            field.fill(value)
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.wait_for_url("**#/tasks/*")
+    task = world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")
+    assert (task["priority"], task["expires_seconds"]) == ("high", 600)
+    assert (task["timeout_seconds"], task["notify_within_seconds"]) == (30, 90)
+    assert (task["due_at"], task["tags"]) == ("2030-01-02T03:04:05.000Z", {"team": "dba", "env": "prod"})
+    assert task["lock"] == {"key": "db-17", "max_holders": 3, "scope": "run"}
+    assert task["retry"] == {"max_attempts": 7, "initial_seconds": 2.5, "multiplier": 3.0, "max_seconds": 60.0}
+    assert task["notify_on"] == {"to": "https://example.org/alerts", "failed": False, "late_seconds": 120}
+    assert (task["rollback_on_failure"], task["callback_url"]) == (True, "https://example.org/ended")
+    assert task["target"]["url"] == "https://endpoint.example.org/work"
+    page.get_by_role("button", name="Run again…").click()
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.wait_for_url(lambda url: task["id"] not in url)
+    copy = world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")
+    same = (
+        *(path.partition(".")[0] for path in FILLED if path not in {"due_at", "allow_unknown_type"}),
+        "type",
+        "name",
+    )
+    assert {name: copy[name] for name in same} == {name: task[name] for name in same}
+
+
+def test_what_is_usual_is_not_in_the_request_of_a_copy(console: Console, world: World) -> None:
+    """The defaults that the empty fields show are those of the API: a copy of a plain task asks for none of them."""
+    page = console.open(f"/tasks/{world.create(type=PLAIN)}")
+    page.get_by_role("button", name="Run again…").click()
+    page.get_by_role("button", name="Edit as JSON").click()
+    assert json.loads(page.get_by_label("Request").input_value()) == {
+        "type": PLAIN,
+        "payload": None,
+        "delay_seconds": 0,
+    }
+
+
+def test_a_task_is_created_from_json(console: Console, world: World) -> None:
+    """What was typed is in it; what is no JSON is refused before it is sent."""
+    page = console.open("/tasks")
+    page.get_by_role("button", name="New task").click()
+    page.get_by_label("Type", exact=True).fill(PLAIN)
+    page.get_by_role("button", name="Edit as JSON").click()
+    request = page.get_by_label("Request")
+    request.fill("{")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("This is no JSON")
+    request.fill(json.dumps({"type": PLAIN, "expires_seconds": 30}))
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.wait_for_url("**#/tasks/*")
+    assert world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")["expires_seconds"] == 30

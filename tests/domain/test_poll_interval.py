@@ -1,0 +1,45 @@
+"""After how long it is worth to read a task again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime.domain.tasks.poll_interval import LONGEST, SHORTEST, poll_interval
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.tasks.task import Progress
+from duetime.domain.times import HOUR, MINUTE, SECOND
+from tests.domain.factories import NOW, task
+
+RUNNING = {"state": State.RUNNING, "run_at": NOW - 2 * MINUTE}
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL))
+def test_an_outcome_is_read_once(state: State) -> None:
+    """What has ended is not worth another poll."""
+    assert poll_interval(task(state=state), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "wait"),
+    [
+        ({"next_at": NOW + 12 * SECOND}, 12 * SECOND),
+        ({"next_at": NOW + 1}, SHORTEST),
+        ({"next_at": NOW + HOUR}, LONGEST),
+        ({"state": State.WAITING, "next_at": NOW + 7 * SECOND}, 7 * SECOND),
+        ({"next_at": NOW - 50 * SECOND}, 5 * SECOND),
+        (RUNNING, 12 * SECOND),
+        ({"state": State.RUNNING, "run_at": NOW + SECOND}, SHORTEST),
+        ({"state": State.RUNNING, "run_at": NOW - HOUR}, LONGEST),
+        ({**RUNNING, "progress": Progress(0)}, 12 * SECOND),
+        ({**RUNNING, "progress": Progress(10)}, 12 * SECOND),
+        ({**RUNNING, "progress": Progress(96)}, 5 * SECOND),
+        ({**RUNNING, "progress": Progress(100)}, SHORTEST),
+        ({"state": State.PAUSED, "created_at": NOW - HOUR, "next_at": NOW + HOUR}, LONGEST),
+        ({"state": State.BLOCKED, "created_at": NOW - 40 * SECOND}, 4 * SECOND),
+    ],
+)
+def test_the_interval_follows_from_the_due_time_or_from_how_long_it_lasts(changes: dict[str, Any], wait: int) -> None:
+    """Until it is due; then a tenth of the time that it has taken, less if its progress says that its end is near."""
+    assert poll_interval(task(**changes), NOW) == wait

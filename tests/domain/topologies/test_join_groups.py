@@ -1,0 +1,75 @@
+"""Of the parents in one group the last to end tells all of them; with many parents it counts them in one write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.operating_parameters import EDGES_PER_CHUNK, EDGES_PER_GROUP
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.topologies.graph import Node
+from duetime.domain.topologies.join_counters import chunk_of
+from duetime.domain.topologies.join_groups import edges_to_count, group_around, kept_edges
+from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WAITING, SUCCEEDED, FAILED = NodeStatus(), NodeStatus(State.SUCCEEDED), NodeStatus(State.FAILED)
+
+
+def join(parents: int, rule: TriggerRule = TriggerRule.ALL_DONE) -> Node:
+    """A node with so many parents."""
+    return Node("join", TaskSpec("any"), tuple(f"p{number}" for number in range(parents)), rule)
+
+
+def test_a_group_lies_in_one_chunk() -> None:
+    """Else one write could not count it."""
+    assert EDGES_PER_CHUNK % EDGES_PER_GROUP == 0
+    many = join(3 * EDGES_PER_CHUNK)
+    for position in range(len(many.depends_on)):
+        assert len({chunk_of(each) for each in group_around(many, position, EDGES_PER_GROUP)}) == 1
+
+
+@given(st.data(), st.integers(1, 12), st.integers(1, 4))
+def test_every_edge_is_counted_however_ends_overlap(data: st.DataObject, parents: int, size: int) -> None:
+    """Each end is written before its group is read; whatever ends in between, nothing is left uncounted."""
+    node = join(parents)
+    events = [kind for position in range(parents) for kind in ((position, "ends"), (position, "reads"))]
+    order = data.draw(st.permutations(events))
+    statuses: dict[str, NodeStatus] = dict.fromkeys(node.depends_on, WAITING)
+    counted: dict[int, Outcome] = {}
+    for position, kind in sorted(order, key=lambda each: _rank(order, each)):
+        if kind == "ends":
+            statuses[f"p{position}"] = SUCCEEDED
+        else:
+            counted |= edges_to_count(node, position, statuses, size)
+    assert counted == dict.fromkeys(range(parents), Outcome.SUCCEEDED)
+
+
+def _rank(order: list[tuple[int, str]], event: tuple[int, str]) -> tuple[int, int]:
+    """An order of the events in which no parent reads before it has ended."""
+    position, kind = event
+    ends, reads = order.index((position, "ends")), order.index((position, "reads"))
+    return (min(ends, reads), 0) if kind == "ends" else (max(ends, reads), 1)
+
+
+def test_an_end_that_decides_by_itself_is_counted_at_once() -> None:
+    """Under `one_success` the first success; a failure there waits for the rest of its group."""
+    node = join(8, TriggerRule.ONE_SUCCESS)
+    statuses: Mapping[str, NodeStatus] = {"p0": SUCCEEDED, "p1": FAILED, "p2": WAITING, "p3": WAITING}
+    assert edges_to_count(node, 0, statuses, 4) == {0: Outcome.SUCCEEDED}
+    assert edges_to_count(node, 1, statuses, 4) == {}
+
+
+def test_a_retry_counts_groups_of_which_it_keeps_all() -> None:
+    """A group with a parent that runs again is counted when that ends, and a node with one group never is."""
+    node = join(6)
+    statuses = dict.fromkeys(node.depends_on, SUCCEEDED)
+    kept = set(node.depends_on) - {"p4"}
+    assert kept_edges(node, statuses, kept, 2) == dict.fromkeys(range(4), Outcome.SUCCEEDED)
+    assert kept_edges(node, statuses, kept, 6) == {}

@@ -1,0 +1,329 @@
+"""HTTP targets that describe their own request, from the REST API through worker and egress to the endpoint."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from duetime.adapters.targets.egress import EgressCaller
+from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.composition.http_calls import HttpServices
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_options import Priority
+from duetime.domain.times import MINUTE, SECOND
+from duetime.environment_variables import Variable
+from tests.functions.api.gateway import Gateway
+from tests.functions.receivers import Received, Receiver, receiving
+from tests.functions.stack import Stack
+from tests.grants import SENT_SECRET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.tasks.task import Task
+
+TOKEN = "MARK-b7a1"  # noqa: S105 - an example
+"""Part of each secret here: nobody but the endpoint may see it."""
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint on loopback."""
+    with receiving() as started:
+        yield started
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    """The functions with a secret for endpoints, and the worker's calls handed to the egress function."""
+    secrets = json.dumps({"crm": {"arn": SENT_SECRET, "hosts": ["127.0.0.1"]}})
+    settings: dict[str, str] = {
+        Variable.HTTP_ALLOW: "127.0.0.1",
+        Variable.SIGNING_SECRET: "signing",
+        Variable.HTTP_SECRETS: secrets,
+    }
+    made = Stack.faked(settings, {"signing": "c2VjcmV0" * 8, SENT_SECRET: TOKEN})
+    composed(HttpServices).__dict__["caller"] = EgressCaller(
+        lambda payload: json.dumps(made.call("egress", json.loads(payload))).encode(), window=0
+    )
+    yield made
+    composition.use(None)
+
+
+def run(stack: Stack, target: dict[str, Any], **fields: Any) -> Task:  # noqa: ANN401 - fields of a task
+    """Create a task over REST, have the worker run it once, and read its record."""
+    body = {"type": "report", "target": {"kind": "http", **target}, "retry": {"max_attempts": 2}, **fields}
+    answer = Gateway().send("POST", "/v1/tasks", body)
+    assert answer.status == 201, answer.text
+    assert stack.work(Priority.NORMAL) == []
+    found = composed(CoreServices).stores.tasks.read(TaskId.parse(answer.body["id"]))
+    assert found is not None
+    return found
+
+
+def test_a_request_is_sent_as_it_is_described(stack: Stack, receiver: Receiver) -> None:
+    """Method, headers, query and body with their placeholders replaced; no action, no envelope, no signature."""
+    task = run(
+        stack,
+        {
+            "url": f"{receiver.url}/rows?a=1",
+            "method": "PATCH",
+            "headers": {"X-Run": "<duetime.task-id>/<duetime.attempt>", "user-agent": "reports"},
+            "query": {"of": "<duetime.type> & co"},
+            "body": {"json": {"day": "<duetime.task-id>", "n": [1]}},
+        },
+        payload="not sent",
+    )
+    (sent,) = receiver.requests
+    assert (sent.method, sent.path) == ("PATCH", "/rows?a=1&of=report+%26+co")
+    assert sent.json == {"day": str(task.id), "n": [1]}
+    assert sent.headers["X-Run"] == f"{task.id}/1"
+    assert (sent.headers["user-agent"], sent.headers["Content-Type"]) == ("reports", "application/json")
+    assert sent.headers["Idempotency-Key"] == str(task.id)
+    assert not [name for name in sent.headers if name.lower().startswith("webhook-")]
+    assert task.state is State.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("target", "payload", "content_type", "body"),
+    [
+        ({"method": "POST"}, {"text": "<duetime.type>"}, "application/json", b'{"text":"report"}'),
+        ({"method": "POST"}, None, None, b""),
+        ({"method": "DELETE"}, {"a": 1}, None, b""),
+        (
+            {"body": {"form": {"to": "<duetime.type> 1", "b": "2"}}},
+            None,
+            "application/x-www-form-urlencoded",
+            b"to=report+1&b=2",
+        ),
+        ({"body": {"text": "run <duetime.attempt>"}}, None, "text/plain; charset=utf-8", b"run 1"),
+        ({"body": {"base64": "AP8="}}, None, "application/octet-stream", b"\x00\xff"),
+        ({"body": {"json": None}}, None, "application/json", b"null"),
+        ({"body": {"text": "<a/>"}, "headers": {"content-type": "text/xml"}}, None, "text/xml", b"<a/>"),
+    ],
+)
+def test_a_body_has_one_of_four_forms_or_is_the_payload(
+    stack: Stack, receiver: Receiver, target: dict[str, Any], payload: object, content_type: str | None, body: bytes
+) -> None:
+    """JSON, a form, text, bytes; without one, POST sends the payload, and DELETE nothing."""
+    run(stack, {"url": receiver.url, **target}, payload=payload)
+    (sent,) = receiver.requests
+    headers = {name.lower(): text for name, text in sent.headers.items()}
+    assert (headers.get("content-type"), sent.body) == (content_type, body)
+
+
+def test_headers_and_query_go_with_the_signed_request_too(stack: Stack, receiver: Receiver) -> None:
+    """Without `method` and `body` it is the signed `PUT` of the envelope, with what was added."""
+    run(stack, {"url": receiver.url, "headers": {"X-Team": "dba"}, "query": {"a": "b"}, "auth": bearer()})
+    (sent,) = receiver.requests
+    assert (sent.method, sent.path) == ("PUT", "/?a=b&action=run")
+    assert (sent.headers["X-Team"], sent.headers["Authorization"]) == ("dba", f"Bearer {TOKEN}")
+    assert "webhook-signature" in sent.headers
+    assert sent.json["type"] == "report"
+
+
+@pytest.mark.parametrize(
+    ("success", "status", "state", "error"),
+    [
+        (None, 202, State.SUCCEEDED, None),
+        ([200, 404], 404, State.SUCCEEDED, None),
+        ([200], 202, State.WAITING, "Http202"),
+        ([201], 301, State.FAILED, "Http301"),
+        ([503], 503, State.SUCCEEDED, None),
+        ([200], 400, State.FAILED, "Http400"),
+    ],
+)
+def test_the_statuses_of_success_decide(
+    stack: Stack, receiver: Receiver, success: list[int] | None, status: int, state: State, error: str | None
+) -> None:
+    """Those that are listed succeed, and no others; of 2xx the others are tried again, and 202 promises nothing."""
+    receiver.answers["POST", "/"] = (status, b'"told"')
+    task = run(stack, {"url": receiver.url, "method": "POST", "success": success})
+    assert (task.state, task.error and task.error.type) == (state, error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "120"}, 120),
+        ({"Retry-After": "Mon, 23 Nov 2026 07:02:00 GMT", "Date": "Mon, 23 Nov 2026 07:00:30 GMT"}, 90),
+    ],
+)
+def test_retry_after_is_honoured(stack: Stack, receiver: Receiver, headers: dict[str, str], seconds: int) -> None:
+    """In seconds or as a date, which counts from the response's own: no clock of ours has to agree."""
+    receiver.judge = lambda _request: (429, b"")
+    receiver.headers = headers
+    task = run(stack, {"url": receiver.url, "method": "POST"})
+    assert task.state is State.WAITING
+    assert task.next_at - stack.clock.now() >= (seconds - 1) * SECOND
+
+
+@pytest.mark.parametrize(
+    ("response", "result", "error"),
+    [
+        ({"keep": "none"}, "null", None),
+        ({"max_bytes": 5}, None, "AnswerTooLarge"),
+        ({"max_bytes": 5, "when_larger": "truncate"}, '"[1, 2"', None),
+    ],
+)
+def test_what_of_a_response_is_kept(
+    stack: Stack, receiver: Receiver, response: dict[str, Any], result: str | None, error: str | None
+) -> None:
+    """Nothing of it, or so many bytes: a larger body fails, or is cut off."""
+    receiver.answers["POST", "/"] = (200, b"[1, 2, 3]")
+    task = run(stack, {"url": receiver.url, "method": "POST", "response": response})
+    found = None if task.result is None or task.result.data is None else task.result.data.decode()
+    assert (found, task.error and task.error.type) == (result, error)
+
+
+def test_all_of_a_response_is_its_status_headers_and_body(stack: Stack, receiver: Receiver) -> None:
+    """Names of headers are in lower case; cookies are not kept."""
+    receiver.headers = {"X-Rows": "3", "Set-Cookie": "session=1"}
+    task = run(stack, {"url": receiver.url, "method": "GET", "response": {"keep": "all"}})
+    assert task.result is not None
+    result = json.loads(task.result.data or b"")
+    assert (result["status"], result["body"], result["headers"]["x-rows"]) == (200, {}, "3")
+    assert "set-cookie" not in result["headers"]
+
+
+def bearer() -> dict[str, str]:
+    """The secret as a bearer token."""
+    return {"secret": "crm", "scheme": "bearer"}
+
+
+@pytest.mark.parametrize(
+    ("auth", "secret", "header", "value"),
+    [
+        ({"scheme": "bearer"}, f" {TOKEN}\n", "Authorization", f"Bearer {TOKEN}"),
+        ({"scheme": "header", "header": "X-Api-Key"}, TOKEN, "X-Api-Key", TOKEN),
+        ({"scheme": "basic"}, f"ada:{TOKEN}", "Authorization", "Basic YWRhOk1BUkstYjdhMQ=="),
+        (
+            {"scheme": "basic"},
+            json.dumps({"username": "ada", "password": TOKEN}),
+            "Authorization",
+            "Basic YWRhOk1BUkstYjdhMQ==",
+        ),
+    ],
+)
+def test_a_secret_is_sent_and_seen_by_nobody_else(
+    stack: Stack,
+    receiver: Receiver,
+    capsys: pytest.CaptureFixture[str],
+    auth: dict[str, str],
+    secret: str,
+    header: str,
+    value: str,
+) -> None:
+    """Not in the record, its history, the API's answers or the log, though the endpoint repeats it and fails."""
+    stack.secrets[SENT_SECRET] = secret
+    receiver.judge = lambda request: (500, json.dumps(dict(request.headers)).encode())
+    receiver.headers = {"X-Echo": value}
+    target = {"url": receiver.url, "method": "POST", "auth": {"secret": "crm", **auth}, "response": {"keep": "all"}}
+    task = run(stack, target, payload={"a": 1})
+    (sent,) = receiver.requests
+    assert sent.headers[header] == value
+    receiver.judge = lambda request: (200, json.dumps(dict(request.headers)).encode())
+    done = run(stack, target)
+    assert done.state is State.SUCCEEDED
+    assert done.result is not None
+    assert b"[secret]" in (done.result.data or b"")
+    shown = [
+        Gateway().send("GET", f"/v1/tasks/{each.id}{path}").text for each in (task, done) for path in ("", "/attempts")
+    ]
+    written = [
+        repr(task),
+        repr(done),
+        json.dumps(stack.cloud.dynamodb.scan(TableName=stack.environ[Variable.TABLE]), default=str),
+    ]
+    out = capsys.readouterr().out
+    for text in (*shown, *written, out):
+        assert TOKEN not in text
+        assert "YWRhOk1BUkst" not in text
+    assert '"secret":"crm"' in shown[0].replace(" ", "")
+
+
+def test_a_secret_that_was_replaced_is_read_again_once(stack: Stack, receiver: Receiver) -> None:
+    """A 401 has it read again, and the same attempt succeeds; without another value the 401 stands."""
+    receiver.judge = lambda request: None if request.headers["Authorization"] == "Bearer new" else (401, b"")
+    target = {"url": receiver.url, "method": "POST", "auth": bearer()}
+    task = run(stack, target)
+    assert (task.state, len(receiver.requests)) == (State.FAILED, 1)
+    stack.secrets[SENT_SECRET] = "new"
+    stack.clock.at += 10 * SECOND
+    task = run(stack, target)
+    assert (task.state, task.attempt, len(receiver.requests)) == (State.SUCCEEDED, 1, 3)
+
+
+def token_server(receiver: Receiver, tokens: list[str]) -> None:
+    """Have the receiver give tokens, and accept the latest of them only."""
+
+    def judge(request: Received) -> tuple[int, bytes] | None:
+        if request.path == "/token":
+            tokens.append(f"{TOKEN}-{len(tokens)}")
+            return 200, json.dumps({"access_token": tokens[-1], "token_type": "bearer", "expires_in": 3600}).encode()
+        return None if request.headers["Authorization"] == f"Bearer {tokens[-1]}" else (401, b"")
+
+    receiver.judge = judge
+
+
+def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, receiver: Receiver) -> None:
+    """One token for two tasks; when it is refused, a new one in the same attempt."""
+    tokens: list[str] = []
+    client = {"client_id": "us", "client_secret": TOKEN, "token_url": f"{receiver.url}/token", "scope": "rows"}
+    stack.secrets[SENT_SECRET] = json.dumps(client)
+    token_server(receiver, tokens)
+    target = {"url": f"{receiver.url}/rows", "method": "POST", "auth": {"secret": "crm", "scheme": "oauth_client"}}
+    assert run(stack, target).state is State.SUCCEEDED
+    assert run(stack, target).state is State.SUCCEEDED
+    assert len(tokens) == 1
+    (asked,) = [one for one in receiver.requests if one.path == "/token"]
+    assert asked.headers["Authorization"] == "Basic dXM6TUFSSy1iN2Ex"
+    assert asked.body == b"grant_type=client_credentials&scope=rows"
+    tokens.append("revoked")
+    stack.clock.at += MINUTE
+    task = run(stack, target)
+    assert (task.state, task.attempt, len(tokens)) == (State.SUCCEEDED, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        ("not json", "is no JSON object"),
+        ('{"client_id": "us", "client_secret": "MARK-b7a1"}', "needs the texts"),
+        (
+            '{"client_id": "us", "client_secret": "MARK-b7a1", "token_url": "http://example.org/MARK-b7a1"}',
+            "not an https URL",
+        ),
+        (
+            '{"client_id": "us", "client_secret": "MARK-b7a1", "token_url": "https://169.254.169.254/MARK-b7a1"}',
+            "AddressForbidden",
+        ),
+    ],
+)
+def test_a_token_that_cannot_be_fetched_fails_the_attempt(
+    stack: Stack, receiver: Receiver, secret: str, told: str
+) -> None:
+    """It says why without what is in the secret; the token's URL is under the rules of every URL."""
+    stack.secrets[SENT_SECRET] = secret
+    task = run(stack, {"url": receiver.url, "method": "POST", "auth": {"secret": "crm", "scheme": "oauth_client"}})
+    assert task.error is not None
+    assert (task.state, task.error.type) == (State.WAITING, "SecretUnavailable")
+    assert told in task.error.message
+    assert TOKEN not in task.error.message
+    assert receiver.requests == []
+
+
+def test_a_secret_is_not_for_everybody(stack: Stack, receiver: Receiver) -> None:
+    """Settings that were narrowed since a task was created hold when it runs: by host, and by owner."""
+    target = {"url": receiver.url, "method": "POST", "auth": bearer()}
+    one: dict[str, Any] = {"arn": SENT_SECRET, "hosts": ["127.0.0.1"], "owners": ["somebody"]}
+    stack.environ[Variable.HTTP_SECRETS] = json.dumps({"crm": one})
+    task = run(stack, target)
+    assert task.error is not None
+    assert (task.state, task.error.type) == (State.FAILED, "SecretRefused")
+    assert receiver.requests == []

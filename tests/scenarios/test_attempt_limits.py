@@ -1,0 +1,157 @@
+"""How long a task may be tried again, and how long an attempt may wait for its lock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duetime.domain.tasks.states import State
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.scenarios.test_pull_workers import Pulled
+
+SOON = 2 * SECOND
+"""How long after its limit a task that is checked has ended."""
+
+
+def limited(seconds: int, **retry: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """A retry policy of many attempts, a few seconds apart, for no longer than this."""
+    policy = {"max_attempts": 100, "initial_seconds": 4, "multiplier": 1, "max_seconds": 4}
+    return {"retry": {**policy, "max_duration_seconds": seconds, **retry}}
+
+
+def patient(seconds: int, key: str = "db-17") -> dict[str, Any]:
+    """A lock for which each attempt waits no longer than this."""
+    return {"lock": {"key": key, "wait_seconds": seconds}}
+
+
+def error_of(tasks: Tasks, task_id: str) -> str | None:
+    """The type of a task's error."""
+    error = tasks.record(task_id).error
+    return None if error is None else error.type
+
+
+def test_no_attempt_starts_after_the_retry_duration() -> None:
+    """It fails at once with its last error when the next attempt would come too late, and starts anew when retried."""
+    with Tasks() as tasks:
+        tasks.fail()
+        task_id = tasks.create(**limited(30))
+        started = tasks.now
+        tasks.run(MINUTE)
+        assert (tasks.state(task_id), error_of(tasks, task_id)) == (State.FAILED, "ValueError")
+        starts = tasks.effect_times(task_id)
+        assert 5 < len(starts) < 100
+        assert max(starts) <= started + 30 * SECOND + SOON
+        assert (tasks.record(task_id).finished_at or 0) <= started + 30 * SECOND + SOON
+        tasks.run(HOUR)
+        assert tasks.do(task_id, "retry").status == 200
+        again = tasks.now
+        tasks.run(MINUTE)
+        assert tasks.state(task_id) is State.FAILED
+        later = [each for each in tasks.effect_times(task_id) if each >= again]
+        assert len(later) > 5
+
+
+def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> None:
+    """Its time is its timeout."""
+    with Tasks() as tasks:
+        tasks.last(40)
+        task_id = tasks.create(**limited(10))
+        tasks.run(MINUTE)
+        assert tasks.state(task_id) is State.SUCCEEDED
+
+
+def test_what_a_lost_attempt_did_is_rolled_back_after_the_retry_duration() -> None:
+    """The next attempt comes after the lease, too late: it is not begun, and the history tells of the lost one."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        tasks.hang()
+        task_id = tasks.create(kind=UNDONE, rollback_on_failure=True, **limited(10))
+        assert tasks.run_until(lambda: tasks.phases(task_id))
+        tasks.kill()
+        tasks.target = lambda _phase, _context: "done"
+        tasks.run(HOUR)
+        assert (tasks.phases(task_id), tasks.state(task_id)) == (["run", "rollback"], State.ROLLED_BACK)
+        assert tasks.outcomes(task_id) == ["lost", "rolled_back"]
+
+
+def test_a_task_that_waits_after_an_attempt_fails_at_the_end_of_its_retry_duration() -> None:
+    """A switch holds its second attempt; the explanation says until when."""
+    with Tasks() as tasks:
+        tasks.fail()
+        task_id = tasks.create(**limited(60))
+        assert tasks.run_until(lambda: tasks.state(task_id) is State.WAITING)
+        assert tasks.ask("PUT", "/v1/switches/all/all", {"stopped": True}).status == 200
+        tasks.run(20 * SECOND)
+        by = tasks.record(task_id).retry_by
+        assert by is not None
+        assert "No attempt starts after" in tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body["text"]
+        tasks.time.run_until(by - SECOND)
+        assert not tasks.record(task_id).is_terminal
+        tasks.time.run_until(by + SOON)
+        assert (tasks.state(task_id), error_of(tasks, task_id)) == (State.FAILED, "RetryDurationExpired")
+        attempts = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
+        assert {each["error"]["type"] for each in attempts} == {"ValueError"}
+
+
+def test_a_task_gives_up_its_lock_after_its_wait() -> None:
+    """It fails without an attempt, leaves the line, and can be retried, with the whole wait again."""
+    with Tasks() as tasks:
+        tasks.last(50)
+        holder = tasks.create(**patient(300))
+        assert tasks.run_until(lambda: tasks.phases(holder))
+        begun = tasks.now
+        task_id = tasks.create(**patient(20))
+        third = tasks.create(**patient(300))
+        tasks.run(5 * SECOND)
+        assert "If it has not got its lock by" in tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body["text"]
+        tasks.time.run_until(begun + 19 * SECOND)
+        assert tasks.state(task_id) is State.WAITING
+        tasks.time.run_until(begun + 20 * SECOND + 2 * SOON)
+        record = tasks.record(task_id)
+        assert (record.state, error_of(tasks, task_id), record.attempt) == (State.FAILED, "LockWaitExpired", 0)
+        assert tasks.do(task_id, "retry").status == 200
+        again = tasks.now
+        tasks.time.run_until(again + 15 * SECOND)
+        assert tasks.state(task_id) is State.WAITING
+        tasks.run(5 * MINUTE)
+        assert [tasks.state(each) for each in (holder, third)] == [State.SUCCEEDED] * 2
+        assert tasks.phases(task_id) == ([] if tasks.state(task_id) is State.FAILED else ["run"])
+
+
+def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> None:
+    """What the first attempt did is undone; a rollback waits for its lock as long as it takes."""
+    with Tasks() as tasks:
+        tasks.fail(1)
+        slow = {"max_attempts": 3, "initial_seconds": 10, "max_seconds": 10}
+        task_id = tasks.create(kind=UNDONE, rollback_on_failure=True, retry=slow, **patient(5))
+        assert tasks.run_until(lambda: tasks.state(task_id) is State.WAITING)
+        tasks.last(40)
+        tasks.create(retry=ONCE, **patient(300))
+        tasks.run(5 * MINUTE)
+        assert tasks.phases(task_id)[-1] == "rollback"
+        assert tasks.state(task_id) is State.ROLLED_BACK
+
+
+def test_a_pulled_task_gives_up_its_lock_after_its_wait() -> None:
+    """Whoever leases next finds that its time is over."""
+    with Pulled() as tasks:
+        tasks.create_pulled(**patient(300))
+        tasks.lease_one()
+        second = tasks.create_pulled(**patient(10))
+        for _ in range(4):
+            assert tasks.lease(5) == []
+        assert (tasks.state(second), error_of(tasks, second)) == (State.FAILED, "LockWaitExpired")
+
+
+def test_a_pulled_task_that_nobody_asks_for_again_fails_after_its_retry_duration() -> None:
+    """A worker function ends it within minutes: its timer leads there."""
+    with Pulled() as tasks:
+        task_id = tasks.create_pulled(**limited(60))
+        lease = tasks.lease_one()
+        assert tasks.tell(lease, "fail", {"error": {"type": "Boom", "message": "no"}}).status == 200
+        by = tasks.record(task_id).retry_by
+        assert by is not None
+        tasks.time.run_until(by)
+        assert tasks.state(task_id) is State.WAITING
+        tasks.run(6 * MINUTE)
+        assert (tasks.state(task_id), error_of(tasks, task_id)) == (State.FAILED, "RetryDurationExpired")

@@ -1,0 +1,200 @@
+"""Callbacks: each outcome is posted by a task of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from duetime.domain.operating_parameters import CALLBACK_ATTEMPTS, CALLBACK_TIMEOUT
+from duetime.domain.tasks.callbacks import callback_spec
+from duetime.domain.tasks.states import State
+from duetime.handlers import Accepted, Unretriable
+from tests.domain.factories import task as ended
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.tasks import Tasks
+from tests.simulation.endpoints import CALLBACK_URL
+
+DAY = 24 * HOUR
+
+
+@pytest.fixture
+def tasks() -> Tasks:
+    """An account in which tasks may be late."""
+    made = Tasks()
+    made.faulty = True
+    return made
+
+
+def callback_of(tasks: Tasks, task_id: str) -> dict[str, object]:
+    """The one callback task of a task, as a user finds it."""
+    found = tasks.ask("GET", "/v1/tasks", query=f"type=duetime.callback&name={task_id}").body["tasks"]
+    assert len(found) == 1
+    return dict(found[0])
+
+
+def test_a_callback_is_a_task_that_its_owner_sees() -> None:
+    """It is listed under the id of the task, with its target, its attempts and its history; it runs at once."""
+    with Tasks() as tasks:
+        task_id = tasks.create(callback_url=CALLBACK_URL, tags={"team": "dba"}, priority="high")
+        tasks.run(2 * SECOND)
+        assert tasks.callbacks == [(task_id, "succeeded")]
+        made = callback_of(tasks, task_id)
+        assert made["target"] == {"kind": "callback", "url": CALLBACK_URL}
+        assert (made["state"], made["tags"], made["priority"]) == ("succeeded", {"team": "dba"}, "high")
+        shown = tasks.ask("GET", f"/v1/tasks/{made['id']}").body
+        assert (shown["payload"]["type"], shown["payload"]["data"]["id"]) == ("task.succeeded", task_id)
+        attempts = tasks.ask("GET", f"/v1/tasks/{made['id']}/attempts").body["attempts"]
+        assert [each["outcome"] for each in attempts] == ["succeeded"]
+
+
+def test_the_attempts_of_a_callback_take_a_day() -> None:
+    """With waits that are half their longest on average, the last one begins a day after the first."""
+    retry = callback_spec(ended(), CALLBACK_URL, b"{}").retry
+    assert sum(retry.wait(attempt, 0.5) for attempt in range(1, retry.max_attempts)) == pytest.approx(DAY, rel=0.03)
+
+
+@pytest.mark.slow
+def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
+    """Its task is finished at once; a receiver that is down for 20 hours is told when it is up again."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        up_at = tasks.now + 20 * HOUR
+        tasks.answer_callback = lambda: 503 if tasks.now < up_at else 204
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(10 * SECOND)
+        assert tasks.record(task_id).finished_at is not None
+        tasks.run(27 * HOUR)
+        made = callback_of(tasks, task_id)
+        assert (made["state"], tasks.record(task_id).fence) == ("succeeded", 1)
+        assert len(tasks.callbacks) > 12
+        assert tasks.counts()["callbacks_failed"] == 0
+
+
+@pytest.mark.slow
+def test_a_callback_that_is_given_up_is_a_dead_letter() -> None:
+    """After its last attempt, a day later: counted, in the list of failed tasks, and retried from there."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        tasks.answer_callback = lambda: 503
+        begun = tasks.now
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        assert tasks.run_until(lambda: tasks.counts()["callbacks_failed"] == 1, within=4 * DAY)
+        assert tasks.now - begun > 16 * HOUR
+        assert len(tasks.callbacks) <= CALLBACK_ATTEMPTS
+        made = callback_of(tasks, task_id)
+        assert made["state"] == "failed"
+        assert tasks.state(task_id) == "succeeded"
+        dead = tasks.ask("GET", "/v1/dead-letters").body["tasks"]
+        assert [each["id"] for each in dead] == [made["id"]]
+        tasks.answer_callback = lambda: 200
+        assert tasks.do(str(made["id"]), "retry").status == 200
+        tasks.run(MINUTE)
+        assert tasks.state(str(made["id"])) == "succeeded"
+
+
+@pytest.mark.parametrize("dies_after", ["PutItem", "SendMessageBatch"])
+def test_an_outcome_has_one_callback_whatever_crashes(tasks: Tasks, dies_after: str) -> None:
+    """A worker that dies while it creates the callback has it created again, which is the same task."""
+    with tasks:
+        died = tasks.once(
+            lambda call: (
+                call.machine.function == "worker"
+                and "duetime.callback" in str(call.request)
+                and call.operation.replace("_", "").lower() == dies_after.lower()
+            ),
+            lambda call: call.machine.die(),
+        )
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(HOUR)
+        assert tasks.record(task_id).finished_at is not None
+        assert callback_of(tasks, task_id)["state"] == "succeeded"
+        assert set(tasks.callbacks) == {(task_id, "succeeded")}
+        assert len(tasks.effects) == 1
+        del died
+
+
+def test_a_worker_that_dies_in_a_callback_has_it_repeated(tasks: Tasks) -> None:
+    """At least once: the next attempt posts it again; the target of the task is not called again."""
+    with tasks:
+
+        def die_first() -> int:
+            if len(tasks.callbacks) == 1:
+                tasks.kill()
+                tasks.take(HOUR)
+            return 200
+
+        tasks.answer_callback = die_first
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(HOUR)
+        assert tasks.callbacks == [(task_id, "succeeded")] * 2
+        assert tasks.record(task_id).finished_at is not None
+        assert len(tasks.effects) == 1
+
+
+def test_a_receiver_that_is_slow_has_its_time_and_no_more(tasks: Tasks) -> None:
+    """A callback has ten seconds, however short the task's own time was."""
+    with tasks:
+
+        def answer() -> int:
+            tasks.take(CALLBACK_TIMEOUT - 2 * SECOND)
+            return 200
+
+        tasks.answer_callback = answer
+        task_id = tasks.create(callback_url=CALLBACK_URL, timeout_seconds=1)
+        tasks.run(MINUTE)
+        assert (len(tasks.callbacks), callback_of(tasks, task_id)["state"]) == (1, "succeeded")
+
+
+def test_an_outcome_that_a_target_notifies_is_called_back(tasks: Tasks) -> None:
+    """The API writes the outcome; a worker's message sees to the rest."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(SECOND)
+        fence = tasks.record(task_id).fence
+        assert tasks.do(task_id, "notify", {"fence": fence, "outcome": "succeeded"}).status == 200
+        tasks.run(5 * MINUTE)
+        assert tasks.callbacks == [(task_id, "succeeded")]
+        assert tasks.record(task_id).finished_at is not None
+
+
+def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
+    """Who cancels is answered; that is one write and no worker."""
+    with Tasks() as tasks:
+        task_id = tasks.create(HOUR, callback_url=CALLBACK_URL)
+        tasks.cancel(task_id)
+        tasks.run(2 * HOUR)
+        assert tasks.callbacks == []
+
+
+def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
+    """Failed, opened again and then well: two outcomes, each posted by a task of its own."""
+    with tasks:
+        tasks.fail(error=Unretriable)
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(MINUTE)
+        tasks.target = lambda _phase, _context: "done"
+        assert tasks.do(task_id, "retry").status == 200
+        tasks.run(MINUTE)
+        assert tasks.callbacks == [(task_id, "failed"), (task_id, "succeeded")]
+        made = tasks.ask("GET", "/v1/tasks", query=f"name={task_id}").body["tasks"]
+        assert [each["state"] for each in made] == ["succeeded", "succeeded"]
+
+
+def test_what_a_callback_says_cannot_be_changed() -> None:
+    """Whoever could would have anything signed; neither does a name in it stand for a fact of the callback."""
+    with Tasks() as tasks:
+        tasks.answer_callback = lambda: 503
+        task_id = tasks.create(callback_url=CALLBACK_URL, name="<duetime.task-id>")
+        tasks.run(10 * SECOND)
+        made = str(callback_of(tasks, task_id)["id"])
+        assert tasks.record(made).state is State.WAITING
+        for change in ({"payload": {"type": "task.failed"}}, {"target": {"kind": "handler"}}):
+            answer = tasks.change(made, **change)
+            assert (answer.status, answer.body["code"]) == (422, "fields_invalid"), answer.body
+        tasks.answer_callback = lambda: 200
+        assert tasks.change(made, delay_seconds=0).status == 200
+        tasks.run(10 * SECOND)
+        assert tasks.state(made) == "succeeded"
+        assert json.loads(tasks.callback_bodies[-1])["data"]["name"] == "<duetime.task-id>"

@@ -1,0 +1,58 @@
+"""How far dispatch has come, as operators read it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from duetime.environment_variables import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+
+PATH = "/v1/dispatch"
+
+
+def instant(text: str) -> int:
+    """A time of an answer, in milliseconds."""
+    return round(datetime.fromisoformat(text).timestamp() * SECOND)
+
+
+def test_an_outage_of_the_trigger_is_seen_and_its_end_too() -> None:
+    """Before the first tick there is none; then it is of this minute, and of the last good one in an outage."""
+    with Scenario() as account:
+        account.ticking = False
+        assert account.ask("GET", PATH).body["last_tick_at"] is None
+        account.ticking = True
+        account.run(3 * MINUTE)
+        found = account.ask("GET", PATH).body
+        assert account.now - instant(found["last_tick_at"]) <= MINUTE + SECOND
+        assert instant(found["dispatched_until"]) > account.now
+        account.ticking = False
+        account.run(HOUR)
+        found = account.ask("GET", PATH).body
+        assert HOUR <= account.now - instant(found["last_tick_at"]) <= HOUR + 2 * MINUTE
+        assert instant(found["dispatched_until"]) < account.now
+
+
+def test_messages_are_counted_by_queue() -> None:
+    """Of one that is due in a minute its message is delayed, in the queue of its priority; pulled types have theirs."""
+    with Scenario() as account:
+        urls = {"render": account.environ[Variable.QUEUE_LOW]}
+        account.environ[Variable.PULLED_QUEUES] = json.dumps(urls)
+        account.ask("POST", "/v1/tasks", {"type": PLAIN, "priority": "high", "delay_seconds": 60})
+        queues = account.ask("GET", PATH).body["queues"]
+    assert [(each["priority"], each["pulled_type"]) for each in queues] == [
+        ("high", None),
+        ("normal", None),
+        ("low", None),
+        (None, "render"),
+    ]
+    assert [(each["waiting"], each["delayed"], each["in_flight"]) for each in queues] == [(0, 1, 0), *[(0, 0, 0)] * 3]
+
+
+def test_others_than_operators_are_not_told() -> None:
+    """It concerns the tasks of all owners."""
+    with Scenario() as account:
+        account.environ[Variable.OPERATORS] = "boss"
+        refused = account.ask("GET", PATH)
+        assert (refused.status, refused.body["code"]) == (403, "operator_required")
+        assert account.ask("GET", PATH, headers={"X-Duetime-Owner": "boss"}).status == 200

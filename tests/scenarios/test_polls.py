@@ -1,0 +1,16 @@
+"""Reading tasks again and again until they have ended."""
+
+from __future__ import annotations
+
+from duetime.domain.times import MINUTE
+from tests.scenarios.scenario import PLAIN, Scenario
+
+
+def test_tasks_that_are_read_by_their_ids_are_as_they_are_now() -> None:
+    """Who has created and cancelled a task reads just that, however far other reads lag behind the writes."""
+    with Scenario() as scenario:
+        scenario.dynamodb.lag = lambda: MINUTE
+        task_id = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 60}).body["id"]
+        scenario.ask("POST", f"/v1/tasks/{task_id}/cancel")
+        found = scenario.ask("GET", "/v1/tasks", query=f"ids={task_id}").body["tasks"]
+        assert [task["state"] for task in found] == ["cancelled"]

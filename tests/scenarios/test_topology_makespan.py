@@ -1,0 +1,47 @@
+"""How long graphs take in virtual time, against the least that any number of workers would need.
+
+Virtual time has no noise: every call of AWS takes its few milliseconds, and nothing waits for a processor. So what a
+graph takes beyond its critical path is what duetime itself does between two nodes, and it is the same in every run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bench.topology_usage import measured
+from tests.scenarios.scenario import PLAIN
+
+FAN: dict[str, dict[str, Any]] = {
+    "first": {"type": PLAIN},
+    **{f"n{number}": {"type": PLAIN, "depends_on": ["first"]} for number in range(20)},
+    "last": {"type": PLAIN, "depends_on": [f"n{number}" for number in range(20)]},
+}
+LEVELS: dict[str, dict[str, Any]] = {
+    f"n{number}": {
+        "type": PLAIN,
+        "depends_on": [f"n{(number // 6 - 1) * 6 + (number + step) % 6}" for step in (0, 2)] if number >= 6 else [],
+    }
+    for number in range(24)
+}
+
+
+@pytest.mark.parametrize(("nodes", "calls"), [(FAN, 12), (LEVELS, 13.5)], ids=["fan", "levels"])
+def test_a_graph_takes_little_more_than_its_critical_path(nodes: dict[str, dict[str, Any]], calls: float) -> None:
+    """At most a tenth more with nodes of two seconds, and so many calls of the functions for each node."""
+    found = measured(nodes, dict.fromkeys(nodes, 2.0))
+    assert found.ratio <= 1.1
+    assert found.calls / len(nodes) <= calls
+
+
+def test_an_edge_costs_a_unit_for_four_or_none() -> None:
+    """A node with twenty parents counts five groups of them; one with four, or one, counts nothing."""
+    seconds = {key: 1 + 0.1 * number for number, key in enumerate(FAN)}
+    found = measured(FAN, seconds)
+    assert (found.edge_units, found.refused) == (5, 1)
+    few = {**{key: {"type": PLAIN} for key in "abcd"}, "e": {"type": PLAIN, "depends_on": list("abcd")}}
+    found = measured(few, {key: 1 + 0.1 * number for number, key in enumerate(few)})
+    assert (found.edge_units, found.refused) == (0, 1)
+    # The whole: eleven. Each node: record, claim, outcome, `finished_at`, expiry. The last: its release and its token.
+    assert found.node_units == 11 + 5 * len(few) + 2

@@ -1,0 +1,292 @@
+"""Of the tasks with one unique key, one at a time holds it: later creations keep it, replace it or are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.tasks.states import State
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.tasks import ONCE, Tasks
+
+if TYPE_CHECKING:
+    from duetime_testing.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+KEY = "customer-17"
+
+
+def unique(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """The field of a creation."""
+    return {"unique": {"key": KEY, **fields}}
+
+
+def make(tasks: Tasks, delay: int = 0, *, idempotency: str | None = None, **fields: Any) -> Reply:  # noqa: ANN401 - JSON
+    """Ask for a task."""
+    body = {"type": PLAIN, "timeout_seconds": 60, **fields}
+    if "debounce" not in fields:
+        body["delay_seconds"] = delay / SECOND
+    headers = {} if idempotency is None else {"Idempotency-Key": idempotency}
+    return tasks.ask("POST", "/v1/tasks", body, headers=headers)
+
+
+def held(reply: Reply) -> str | None:
+    """What an answer says was done with the task that holds the key."""
+    return reply.headers.get("Duetime-On-Conflict")
+
+
+def writes_with_key(call: Call) -> bool:
+    """Whether a record is about to be written together with its unique key."""
+    return call.operation == "transact_write_items"
+
+
+def test_a_key_is_kept_until_its_task_has_ended() -> None:
+    """Creations in between get the task that there is; the next one after its end makes a new one."""
+    with Tasks() as tasks:
+        tasks.last(30)
+        first = make(tasks, **unique(), payload={"n": 1})
+        assert (first.status, held(first), first.body["unique"]) == (
+            201,
+            None,
+            {"key": KEY, "until": "ended", "on_conflict": "keep"},
+        )
+        tasks.run(10 * SECOND)
+        again = make(tasks, **unique(), payload={"n": 2})
+        assert (again.status, held(again)) == (200, "keep")
+        assert (again.body["id"], again.body["payload"], again.body["state"]) == (first.body["id"], {"n": 1}, "running")
+        tasks.run(MINUTE)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
+        third = make(tasks, **unique())
+        assert (third.status, held(third)) == (201, None)
+        assert third.body["id"] != first.body["id"]
+        tasks.run(MINUTE)
+        assert len(tasks.phases()) == 2
+
+
+def test_a_key_until_the_start_is_free_once_its_task_runs() -> None:
+    """While one runs, one more can wait, and only one."""
+    with Tasks() as tasks:
+        tasks.last(30)
+        first = make(tasks, 5 * SECOND, **unique(until="started"))
+        waiting = make(tasks, **unique(until="started"))
+        assert (waiting.status, waiting.body["id"]) == (200, first.body["id"])
+        tasks.run(10 * SECOND)
+        second = make(tasks, HOUR, **unique(until="started"))
+        third = make(tasks, HOUR, **unique(until="started"))
+        assert (second.status, third.status) == (201, 200)
+        assert third.body["id"] == second.body["id"] != first.body["id"]
+
+
+def test_a_conflict_is_refused_with_the_task_that_holds_the_key() -> None:
+    """The refusal names the field and the task."""
+    with Tasks() as tasks:
+        first = make(tasks, HOUR, **unique())
+        refused = make(tasks, **unique(on_conflict="refuse"))
+        assert (refused.status, refused.body["code"]) == (409, "unique_key_held")
+        assert first.body["id"] in refused.body["detail"]
+        assert [each["field"] for each in refused.body["errors"]] == ["unique.key"]
+
+
+def test_a_task_that_waits_is_replaced() -> None:
+    """It keeps its id, and gets the due time, the payload and all fields of the later creation."""
+    with Tasks() as tasks:
+        first = make(tasks, HOUR, **unique(), payload={"n": 1}, tags={"a": "1"}, name="old", expires_seconds=5)
+        later = make(tasks, MINUTE, **unique(on_conflict="replace"), payload={"n": 2}, priority="high")
+        assert (later.status, held(later), later.body["id"]) == (200, "replace", first.body["id"])
+        shown = tasks.ask("GET", f"/v1/tasks/{first.body['id']}").body
+        assert (shown["payload"], shown["tags"], shown["name"]) == ({"n": 2}, {}, None)
+        assert (shown["priority"], shown["expires_seconds"]) == ("high", None)
+        assert shown["unique"]["on_conflict"] == "replace"
+        tasks.run(2 * MINUTE)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
+        assert len(tasks.phases()) == 1
+
+
+def test_a_task_that_has_begun_is_not_replaced() -> None:
+    """Not while it runs, nor while it waits for its next attempt; nor by a task of another type."""
+    with Tasks() as tasks:
+        tasks.fail(1)
+        patient = {"max_attempts": 2, "initial_seconds": 3_600, "max_seconds": 3_600}
+        first = make(tasks, **unique(), retry=patient)
+        tasks.run(MINUTE)
+        refused = make(tasks, **unique(on_conflict="replace"))
+        assert (refused.status, refused.body["code"]) == (409, "unique_key_held")
+        assert "has begun" in refused.body["detail"]
+        assert tasks.record(first.body["id"]).retry.max_attempts == 2
+        assert make(tasks, HOUR, unique={"key": "other"}).status == 201
+        other = make(tasks, unique={"key": "other", "on_conflict": "replace"}, type="plain.other")
+        assert (other.status, other.body.get("code")) in {(409, "unique_key_held"), (422, "fields_invalid")}
+
+
+@pytest.mark.parametrize("on_conflict", ["keep", "refuse"])
+def test_of_two_creations_at_once_one_takes_the_key(on_conflict: str) -> None:
+    """Both have read that nobody holds it when the first one takes it."""
+    with Tasks() as tasks:
+        late: list[Reply] = []
+        body = {"type": PLAIN, "delay_seconds": 60, **unique(on_conflict=on_conflict)}
+        tasks.once(writes_with_key, lambda _call: late.append(tasks.users.ask("POST", "/v1/tasks", body)))  # type: ignore[arg-type]
+        outer = tasks.ask("POST", "/v1/tasks", body)
+        assert late[0].status == 201
+        assert outer.status == (200 if on_conflict == "keep" else 409)
+        assert late[0].body["id"] in str(outer.body)
+        assert len(list(tasks.watching.tasks())) == 1
+
+
+def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
+    """Repeated with its idempotency key, one that was kept says so, also after the other task has ended."""
+    with Tasks() as tasks:
+        first = make(tasks, MINUTE, **unique(), idempotency="one")
+        kept = make(tasks, MINUTE, **unique(), idempotency="two")
+        tasks.run(HOUR)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
+        again = make(tasks, MINUTE, **unique(), idempotency="two")
+        assert (again.status, held(again), again.body["id"]) == (kept.status, held(kept), first.body["id"])
+        assert again.headers["Idempotent-Replayed"] == "true"
+        assert make(tasks, MINUTE, **unique(), idempotency="one").status == 201
+        assert len(list(tasks.watching.tasks())) == 1
+
+
+def test_a_retry_is_refused_while_another_task_holds_the_key() -> None:
+    """The failed task does not hold it any more; once the other one has ended, it can be retried."""
+    with Tasks() as tasks:
+        tasks.fail()
+        first = make(tasks, **unique(), retry=ONCE)
+        tasks.run(MINUTE)
+        assert tasks.state(first.body["id"]) is State.FAILED
+        tasks.last(1)
+        second = make(tasks, 10 * MINUTE, **unique())
+        assert second.status == 201
+        refused = tasks.do(first.body["id"], "retry")
+        assert (refused.status, refused.body["code"]) == (409, "unique_key_held")
+        assert second.body["id"] in refused.body["detail"]
+        tasks.run(HOUR)
+        assert tasks.do(first.body["id"], "retry").status == 200
+        kept = make(tasks, **unique())
+        assert (kept.status, kept.body["id"]) == (200, first.body["id"])
+        tasks.run(MINUTE)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
+
+
+def test_a_retry_and_a_creation_at_once_do_not_both_take_the_key() -> None:
+    """The creation comes after the retry has read that nobody holds the key."""
+    with Tasks() as tasks:
+        tasks.fail()
+        first = make(tasks, **unique(), retry=ONCE)
+        tasks.run(MINUTE)
+        late: list[Reply] = []
+        body = {"type": PLAIN, "delay_seconds": 60, **unique()}
+        tasks.once(writes_with_key, lambda _call: late.append(tasks.users.ask("POST", "/v1/tasks", body)))  # type: ignore[arg-type]
+        refused = tasks.do(first.body["id"], "retry")
+        assert (late[0].status, refused.status) == (201, 409)
+        assert tasks.state(first.body["id"]) is State.FAILED
+
+
+def test_a_deleted_or_cancelled_task_frees_its_key() -> None:
+    """At once."""
+    with Tasks() as tasks:
+        first = make(tasks, HOUR, **unique())
+        assert tasks.cancel(first.body["id"]).status == 200
+        second = make(tasks, HOUR, **unique())
+        assert second.status == 201
+        assert tasks.ask("DELETE", f"/v1/tasks/{second.body['id']}").status == 204
+        assert make(tasks, HOUR, **unique()).status == 201
+
+
+def test_the_item_of_a_key_goes_after_the_record_and_never_before() -> None:
+    """While a task is open its key's item has no time to live, however old; a retry takes it away again."""
+    with Tasks() as tasks:
+        tasks.fail()
+        first = make(tasks, 40 * 24 * HOUR, **unique(), retry=ONCE)
+        (item,) = tasks.items(schema.UNIQUE_KEY_PREFIX)
+        assert schema.TTL not in item
+        assert tasks.do(first.body["id"], "run").status == 200
+        tasks.run(MINUTE)
+        (item,) = tasks.items(schema.UNIQUE_KEY_PREFIX)
+        record_goes = tasks.record(first.body["id"]).expires_at
+        assert record_goes is not None
+        assert int(item[schema.TTL]["N"]) * SECOND > record_goes
+        tasks.last(1)
+        assert tasks.do(first.body["id"], "retry").status == 200
+        (item,) = tasks.items(schema.UNIQUE_KEY_PREFIX)
+        assert schema.TTL not in item
+
+
+def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
+    """It runs once, with the last payload; after it has begun, a further creation makes a new task."""
+    with Tasks() as tasks:
+        debounce = {"debounce": {"key": KEY, "seconds": 60, "max_seconds": 100}}
+        begun = tasks.now
+        first = make(tasks, **debounce, payload=0)
+        task_id = first.body["id"]
+        assert first.status == 201
+        for number in range(1, 4):
+            tasks.run(20 * SECOND)
+            reply = make(tasks, **debounce, payload=number)
+            assert (reply.status, held(reply), reply.body["id"]) == (200, "replace", task_id)
+        record = tasks.record(task_id)
+        assert 100 * SECOND <= record.due_at - begun <= 101 * SECOND
+        tasks.run(2 * MINUTE)
+        assert tasks.ask("GET", f"/v1/tasks/{task_id}").body["payload"] == 3
+        assert [each.task_id for each in tasks.effects] == [task_id]
+        assert make(tasks, **debounce).status == 201
+
+
+def test_debounce_excludes_a_due_time_and_a_unique_key() -> None:
+    """Each field is named; so is what says nothing."""
+    with Tasks() as tasks:
+        debounce = {"key": KEY, "seconds": 60}
+        asked = [
+            ({"debounce": debounce, "delay_seconds": 5}, "delay_seconds"),
+            ({"debounce": debounce, "unique": {"key": KEY}}, "unique"),
+            ({"debounce": {**debounce, "max_seconds": 59}}, "debounce"),
+            ({"unique": {"key": "with space"}}, "unique.key"),
+        ]
+        for fields, named in asked:
+            reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, **fields})
+            assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, [named])
+
+
+def test_parts_of_schedules_and_topologies_have_no_key_but_a_topology_has() -> None:
+    """The refusal says what to use; a topology as a whole can be the only one."""
+    with Tasks() as tasks:
+        node = {"nodes": {"a": {"type": PLAIN, **unique()}}}
+        refused = tasks.ask("POST", "/v1/topologies", node)
+        assert (refused.status, refused.body["errors"][0]["field"]) == (422, "nodes.a.unique")
+        template = {"rate": "1 hour", "task": {"type": PLAIN, **unique()}}
+        refused = tasks.ask("POST", "/v1/schedules", template)
+        assert (refused.status, refused.body["errors"][0]["field"]) == (422, "task.unique")
+        assert "overlap" in refused.body["errors"][0]["reason"]
+        whole = {"nodes": {"a": {"type": PLAIN}}, **unique()}
+        first = tasks.ask("POST", "/v1/topologies", whole)
+        again = tasks.ask("POST", "/v1/topologies", whole)
+        assert (first.status, again.status, held(again)) == (201, 200, "keep")
+        assert again.body["id"] == first.body["id"]
+        tasks.run(5 * MINUTE)
+        assert tasks.ask("POST", "/v1/topologies", whole).status == 201
+
+
+def test_a_batch_with_one_key_twice_makes_one_task() -> None:
+    """The other entry says 200, with the same task."""
+    with Tasks() as tasks:
+        entry = {"type": PLAIN, "delay_seconds": 60, **unique()}
+        reply = tasks.ask("POST", "/v1/tasks/batch", {"tasks": [entry, entry, {"type": PLAIN}]})
+        results = reply.body["results"]
+        assert sorted(each["status"] for each in results) == [200, 201, 201]
+        assert results[0]["task"]["id"] == results[1]["task"]["id"]
+
+
+def test_events_with_one_key_make_one_task() -> None:
+    """An event that is delivered again, after its task has ended, makes no other one."""
+    with Tasks() as tasks:
+        at = "2026-11-21T02:33:00Z"
+        tasks.last(30)
+        for event in ("e1", "e2"):
+            tasks.send_event(event, at, **unique())
+            tasks.run(10 * SECOND)
+        tasks.run(MINUTE)
+        assert [task.state for task in tasks.watching.tasks()] == [State.SUCCEEDED]
+        tasks.send_event("e1", at, **unique())
+        tasks.run(MINUTE)
+        assert len(list(tasks.watching.tasks())) == 1

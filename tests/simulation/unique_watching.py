@@ -1,0 +1,91 @@
+"""What must hold of unique keys, whatever fails: one task at a time holds one, and what was answered was true.
+
+Who holds a key is said anew here, from the records alone: the items of keys are not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.tasks.states import State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from tests.simulation.fault_simulation import FaultSimulation
+    from tests.simulation.users import Reply
+
+_KEYS = tuple(ATTRIBUTES[name].name for name in ("unique", "debounce"))
+_STATE = ATTRIBUTES["state"].name
+_ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
+_AT_WORK = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
+
+
+class UniqueWatching:
+    """Watches who holds unique keys.
+
+    Attributes:
+        answered: how often a creation was answered with a task that was there, by what was done with it.
+    """
+
+    def __init__(self, account: FaultSimulation) -> None:
+        self._account = account
+        self._holders: dict[str, set[str]] = {}
+        self._held_until: dict[str, Millis] = {}
+        self._names: dict[str, set[str]] = {}
+        self.answered: dict[str, int] = {}
+
+    def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of the table."""
+        record = new or old
+        if record is None or _STATE not in record or not any(name in record for name in _KEYS):
+            return
+        task = task_of(record)
+        key, name = _key_of(task), task.id.text
+        holders = self._holders.setdefault(key, set())
+        if new is None or not _holds(task):
+            if name in holders:
+                holders.discard(name)
+                self._held_until[name] = self._account.time.now()
+            return
+        self._names.setdefault(name, set()).add(task.name)
+        if old is None or task_of(old).is_terminal:
+            others = holders - {name}
+            self._account.watching.check(not others, f"{name} took the key {key!r}, which {others} held")
+        # One that was taken up and put back again has not begun: it holds its key again, unless another took it.
+        holders.add(name)
+        self._held_until.pop(name, None)
+
+    def answered_creation(self, body: Mapping[str, Any], asked_at: Millis, answer: Reply) -> None:
+        """A creation with a unique key was answered."""
+        check = self._account.watching.check
+        done = answer.headers.get("Duetime-On-Conflict")
+        if answer.status != 200 or answer.headers.get("Idempotent-Replayed"):
+            return
+        name = answer.body["id"]
+        self.answered[done or ""] = self.answered.get(done or "", 0) + 1
+        until = self._held_until.get(name)
+        check(until is None or until >= asked_at, f"{name} was {done} although it had held no key since {until}")
+        if done == "replace":
+            is_so = body["name"] in self._names.get(name, ())
+            check(is_so, f"{name} was replaced by {body['name']!r}, which it never was")
+
+
+def _key_of(task: Task) -> str:
+    if task.debounce is not None:
+        return f"{task.owner} {task.debounce.key}"
+    assert task.unique is not None
+    return f"{task.owner} {task.unique.key}"
+
+
+def _holds(task: Task) -> bool:
+    """Whether a task holds its key."""
+    if task.state in _ENDED:
+        return False
+    if task.unique is not None and task.unique.until.value == "ended":
+        return True
+    return task.started_at is None and task.state not in _AT_WORK
