@@ -13,7 +13,7 @@ _init = Loader.__init__
 
 def share_service_models() -> None:
     """Let all sessions that are made in this process from now on share the descriptions of services that they read."""
-    Loader.__init__ = _sharing  # type: ignore[method-assign]
+    Loader.__init__ = _sharing  # type: ignore[method-assign, assignment]
 
 
 @wraps(_init)

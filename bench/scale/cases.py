@@ -146,8 +146,8 @@ def _even(rate: float, seconds: float, step: float) -> Series:
 def _case(name: str, run: Run, says: str) -> Case:
     tasks = float(run.due.sum())
     dollars = estimate(_full_batches(tasks)).per_million * tasks / MILLION
-    percentiles = (run.lateness(each) for each in (50, 99, 100))
-    return Case(name, *percentiles, run.table_limited, run.workers, dollars, says)
+    p50, p99, slowest = (run.lateness(each) for each in (50, 99, 100))
+    return Case(name, p50, p99, slowest, run.table_limited, run.workers, dollars, says)
 
 
 def _full_batches(tasks: float) -> Workload:

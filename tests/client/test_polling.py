@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from duetime_client.polling import pause_after
 from duetime_client.task import Task
 from tests.domain.factories import NOW, task
 
-SEEN = {"id": "X", "state": "running", "type": "report", "created_at": datetime(2026, 1, 1, tzinfo=UTC)}
+SEEN: dict[str, Any] = {"id": "X", "state": "running", "type": "report", "created_at": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
 def polls(due: Millis, runs: Millis, *, is_told: bool) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FILLED = {
+FILLED: dict[str, Any] = {
     "due_at": "2030-01-02T03:04:05Z",
     "priority": "high",
     "expires_seconds": "600",
@@ -85,6 +85,9 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
     assert task["notify_on"] == {"to": "https://example.org/alerts", "failed": False, "late_seconds": 120}
     assert (task["rollback_on_failure"], task["callback_url"]) == (True, "https://example.org/ended")
     assert task["target"]["url"] == "https://endpoint.example.org/work"
+    about = page.locator("section", has=page.get_by_role("heading", name="About"))
+    expect(about).to_contain_text("of a start 2 min late to https://example.org/alerts")
+    expect(about).to_contain_text("https://example.org/ended")
     page.get_by_role("button", name="Run again…").click()
     page.get_by_role("button", name="Create", exact=True).click()
     page.wait_for_url(lambda url: task["id"] not in url)

@@ -40,7 +40,10 @@ def test_an_edge_costs_a_unit_for_four_or_none() -> None:
     seconds = {key: 1 + 0.1 * number for number, key in enumerate(FAN)}
     found = measured(FAN, seconds)
     assert (found.edge_units, found.refused) == (5, 1)
-    few = {**{key: {"type": PLAIN} for key in "abcd"}, "e": {"type": PLAIN, "depends_on": list("abcd")}}
+    few: dict[str, dict[str, Any]] = {
+        **{key: {"type": PLAIN} for key in "abcd"},
+        "e": {"type": PLAIN, "depends_on": list("abcd")},
+    }
     found = measured(few, {key: 1 + 0.1 * number for number, key in enumerate(few)})
     assert (found.edge_units, found.refused) == (0, 1)
     # The whole: eleven. Each node: record, claim, outcome, `finished_at`, expiry. The last: its release and its token.

@@ -216,7 +216,7 @@ def test_the_item_of_a_key_goes_after_the_record_and_never_before() -> None:
 def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
     """It runs once, with the last payload; after it has begun, a further creation makes a new task."""
     with Tasks() as tasks:
-        debounce = {"debounce": {"key": KEY, "seconds": 60, "max_seconds": 100}}
+        debounce: dict[str, Any] = {"debounce": {"key": KEY, "seconds": 60, "max_seconds": 100}}
         begun = tasks.now
         first = make(tasks, **debounce, payload=0)
         task_id = first.body["id"]
@@ -237,7 +237,7 @@ def test_debounce_excludes_a_due_time_and_a_unique_key() -> None:
     """Each field is named; so is what says nothing."""
     with Tasks() as tasks:
         debounce = {"key": KEY, "seconds": 60}
-        asked = [
+        asked: list[tuple[dict[str, Any], str]] = [
             ({"debounce": debounce, "delay_seconds": 5}, "delay_seconds"),
             ({"debounce": debounce, "unique": {"key": KEY}}, "unique"),
             ({"debounce": {**debounce, "max_seconds": 59}}, "debounce"),

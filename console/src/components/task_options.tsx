@@ -21,8 +21,8 @@ const START: readonly TaskOption[] = [
   { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Orders what is due at the same time." },
   { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started so long after its due time, it fails with Expired." },
   { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
-  { path: "lock.max_holders", label: "Tasks that may hold it", kind: "number", usual: "1", option: "--lock-max-holders" },
-  { path: "lock.scope", label: "It is held", kind: { "": "for all phases", run: "for run and rollback only" } },
+  { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
+  { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
 ];
 const ATTEMPTS: readonly TaskOption[] = [
   { path: "timeout_seconds", label: "Timeout in seconds", kind: "number", usual: "60", option: "--timeout", hint: "Of one attempt." },
@@ -34,7 +34,7 @@ const ATTEMPTS: readonly TaskOption[] = [
   { path: "rollback_on_failure", label: "Roll back when it has failed for good", kind: "check", option: "--rollback-on-failure" },
 ];
 const TARGET: readonly TaskOption[] = [
-  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON such as {"kind": "http", "url": "https://example.org/report"}; empty: the handler of the type.' },
+  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON of its kind, such as {"kind": "lambda", "arn": …}; empty: the handler of the type.' },
   { path: "allow_unknown_type", label: "Its handler is deployed later: accept it all the same", kind: "check", option: "--allow-unknown-type" },
 ];
 const NOTICES: readonly TaskOption[] = [
@@ -122,20 +122,29 @@ export function optionWords(values: OptionValues): string[] | null {
   return words;
 }
 
-/** The fields, in groups. */
-export function TaskOptionFields({ values, changed }: { values: Signal<OptionValues>; changed: () => void }) {
+/** A merge patch that makes `before` into `after`: what is no longer there is null. */
+export function patchOf(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
+  const gone = Object.keys(before).filter((name) => !(name in after));
+  const kept = Object.entries(after).map(([name, value]) => [name, isPart(before[name]) && isPart(value) && before[name]["kind"] === value["kind"] ? patchOf(before[name], value) : value]);
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(gone.map((name) => [name, null])) };
+}
+
+const isPart = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The fields, in groups; a schedule has no use for the due time of one task. */
+export function TaskOptionFields({ values, changed, ofSchedule = false }: { values: Signal<OptionValues>; changed?: () => void; ofSchedule?: boolean }) {
   const set = (path: string, value: string | boolean) => {
     values.value = { ...values.value, [path]: value };
-    changed();
+    changed?.();
   };
   return (
     <details class="more">
-      <summary>More options</summary>
+      <summary>{ofSchedule ? "Options of its tasks" : "More options"}</summary>
       {GROUPS.map(([title, options]) => (
         <fieldset key={title} class="options-of">
           <legend>{title}</legend>
           <div class="fields">
-            {options.filter((each) => each.kind !== "check").map((each) => (
+            {options.filter((each) => each.kind !== "check" && !(ofSchedule && each.path === "due_at")).map((each) => (
               <OptionField key={each.path} option={each} value={values.value[each.path] ?? ""} set={(value) => set(each.path, value)} />
             ))}
           </div>

@@ -126,8 +126,8 @@ def test_an_event_links_to_the_page_of_its_task() -> None:
     kept = Kept(HttpResponse(204))
     notice = Notice(NoticeKind.FAILED, "some-id", DONE.next_at)
     callbacks = HttpCallbacks(kept, entry, no_aws, ConsolePages("https://example.org/console/index.html"))
-    callbacks.call_back(DONE, URL)
     callbacks.notify(DONE, URL, notice)
     HttpCallbacks(kept, entry, no_aws, ConsolePages()).notify(DONE, URL, notice)
+    bodies = [callbacks.outcome_event(DONE), *(call.body for call in kept.calls)]
     page = f"https://example.org/console/index.html#/tasks/{DONE.id}"
-    assert [json.loads(call.body).get("console_url") for call in kept.calls] == [page, page, None]
+    assert [json.loads(body).get("console_url") for body in bodies] == [page, page, None]

@@ -62,5 +62,11 @@ class ScheduleServices(Part):
             rules=self._creation_rules,
             occurrence_listener=self.overlap_control,
         )
-        reopener = TaskReopener(core.stores, core.enqueuer, self.runtime)
-        return TaskControl(core.stores, core.enqueuer, updater, locks, self.runtime, reopener)
+        return TaskControl(
+            core.stores,
+            core.enqueuer,
+            updater,
+            locks,
+            self.runtime,
+            TaskReopener(core.stores, core.enqueuer, self.runtime),
+        )

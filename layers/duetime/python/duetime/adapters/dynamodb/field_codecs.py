@@ -105,8 +105,8 @@ def retry(value: RetryPolicy) -> Value | None:
 
 def read_retry(value: Value) -> RetryPolicy:
     """Read a retry policy."""
-    attempts, *seconds = str(value["S"]).split()
-    return RetryPolicy(int(attempts), *map(float, seconds))
+    attempts, initial, multiplier, most = str(value["S"]).split()
+    return RetryPolicy(int(attempts), float(initial), float(multiplier), float(most))
 
 
 def retry_duration(value: RetryPolicy) -> Value | None:

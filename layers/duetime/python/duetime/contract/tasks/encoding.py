@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from duetime.contract.tasks.http_request_mapping import fields_of
 from duetime.contract.tasks.option_encoding import debounce_response, options_response, unique_response
@@ -170,13 +170,13 @@ def target_response(target: targets.Target) -> TargetResponse:
     if isinstance(target, targets.TopologyTarget):
         return TopologyTargetResponse(kind="topology")
     if isinstance(target, targets.HttpTarget):
-        return HttpTargetResponse(
+        response = HttpTargetResponse(
             kind="http",
             url=target.url,
             phases=[phase for phase in _OFFERED if phase in target.phases],
             queries=[query for query in _ANSWERED if query in target.queries],
-            **fields_of(target.request),
         )
+        return cast("HttpTargetResponse", response | fields_of(target.request))
     if isinstance(target, targets.CallbackTarget):
         return CallbackTargetResponse(kind="callback", url=target.url)
     return HandlerTargetResponse(kind="handler")

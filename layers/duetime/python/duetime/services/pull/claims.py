@@ -108,9 +108,8 @@ class LeaseClaims:
         if late := expired(task, now):
             return self._expired(task, late)
         if held := self.pull_locks.take(task, task.lease_expires_at or now):
-            if isinstance(held, Postponed):
-                held = lock_wait(task, held, self.runtime.now())
-            return self._expired(task, held) if isinstance(held, Expired) else self._ended(self._postpone(task, held))
+            stop = lock_wait(task, held, self.runtime.now()) if isinstance(held, Postponed) else held
+            return self._expired(task, stop) if isinstance(stop, Expired) else self._ended(self._postpone(task, stop))
         try:
             inputs = self.input_reader.inputs_of(task)
             payload = replace(task.payload, data=filled_payload(self._bytes(task, task.payload), task))
