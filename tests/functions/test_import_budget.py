@@ -10,10 +10,10 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (193, 215),
-    "trigger": (146, 167),
-    "worker": (162, 169),
-    "topology": (168, 167),
-    "bulk": (175, 167),
+    "trigger": (147, 167),
+    "worker": (165, 169),
+    "topology": (170, 167),
+    "bulk": (177, 167),
     "deadletter": (106, 167),
     "broadcast": (129, 167),
     "watch": (105, 215),
