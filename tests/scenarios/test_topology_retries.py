@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition.topologies import TopologyServices
+from duetime.domain.operating_parameters import EDGES_PER_GROUP
 from duetime.handlers import Accepted, Unretriable
 from duetime_testing.simulation.machines import Machine
 from tests.scenarios.graphs import PATH, Graphs
@@ -123,7 +124,9 @@ def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
 
 def test_a_node_of_a_retry_counts_the_parents_that_were_kept() -> None:
     """It starts as soon as its other parent has succeeded, and does not wait for the next check of the topology."""
-    nodes = {**NODES, "kept": {"type": PLAIN}, "b": {"type": PLAIN, "depends_on": ["kept", "a"]}}
+    # A group of edges of its own, of which no node of the retry ends.
+    kept = [f"kept-{number}" for number in range(EDGES_PER_GROUP)]
+    nodes = {**{key: {"type": PLAIN} for key in kept}, **NODES, "b": {"type": PLAIN, "depends_on": [*kept, "a"]}}
     with Graphs() as graphs:
         failed(graphs, nodes)
         retry(graphs)

@@ -42,7 +42,7 @@ interface Values {
 function requestOf(values: Values, options: OptionValues): { body: TaskCreate; fault: string } {
   const read = parsed(values.payload || "null");
   const { body, fault } = optionBody(options);
-  const due = "due_at" in body ? {} : { delay_seconds: Number(values.delay) || 0 };
+  const due = "due_at" in body || "debounce" in body ? {} : { delay_seconds: Number(values.delay) || 0 };
   const asked = { type: values.type, payload: read.value, ...due, ...(values.name ? { name: values.name } : {}), ...body };
   return { body: asked as TaskCreate, fault: read.fault ? `The payload is no JSON: ${read.fault}` : fault };
 }

@@ -22,6 +22,7 @@ const START: readonly TaskOption[] = [
   { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started so long after its due time, it fails with Expired." },
   { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
   { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
+  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "Seconds at most: then it fails with LockWaitExpired." },
   { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
 ];
 const ATTEMPTS: readonly TaskOption[] = [
@@ -30,6 +31,7 @@ const ATTEMPTS: readonly TaskOption[] = [
   { path: "retry.initial_seconds", label: "First wait", kind: "number", usual: "1", hint: "Seconds, at most." },
   { path: "retry.multiplier", label: "Each wait grows by", kind: "number", usual: "2" },
   { path: "retry.max_seconds", label: "Longest wait", kind: "number", usual: "300", hint: "Seconds." },
+  { path: "retry.max_duration_seconds", label: "No attempt later than", kind: "number", option: "--retry-for", hint: "Seconds after the start of the first one." },
   { path: "notify_within_seconds", label: "Reports within seconds", kind: "number", usual: "3600", option: "--notify-within", hint: "For a target that accepts work and reports later." },
   { path: "rollback_on_failure", label: "Roll back when it has failed for good", kind: "check", option: "--rollback-on-failure" },
 ];
@@ -44,15 +46,27 @@ const NOTICES: readonly TaskOption[] = [
   { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One a line, such as team=dba." },
   { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
 ];
+const SAME_KEY: readonly TaskOption[] = [
+  { path: "unique.key", label: "Only task of the key", kind: "text", option: "--unique", hint: "One of your tasks at a time holds a key." },
+  { path: "unique.until", label: "It holds the key", kind: { "": "until it has ended", started: "until it starts" }, option: "--unique-until" },
+  { path: "unique.on_conflict", label: "If another task holds it", kind: { "": "that one is kept", replace: "that one gets these fields", refuse: "this is refused" }, option: "--on-conflict" },
+  { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each further creation with the key replaces its fields." },
+  { path: "debounce.seconds", label: "For seconds", kind: "number", option: "--debounce", hint: "From the latest creation, instead of a due time." },
+  { path: "debounce.max_seconds", label: "At the latest after", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
+];
 const GROUPS: readonly [string, readonly TaskOption[]][] = [
   ["When it starts", START],
   ["Attempts", ATTEMPTS],
   ["What is called", TARGET],
   ["Notices and tags", NOTICES],
+  ["Other tasks of the same key", SAME_KEY],
 ];
 const OPTIONS = GROUPS.flatMap(([, options]) => options);
 /** Parts that say nothing without the part that names them. */
-const NAMED_BY: Record<string, string> = { lock: "lock.key", notify_on: "notify_on.to" };
+const NAMED_BY: Record<string, string> = { lock: "lock.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key" };
+/** What belongs to one creation: a copy and the tasks of a schedule do not have it. */
+const OF_ONE_CREATION = ["due_at", "unique", "debounce"];
+const isOfOne = (path: string): boolean => OF_ONE_CREATION.includes(path.split(".")[0] ?? "");
 /** What is so unless the request says otherwise. */
 const CHECKED = ["notify_on.failed"];
 
@@ -65,7 +79,7 @@ export function initialOptions(task?: object): OptionValues {
 }
 
 function valueAt(task: object | undefined, path: string): unknown {
-  if (path === "due_at") return undefined; // A copy is due by itself.
+  if (isOfOne(path)) return undefined;
   return path.split(".").reduce<unknown>((value, name) => (value as Record<string, unknown> | null | undefined)?.[name], task);
 }
 
@@ -140,11 +154,11 @@ export function TaskOptionFields({ values, changed, ofSchedule = false }: { valu
   return (
     <details class="more">
       <summary>{ofSchedule ? "Options of its tasks" : "More options"}</summary>
-      {GROUPS.map(([title, options]) => (
+      {GROUPS.filter(([, options]) => !(ofSchedule && options.every(({ path }) => isOfOne(path)))).map(([title, options]) => (
         <fieldset key={title} class="options-of">
           <legend>{title}</legend>
           <div class="fields">
-            {options.filter((each) => each.kind !== "check" && !(ofSchedule && each.path === "due_at")).map((each) => (
+            {options.filter((each) => each.kind !== "check" && !(ofSchedule && isOfOne(each.path))).map((each) => (
               <OptionField key={each.path} option={each} value={values.value[each.path] ?? ""} set={(value) => set(each.path, value)} />
             ))}
           </div>

@@ -46,6 +46,7 @@ _FIELDS = 5
 _FIELDS_WITH_SECONDS = 6
 
 
+@lru_cache(maxsize=256)
 def parse_cron(text: str) -> Cron:
     """Read 5 fields, 6 with seconds first, or a nickname such as `@daily`.
 
@@ -70,6 +71,7 @@ def parse_cron(text: str) -> Cron:
     return _cron(written, fields, "*", WEEKDAY)
 
 
+@lru_cache(maxsize=256)
 def parse_eventbridge_cron(text: str) -> Cron:
     """Read the six fields that EventBridge writes within `cron(...)`: the last one is a year, Sunday is 1.
 
@@ -197,7 +199,6 @@ def _weekday_number(text: str, column: Field) -> int:
     return (column.value(text) - column.sunday_first) % 7
 
 
-@lru_cache(maxsize=256)
 def _expanded(expression: str) -> tuple[Sequence[Sequence[int | str]], Mapping[int, set[int | str]]]:
     """Lists of values by croniter: minute, hour, day, month, weekday from Sunday, second; and weekdays of the month."""
     # Its import takes 0.1 s, which only who reads a cron expression shall wait for.

@@ -42,7 +42,7 @@ class RunState:
     Attributes:
         runs: its runs, the first one first; the last one is the present one.
         fence: of the attempt at the topology's task that began the present run.
-        ran: of the nodes that the present run kept: the number of the run that they ran in.
+        ran: of the nodes that the present run did not repeat: the number of the run that they ran in.
         opened: whether all tasks of the present run were created and those that may start were released.
         stopped: whether nothing of it may be started any more.
         ended: whether the present run has come to its end.
