@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def latest_occurrence(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Occurrence | None:
     """The occurrence of the latest instant, of a schedule whose occurrences can be due after their instants."""
-    if stored.is_permanent or not (stored.spec.jitter_seconds or stored.spec.calendars):
+    if stored.is_permanent or not (stored.spec.is_delayed or stored.spec.calendars):
         return None
     schedule = stored.schedule(calendars)
     nominal = previous_nominal(schedule, now + 1)
