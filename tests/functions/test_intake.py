@@ -208,7 +208,8 @@ def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.Mon
     store = composed(CoreServices).stores.tasks
     create = store.create
 
-    def broken(task: Task) -> bool:
+    def broken(task: Task, taking: object = None) -> bool:
+        assert taking is None
         if task.name:
             raise ZeroDivisionError
         return create(task)

@@ -32,12 +32,13 @@ READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
 PREFLIGHT_LIFE = Duration.hours(1)
 ALLOWED_HEADERS = (
     *("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"),
-    *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Idempotency-Key", "traceparent"),
+    *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Idempotency-Key", "Idempotency-Key-Seconds"),
+    "traceparent",
 )
 """What a script of another origin may send."""
 EXPOSED_HEADERS = (
     *("ETag", "Location", "Request-Id", "Retry-After", "Idempotent-Replayed", "traceparent", "RateLimit-Policy"),
-    *("Allow", "Accept-Patch", "Deprecation", "Sunset", "Link"),
+    *("Allow", "Accept-Patch", "Deprecation", "Sunset", "Link", "Duetime-On-Conflict"),
 )
 """What it may read of an answer."""
 ACCESS_LOG_FIELDS = {

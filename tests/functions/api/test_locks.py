@@ -46,7 +46,7 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
 
 def test_a_task_answers_with_its_lock(api: Gateway) -> None:
     """What was left out of the lock is shown with its default."""
-    assert api.create(LOCKED)["lock"] == {"key": "db-17", "max_holders": 1, "scope": "task"}
+    assert api.create(LOCKED)["lock"] == {"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}
     assert api.create({"type": "report"})["lock"] is None
 
 
@@ -54,8 +54,8 @@ def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
     """As long as the task has not started; null takes it off."""
     task = api.create({**LOCKED, "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
-    changed = api.send("PATCH", path, {"lock": {"key": "db-18", "max_holders": 3, "scope": "run"}})
-    assert changed.body["lock"] == {"key": "db-18", "max_holders": 3, "scope": "run"}
+    lock = {"key": "db-18", "max_holders": 3, "scope": "run", "wait_seconds": 60}
+    assert api.send("PATCH", path, {"lock": lock}).body["lock"] == lock
     assert api.send("PATCH", path, {"lock": None}).body["lock"] is None
 
 
