@@ -63,7 +63,7 @@ class ExpiryWatching:
             self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
-            is_safe = task is None or (task.expires_at is not None and task.expires_at < expires_at)
+            is_safe = task is None or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
     def check_end(self) -> None:
@@ -96,3 +96,9 @@ def _items_of(task: Task) -> Iterator[Content]:
     for content in task.contents_outside:
         if content.place.value == "item":
             yield content
+
+
+def _let_go(task: Task) -> bool:
+    """Whether a task has started that held its unique key until then: no later move makes it hold the key again."""
+    until_start = task.debounce is not None or (task.unique is not None and task.unique.until.value == "started")
+    return until_start and task.started_at is not None
