@@ -15,7 +15,7 @@ BUDGET = {
     "topology": (172, 167),
     "bulk": (179, 167),
     "deadletter": (106, 167),
-    "broadcast": (135, 167),
+    "broadcast": (132, 167),
     "watch": (105, 215),
     "console": (10, 0),
     "archive": (82, 206),
