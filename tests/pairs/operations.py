@@ -173,7 +173,7 @@ def _create_task(name: str, world: World, **fields: object) -> Reply | None:
     return world.ask("POST", "/v1/tasks", {"type": works.PLAIN, "name": name, "delay_seconds": 600, **fields})
 
 
-def unique_key(until: str = "ended", on_conflict: str = "keep") -> dict[str, object]:
+def unique_key(until: str = "ended", on_conflict: str = "keep") -> dict[str, Any]:
     """The field of a creation with the key of the subjects."""
     return {"unique": {"key": "only", "on_conflict": on_conflict, "until": until}}
 

@@ -375,3 +375,22 @@ def test_a_run_that_older_code_began_is_counted_edge_by_edge() -> None:
         assert graphs.run_until_ended().state == "succeeded"
         chunks = [item for item in graphs.items("t#") if item["s"]["S"] == "c0"]
         assert [sorted(chunk["a"]["NS"]) for chunk in chunks] == [["0", "1"]]
+
+
+def test_a_retry_counts_the_parents_that_it_keeps() -> None:
+    """Of a node with five parents, four are kept: none of them ends again, and the fifth is in another group."""
+    with Graphs() as graphs:
+        failing(graphs, "b")
+        parents = [*(f"a{number}" for number in range(4)), "b"]
+        graphs.submit(
+            {
+                **{key: {"type": PLAIN, "retry": {"max_attempts": 1}} for key in parents},
+                "last": {"type": PLAIN, "depends_on": parents},
+            }
+        )
+        assert graphs.run_until_ended().state == "failed"
+        graphs.topologies.controlled.add(graphs.topology)
+        failing(graphs)
+        retry(graphs)
+        assert graphs.run_until_ended(within=MINUTE).state == "succeeded"
+        assert graphs.ran[-2:] == ["b", "last"]

@@ -6,10 +6,10 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "an edge counts twice",
-        "domain/topologies/join_counters.py",
-        "return Counts(self.edges, len(self.succeeded), len(self.failed), len(self.skipped))",
-        "return Counts(self.edges, min(self.edges, 2 * len(self.succeeded)), len(self.failed), len(self.skipped))",
+        "a parent that has ended counts twice",
+        "domain/topologies/node_status.py",
+        "return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])",
+        "return Counts(len(node.depends_on), 2 * seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])",
     ),
     Mutant(
         "a node that has ended is not told to the state machine",
@@ -22,12 +22,6 @@ MUTANTS = (
         "services/topologies/joins.py",
         "return self.nodes.decide(topology_run, edge.child, found, task)\n",
         "return None\n",
-    ),
-    Mutant(
-        "the last of a group does not count the others",
-        "domain/topologies/join_groups.py",
-        "        return ended\n",
-        "        return {position: ended[position]}\n",
     ),
     Mutant(
         "the last run of a topology is taken for the one that was asked for since",
@@ -84,13 +78,6 @@ MUTANTS = (
         "domain/topologies/next_actions.py",
         "return graph.on_failure is not OnFailure.CONTINUE and any(status.is_failure for status in statuses.values())",
         "return False",
-    ),
-    Mutant(
-        "a retry does not count what it keeps",
-        "services/topologies/state_machine_steps.py",
-        "        for arrival in arrivals(topology_run.graph, again, kept, topology_run.run_state.join_group):\n"
-        "            self.nodes.count(topology_run, arrival.child, arrival.edges)\n",
-        "",
     ),
     Mutant(
         "a node that ends before it is waited for is not told of",

@@ -18,8 +18,11 @@ from duetime.domain.times import LAST_INSTANT, Millis, label_of, minute_of
 MAX_SHARDS = 1 << 16
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
+_PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
+"""Two letters at once: a plan of a large graph makes tens of thousands of ids."""
 _PATTERN = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _LENGTH = 26
+_SHIFTS = tuple(range(5 * (_LENGTH - 2), -1, -10))
 _RANDOM_BITS = 80
 _TAIL_BITS = 64
 
@@ -50,7 +53,7 @@ class TaskId:
             tail: 64 random bits.
         """
         number = home << _RANDOM_BITS | shard << _TAIL_BITS | tail
-        return cls("".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (_LENGTH - 1), -1, -5)))
+        return cls("".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS]))
 
     @classmethod
     def parse(cls, text: str) -> TaskId:
