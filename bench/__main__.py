@@ -47,7 +47,9 @@ def main() -> None:
     for comparison in comparisons:
         table.add_row(*_cells(comparison))
     console.print(table)
-    before, now = results.read(FOLDER), results.document(comparisons, counted)
+    before = results.read(FOLDER)
+    counted |= {key: before[key] for key in results.OTHERWISE if key in before}
+    now = results.document(comparisons, counted)
     for worse in results.worsenings(before, now):
         console.print(f"[yellow]worse than the committed results:[/] {worse.key} {worse.before} → {worse.now}")
     results.write(FOLDER, now, comparisons)

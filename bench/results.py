@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 DATA, TABLE = "results.json", "RESULTS.md"
 COMMAND = "make bench"
+CELERY = "python -m bench.celery_comparison"
+OTHERWISE = {"requests_vs_celery": CELERY, "cpu_vs_celery": CELERY}
+"""Figures that another command measures, which `make bench` leaves as they are."""
 NOISE = 1.15
 """A median is worse if it is above the slowest pair of the committed run by this factor; less may be noise."""
 
@@ -100,7 +103,7 @@ def _page(figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Iter
         values = asdict(each)
         timed = f"{values['ratio']:.2f} | {values['low']:.2f} | {values['high']:.2f} | {values['seconds']:.4f}"
         yield f"| `{key_of(each)}` | {each.name} | {each.against} | {timed} |"
-    counted = {key: value for key, value in figures.items() if isinstance(value, (int, float))}
+    counted = {key: value for key, value in figures.items() if isinstance(value, (int, float)) and key not in OTHERWISE}
     for each in comparisons:
         counted.pop(key_of(each), None)
     if counted:
@@ -110,3 +113,11 @@ def _page(figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Iter
         yield "| key | figure |"
         yield "| --- | --- |"
         yield from (f"| `{key}` | {value} |" for key, value in counted.items())
+    others = [key for key in OTHERWISE if key in figures]
+    if others:
+        yield ""
+        yield "Measured by other commands:"
+        yield ""
+        yield "| key | figure | command |"
+        yield "| --- | --- | --- |"
+        yield from (f"| `{key}` | {figures[key]} | `{OTHERWISE[key]}` |" for key in others)

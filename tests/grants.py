@@ -52,6 +52,8 @@ Use = tuple[str, str, str]
 """A function, an action, and the ARN of the resource."""
 USED: set[Use] = set()
 """What the functions have done in this process, and were allowed to."""
+_CHECKED: set[tuple[str, str, str | None, str | None, str | None]] = set()
+"""Functions, their calls of one table, the table and the index."""
 ELSEWHERE = {
     ("api", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("worker", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
@@ -105,6 +107,10 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
     Raises:
         ClientError: the function's role does not allow it.
     """
+    # Of a single table a call needs the same each time; nearly all calls of a scenario are such.
+    repeated = (name, operation, environ.get(Variable.TABLE), request.get("TableName"), request.get("IndexName"))
+    if repeated in _CHECKED:
+        return
     if service == "secretsmanager" and not environ.get(Variable.EGRESS_FUNCTION):
         name = "egress"  # a test in which a function makes the HTTP calls itself
     for action, resource in needed(environ, service, operation, request):
@@ -116,6 +122,8 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
             said = f"{name} is not authorized to perform: {action} on resource: {resource}"
             raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": said}}, operation)
         USED.add((name, action, resource))
+        if service == "dynamodb" and "TableName" in request:
+            _CHECKED.add(repeated)
 
 
 @contextmanager

@@ -25,20 +25,34 @@ class PermanentTiming(TypedDict):
     gap_seconds: int
 
 
+class SingleTiming(TypedDict, total=False):
+    """One of several timings: exactly one of the first four."""
+
+    cron: str | None
+    rate: str | None
+    interval: str | None
+    dates: Sequence[str] | None
+    dialect: Literal["cron", "eventbridge"]
+
+
 class TimingFields(TypedDict, total=False):
-    """When tasks are due: exactly one of the first five, and how to read it."""
+    """When tasks are due: exactly one of the first six, and how to read it."""
 
     cron: str | None
     rate: str | None
     interval: str | None
     dates: Sequence[str] | None
     permanent: PermanentTiming | None
+    timings: Sequence[SingleTiming] | None
+    extra_dates: Sequence[str]
+    excluded_dates: Sequence[str]
     dialect: Literal["cron", "eventbridge"]
     timezone: str
     dst_gap: Literal["skip", "shift_forward"]
     dst_fold: Literal["first", "both"]
     calendars: Sequence[str]
     on_excluded: Literal["skip", "move"]
+    spread_seconds: int
     jitter_seconds: int
     start_at: datetime | str | None
     end_at: datetime | str | None
@@ -50,6 +64,7 @@ class ScheduleFields(TimingFields, total=False):
 
     overlap: Literal["skip", "buffer_one", "buffer_all", "cancel_other", "replace_other", "allow_all"]
     catch_up_seconds: int
+    catch_up_mode: Literal["latest", "all"]
     pause_on_failure: bool
     expect_success_by: str | None
     expect_every_seconds: int | None
@@ -128,6 +143,13 @@ class Occurrence(ResponseModel):
     state: TaskState | None = None
 
 
+class ChangedOccurrence(ResponseModel):
+    """An occurrence that was skipped (`due_at` is None) or moved by itself."""
+
+    scheduled_at: datetime
+    due_at: datetime | None = None
+
+
 class SkippedRun(ResponseModel):
     """Why something did not run, or what else happened to a schedule: a run by hand, a pause."""
 
@@ -193,6 +215,10 @@ class Schedule(ResponseModel):
     interval: str | None = None
     dates: Sequence[str] | None = None
     permanent: Mapping[str, int] | None = None
+    timings: Sequence[Mapping[str, object]] | None = None
+    extra_dates: Sequence[str] = ()
+    excluded_dates: Sequence[str] = ()
+    spread_offset_seconds: int = 0
     timezone: str = "UTC"
     paused_reason: str | None = None
     start_at: datetime | None = None
@@ -210,6 +236,7 @@ class Schedule(ResponseModel):
     last_run: LastRun | None = None
     upcoming: list[Occurrence] = Field(default_factory=list)
     skipped_runs: list[SkippedRun] = Field(default_factory=list)
+    changed_occurrences: list[ChangedOccurrence] = Field(default_factory=list)
     backfills: list[Backfill] = Field(default_factory=list)
 
     @property
@@ -225,6 +252,8 @@ class Schedule(ResponseModel):
                 return f"{text}" if field == "cron" else f"{field} {text}"
         if self.permanent is not None:
             return f"permanent, gap {self.permanent['gap_seconds']} s"
+        if self.timings is not None:
+            return f"{len(self.timings)} timings"
         return f"{len(self.dates or ())} dates"
 
 

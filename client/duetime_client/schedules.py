@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 from uuid import uuid4
 
 from duetime_client.changes import watch
@@ -101,6 +101,22 @@ class ScheduleOperations(Resource):
         return _action(name, "resume", if_match, {"reason": reason} if reason else None)
 
     @Operation
+    def change_occurrence(
+        self,
+        name: str,
+        scheduled_at: datetime | str,
+        action: Literal["skip", "move", "run_now", "restore"],
+        *,
+        due_at: datetime | str | None = None,
+        reason: str = "",
+        if_match: str | None = None,
+    ) -> Request[Schedule]:
+        """Skip one occurrence that is to come, move it to `due_at`, run it now instead, or restore it to its time."""
+        body = {"scheduled_at": encoded(scheduled_at), "action": action, "due_at": encoded(due_at), "reason": reason}
+        given = {key: value for key, value in body.items() if value}
+        return _action(name, "occurrences/change", if_match, given)
+
+    @Operation
     def list_events(self, name: str) -> Request[ScheduleHistory]:
         """What was done to a schedule, oldest event first: by whom, when and why."""
         return Request("GET", f"{path_of(name)}/events", one(ScheduleHistory))
@@ -194,10 +210,18 @@ class ScheduleOperations(Resource):
 
     @Operation
     def preview(
-        self, *, start: datetime | str | None = None, count: int | None = None, **timing: Unpack[TimingFields]
+        self,
+        *,
+        start: datetime | str | None = None,
+        count: int | None = None,
+        name: str | None = None,
+        **timing: Unpack[TimingFields],
     ) -> Request[Occurrences]:
-        """The next occurrences of a timing after `start`, each with its decision. Creates nothing."""
-        asked = {"from": encoded(start), "count": count}
+        """The next occurrences of a timing after `start`, each with its decision. Creates nothing.
+
+        `name` is that of the schedule that would have the timing: `spread_seconds` depends on it.
+        """
+        asked = {"from": encoded(start), "count": count, "name": name}
         body = {**body_of(timing), **{key: value for key, value in asked.items() if value is not None}}
         decode = several(Occurrence, "occurrences")
         return Request("POST", f"{SCHEDULES}/preview", decode, body=body, repeatable=True)

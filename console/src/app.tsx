@@ -43,8 +43,14 @@ const current = () => PAGES.find((page) => page.name === (place.value.segments[0
 
 function Navigation() {
   const shown = current();
+  const bar = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone it is a row that scrolls: where one is must be seen.
+    const link = bar.current?.querySelector<HTMLElement>("[aria-current]");
+    if (link) bar.current?.scrollTo({ left: link.offsetLeft - bar.current.clientWidth / 2 + link.clientWidth / 2 });
+  }, [shown]);
   return (
-    <nav class="side" aria-label="Pages">
+    <nav class="side" aria-label="Pages" ref={bar}>
       <a class="brand" href={href(["overview"])}>
         <img src="icon.svg" alt="" width="24" height="24" />
         duetime

@@ -1,11 +1,12 @@
 /** Amounts of money: what a task costs is a millionth of a dollar, what a day costs may be many. */
 const MICRO = 1e6;
 
-/** `$12.30`, `4.2 µ$`: an estimate, with two digits of what is below a cent. */
+/** `$12.30`, `$0.0042`, `4.2 µ$`: an estimate, with two digits of what is below a cent. */
 export function dollars(amount: number): string {
   if (amount === 0) return "$0";
   if (amount >= 0.995) return `$${amount.toFixed(2)}`;
   if (amount >= 0.01) return `$${amount.toFixed(3)}`;
+  if (amount >= 0.001) return `$${amount.toFixed(4)}`;
   const micro = amount * MICRO;
   return `${micro >= 100 ? Math.round(micro).toLocaleString("en") : micro.toPrecision(2)} µ$`;
 }

@@ -61,6 +61,9 @@ export function zoneLabel(iso?: string, timeZone = zoneName.value): string {
 export const zonedTime = (iso: string, timeZone = zoneName.value): string =>
   `${shortTime(iso, timeZone)} ${zoneLabel(iso, timeZone)}`;
 
+/** A text of the server with its times as the page writes them: in the zone that is shown, with its name. */
+export const inZone = (text: string): string => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => zonedTime(iso));
+
 /** `in 3 min`, `12 s ago`. */
 export function relativeTime(iso: string): string {
   const difference = Date.parse(iso) - now.value;

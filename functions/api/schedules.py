@@ -79,7 +79,7 @@ def preview_schedule(request: Request) -> Response:
     found = preview.occurrences(
         tuple(composed(ScheduleRequestServices).preview.resolve(request.owner, preview.calendars))
     )
-    description = describe_timing(preview.schedule.timing)
+    description = describe_timing(preview.schedule.timing, preview.schedule.spec.extra_dates)
     return answer(json_text(PreviewResponse(description=description, occurrences=[previewed(each) for each in found])))
 
 
@@ -126,6 +126,16 @@ def resume_schedule(request: Request) -> Response:
     by = request.attributed(decoding.action_reason(request.document()) if request.has_body else "")
     resume = composed(ScheduleRequestServices).manager.resume
     return _response(request, resume(request.owner, _name(request), request.version, by))
+
+
+@route(operations.CHANGE_OCCURRENCE)
+def change_occurrence(request: Request) -> Response:
+    """Skip, move or run early one occurrence."""
+    wanted, reason = decoding.occurrence_request(request.document())
+    changed = composed(ScheduleRequestServices).occurrence_changer.change(
+        request.owner, _name(request), wanted, request.version, request.attributed(reason)
+    )
+    return _response(request, changed)
 
 
 @route(operations.RUN)

@@ -15,7 +15,8 @@ from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMAR
 from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
-from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
+from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
+from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence, revision_of
@@ -98,15 +99,20 @@ FULL = StoredSchedule(
         Clock(zone_named("Europe/London"), Gap.SHIFT_FORWARD, Fold.BOTH),
         ("one", "two"),
         OnExcluded.MOVE,
-        9,
-        HOME,
-        HOME + DAY,
-        10,
-        Overlap.BUFFER_ONE,
-        60,
-        True,  # noqa: FBT003 - the field itself
-        "06:00",
-        7200,
+        extra_dates=("2026-12-27T12:00:00",),
+        excluded_dates=("2026-12-25", "2026-12-31T10:00:00"),
+        spread_seconds=11,
+        jitter_seconds=9,
+        start_at=HOME,
+        end_at=HOME + DAY,
+        remaining_runs=10,
+        overlap=Overlap.BUFFER_ONE,
+        catch_up_seconds=60,
+        catch_up_mode=CatchUpMode.ALL,
+        pause_on_failure=True,
+        expect_success_by="06:00",
+        expect_every_seconds=7200,
+        changed_occurrences=(ChangedOccurrence(HOME + HOUR), ChangedOccurrence(HOME + 2 * HOUR, HOME + 9)),
     ),
     payload=Content(ContentPlace.ITEM, "payload.x"),
     created_at=HOME + 1,

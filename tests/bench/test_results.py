@@ -45,3 +45,12 @@ def test_only_what_noise_does_not_explain_is_worse() -> None:
 def test_a_key_is_made_of_words() -> None:
     """Names with signs make keys that any program can read."""
     assert key_of(Comparison("120 occurrences of */5, with a key", "", 1, 1, 1, 1)) == "120_occurrences_of_5_with_a_key"
+
+
+def test_what_another_command_measures_is_listed_with_that_command(tmp_path: Path) -> None:
+    """It is neither among the counted figures nor lost."""
+    figures = document([START], {"write_units_per_task": 4.0, "requests_vs_celery": 0.82})
+    write(tmp_path, figures, [START])
+    page = (tmp_path / "RESULTS.md").read_text()
+    assert "| `requests_vs_celery` | 0.82 | `python -m bench.celery_comparison` |" in page
+    assert "| `requests_vs_celery` | 0.82 |\n" not in page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -115,8 +115,9 @@ def test_a_model_that_follows_each_task_says_the_same(rate: float, workers: int,
     """
     apart = 1.1 + (units > 0)
     due = [number / rate for number in range(6_000)]
-    table: dict[str, Any] = {"table_writes": units * RUN_WRITES} if units else {}
-    small = replace(READY, mapping_start=workers, mapping_most=workers, warm=workers, concurrency=workers, **table)
+    small = replace(READY, mapping_start=workers, mapping_most=workers, warm=workers, concurrency=workers)
+    if units:
+        small = replace(small, table_writes=units * RUN_WRITES)
     run = simulate(small, even(rate, due[-1], 0.01, after=70) if units or rate < 1e6 else burst(6_000, 70, 0.01), 0.01)
     waits = np.array(starts(due, workers=workers, batch=BATCH, seconds=1.0, units=units)) - np.array(due)
     for percent in (10, 50, 90, 99):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.client.deployment import Received
 
 PAGE = 2
-TIMINGS = ("cron", "rate", "interval", "dates", "permanent")
+TIMINGS = ("cron", "rate", "interval", "dates", "permanent", "timings")
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(TIMINGS),
     "dialect": "cron",
@@ -22,12 +22,16 @@ DEFAULTS: dict[str, Any] = {
     "dst_fold": "first",
     "calendars": [],
     "on_excluded": "skip",
+    "extra_dates": [],
+    "excluded_dates": [],
+    "spread_seconds": 0,
     "jitter_seconds": 0,
     "start_at": None,
     "end_at": None,
     "remaining_runs": None,
     "overlap": "skip",
     "catch_up_seconds": 3600,
+    "catch_up_mode": "latest",
     "pause_on_failure": False,
     "expect_success_by": None,
     "expect_every_seconds": None,

@@ -1,15 +1,17 @@
-"""`duetime cost`: estimates from the price table, without a deployment."""
+"""`duetime cost`: estimates from the price table without a deployment, and sums of what the API estimates."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime_client.cost_estimate import CostEstimate, estimate
 from duetime_client.prices import PRICES
 from duetime_client.workload import Workload, WorkloadError
+from tests.client.deployment import Answer, Deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 MILLION = 1_000_000
-PLAIN: dict[str, Any] = {"has_summary": False, "has_traces": False}
+PLAIN = Workload(MILLION, has_summary=False, has_traces=False)
 
 
 def part(found: CostEstimate, name: str) -> float:
@@ -37,9 +39,9 @@ def test_writes_are_the_counted_ones_times_the_price() -> None:
 
 def test_full_batches_cost_at_most_three_and_a_half_dollars_a_million() -> None:
     """With requests of a hundred tasks; thin traffic costs more, and `relaxed` less than that."""
-    full = estimate(Workload(MILLION, together=1_000, per_request=100, **PLAIN)).per_million
-    thin = estimate(Workload(MILLION, **PLAIN)).per_million
-    relaxed = estimate(Workload(MILLION, precision="relaxed", **PLAIN)).per_million
+    full = estimate(replace(PLAIN, together=1_000, per_request=100)).per_million
+    thin = estimate(PLAIN).per_million
+    relaxed = estimate(replace(PLAIN, precision="relaxed")).per_million
     assert full < 3.5 < relaxed < thin
 
 
@@ -89,3 +91,50 @@ def test_the_command_shows_each_part_and_the_sum(duetime: Run) -> None:
     assert f"{told['dollars']:,.2f}" in shown
     assert all(line["part"] in shown for line in told["lines"])
     assert "traces" not in {line["part"] for line in told["lines"]}
+
+
+def listed(**fields: object) -> dict[str, object]:
+    """A task of a list."""
+    times = dict.fromkeys(("due_at", "created_at"), "2026-11-21T10:00:00Z")
+    plain = {"id": "01M7YNDJ1G001YV6ER3QGDA636", "type": "report", "state": "succeeded", "attempt": 1, **times}
+    return {**plain, "cost_dollars": 0.000004, **fields}
+
+
+RAN = [
+    listed(),
+    listed(type="mail", tags={"team": "dba"}, cost_dollars=0.000003),
+    listed(attempt=3, schedule={"name": "nightly"}, tags={"team": "web"}, cost_dollars=0.00002),
+    listed(state="scheduled", attempt=0, cost_dollars=None),
+]
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ("type", [("report", 3, 4, 24), ("mail", 1, 1, 3)]),
+        ("schedule", [("nightly", 1, 3, 20), (None, 3, 2, 7)]),
+        ("tag:team", [("web", 1, 3, 20), (None, 2, 1, 4), ("dba", 1, 1, 3)]),
+        ("state", [("succeeded", 3, 5, 27), ("scheduled", 1, 0, 0)]),
+    ],
+)
+def test_what_tasks_have_cost_is_added_up(
+    duetime: Run, deployment: Deployment, by: str, expected: list[tuple[str | None, int, int, int]]
+) -> None:
+    """The dearest first, page by page; tasks without the schedule or the tag are added up together."""
+    pages = [{"tasks": RAN[:2], "next_token": "more"}, {"tasks": RAN[2:], "next_token": None}]
+    deployment.scripted += [Answer(200, page) for page in pages]
+    found = json.loads(duetime("cost", "sum", "--by", by, "--due-after", "2026-11-01T00:00Z", "--json").stdout)
+    assert [(each["name"], each["tasks"], each["attempts"], round(each["dollars"] * 1e6)) for each in found] == expected
+    assert all(each.query["due_after"][0].startswith("2026-11-01") for each in deployment.received)
+
+
+def test_sums_are_shown_as_a_table(duetime: Run, deployment: Deployment) -> None:
+    """A row each, and the total; what cannot be added up by is rejected before anything is asked."""
+    deployment.scripted.append(Answer(200, {"tasks": RAN, "next_token": None}))
+    shown = duetime("cost", "sum").stdout
+    assert ["report", "3", "4", "0.000024", "8.00"] in [line.split() for line in shown.splitlines()]
+    assert "0.000027 dollars in all" in shown
+    result = duetime("cost", "sum", "--by", "colour")
+    assert result.exit_code == 2
+    assert "colour" in result.stderr
+    assert len(deployment.received) == 1

@@ -152,7 +152,7 @@ def test_it_asks_first(duetime: Run, deployment: ScheduledDeployment, file: Call
 def test_an_error_of_one_stops_no_other(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Each refusal names its line and its field; a second run, with the line mended, does the rest."""
+    """Each refusal names its line and its field; a second run, with the line corrected, does the rest."""
     bad = A.replace('"a"', '"bad"').replace("0 1 * * *", "bad")
     lines = [A, bad, '{"cron": "* * * * *"}', "{", B, B]
     result = duetime("schedules", "apply", file("\n".join(lines)), "-y")

@@ -147,7 +147,7 @@ def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None
 
 
 def test_every_fault_is_named_at_once() -> None:
-    """Whoever mends a file need not run it again and again."""
+    """All errors of a file are reported at once: nobody has to correct one to see the next."""
     nodes = {
         "a": task("a", "x"),
         "b": 5,

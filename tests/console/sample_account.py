@@ -116,13 +116,16 @@ def _calendars(world: World) -> None:
 def _schedules(world: World) -> None:
     report = {"type": REPORT, "payload": {"work_ms": 900}}
     schedules: list[dict[str, Any]] = [
-        {"name": "each-minute", "cron": "* * * * *", "timezone": "Europe/London", "task": report},
+        {"name": "each-minute", "cron": "* 0-2 * * *", "timezone": "Europe/London", "task": report},
         {"name": "nightly-close", "cron": "30 1 * * 1-5", "timezone": "Europe/London", "task": {"type": IMPORT},
          "calendars": ["uk-holidays"], "on_excluded": "move", "expect_success_by": "06:00"},
         {"name": "month-end", "interval": "R/2026-11-30T18:00:00/P1M", "timezone": "Europe/Berlin", "task": report},
         {"name": "second-friday", "cron": "0 9 * * fri#2", "timezone": "America/New_York", "task": report},
         {"name": "pulse", "rate": "90 minutes", "task": {"type": MAIL}},
         {"name": "poll-inbox", "permanent": {"gap_seconds": 45}, "task": {"type": MAIL}},
+        {"name": "price-feed", "cron": "0,20,40 7-18 * * *", "timezone": "Europe/London", "task": report},
+        {"name": "stock-check", "cron": "0 6-21 * * *", "timezone": "Europe/London", "task": {"type": IMPORT}},
+        {"name": "day-close", "cron": "0 18 * * *", "timezone": "Europe/London", "task": report},
         {"name": "dawn-report", "cron": "30 1 * * *", "timezone": "Europe/London", "task": report},
     ]  # fmt: skip
     for schedule in schedules:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 IMAGES = ROOT / "docs" / "images"
 LIGHT, DARK = "light", "dark"
-SHORT = {**WIDE, "height": 680}
+SHORT, TALL = {**WIDE, "height": 680}, {**WIDE, "height": 1060}
 MAX_BYTES = 150 * 1024
 
 
 def pages(ids: dict[str, str]) -> dict[str, tuple[str, str, Any]]:
     """The images by name: the page's address, its theme, its size."""
     return {
-        "overview": ("/overview", LIGHT, WIDE),
+        "overview": ("/overview", LIGHT, TALL),
         "tasks-dark": ("/tasks", DARK, SHORT),
         "task-waiting": (f"/tasks/{ids['waiting']}", LIGHT, WIDE),
         "dead-letters": ("/dead-letters", LIGHT, WIDE),

@@ -36,8 +36,8 @@ def task_id(world: World) -> str:
 @pytest.mark.parametrize(
     ("scheme", "narrow"),
     [
-        ("dark", False),
         ("light", True),
+        pytest.param("dark", False, marks=pytest.mark.slow),
         pytest.param("light", False, marks=pytest.mark.slow),
         pytest.param("dark", True, marks=pytest.mark.slow),
     ],

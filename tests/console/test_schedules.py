@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -122,3 +123,44 @@ def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> Non
     world.run(HOUR // 12)
     runs = world.ask("GET", "/v1/schedules/hourly/runs")["runs"]
     assert [run["status"] for run in runs if run["cause"] == "backfill"] == ["succeeded"] * 6
+
+
+def test_the_options_of_a_schedules_tasks_are_set_changed_and_taken_away(console: Console, world: World) -> None:
+    """A change sends what differs, as a merge patch: what was emptied is gone, what was not touched stays."""
+    page = console.open("/schedules")
+    page.get_by_role("button", name="New schedule").click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
+    page.get_by_label("Task type").fill(PLAIN)
+    page.get_by_text("Options of its tasks").click()
+    expect(page.locator("[data-option='due_at']")).to_have_count(0)
+    for path, value in {"lock.key": "ledger", "retry.max_attempts": "7", "tags": "team=dba\nenv=prod"}.items():
+        page.locator(f"[data-option='{path}'] :is(input, textarea)").fill(value)
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("nightly")
+    task = world.ask("GET", "/v1/schedules/nightly")["task"]
+    assert (task["lock"]["key"], task["retry"]["max_attempts"]) == ("ledger", 7)
+    assert task["tags"] == {"team": "dba", "env": "prod"}
+    page.get_by_role("button", name="Change…").click()
+    page.get_by_text("Options of its tasks").click()
+    for path, value in {"lock.key": "", "expires_seconds": "600", "tags": "team=dba"}.items():
+        page.locator(f"[data-option='{path}'] :is(input, textarea)").fill(value)
+    page.locator("dialog").get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("dialog")).to_have_count(0)
+    task = world.ask("GET", "/v1/schedules/nightly")["task"]
+    assert (task["lock"], task["expires_seconds"], task["tags"]) == (None, 600, {"team": "dba"})
+    assert task["retry"]["max_attempts"] == 7
+
+
+def test_a_schedule_is_created_from_json(console: Console, world: World) -> None:
+    """The request that the form would send can be edited, and is sent as it was typed."""
+    page = console.open("/schedules")
+    page.get_by_role("button", name="New schedule").click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
+    page.get_by_label("Task type").fill(PLAIN)
+    page.get_by_role("button", name="Edit as JSON").click()
+    request = page.get_by_label("Request")
+    asked = json.loads(request.input_value())
+    request.fill(json.dumps({**asked, "cron": "15 4 * * *"}))
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("nightly")
+    assert world.ask("GET", "/v1/schedules/nightly")["cron"] == "15 4 * * *"

@@ -26,11 +26,13 @@ FILLED: dict[str, Any] = {
     "lock.key": "db-17",
     "lock.max_holders": "3",
     "lock.scope": "run",
+    "lock.wait_seconds": "900",
     "timeout_seconds": "30",
     "retry.max_attempts": "7",
     "retry.initial_seconds": "2.5",
     "retry.multiplier": "3",
     "retry.max_seconds": "60",
+    "retry.max_duration_seconds": "3600",
     "notify_within_seconds": "90",
     "rollback_on_failure": True,
     "target": '{"kind": "http", "url": "https://endpoint.example.org/work", "phases": ["rollback"]}',
@@ -43,6 +45,22 @@ FILLED: dict[str, Any] = {
 }
 """What is typed into each option, by its place in a request."""
 IN_FIELDS_OF_THEIR_OWN = {"type", "payload", "delay_seconds", "name"}
+OF_THE_SAME_KEY = {
+    *("unique.key", "unique.until", "unique.on_conflict"),
+    *("debounce.key", "debounce.seconds", "debounce.max_seconds"),
+}
+"""They exclude one another and the due time."""
+
+
+def places() -> set[str]:
+    """The place of each field of a request, and of each part of one; a target is one, for each kind has others."""
+    schema = TaskCreate.model_json_schema()
+    found = set()
+    for name, field in schema["properties"].items():
+        of = [each["$ref"].rpartition("/")[2] for each in field.get("anyOf", [field]) if "$ref" in each]
+        parts = schema["$defs"][of[0]].get("properties", {}) if of and name != "target" else {}
+        found |= {f"{name}.{part}" for part in parts} or {name}
+    return found
 
 
 def opened(page: Page) -> None:
@@ -56,8 +74,8 @@ def test_the_form_has_a_field_for_each_field_of_a_request(console: Console) -> N
     page = console.open("/tasks")
     opened(page)
     offered = page.locator("[data-option]").evaluate_all("all => all.map(one => one.dataset.option)")
-    assert {path.partition(".")[0] for path in offered} | IN_FIELDS_OF_THEIR_OWN == set(TaskCreate.model_fields)
-    assert set(offered) == set(FILLED)
+    assert {*offered, *IN_FIELDS_OF_THEIR_OWN} == places()
+    assert set(offered) == FILLED.keys() | OF_THE_SAME_KEY
     console.check_accessibility(page)
 
 
@@ -80,11 +98,15 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
     assert (task["priority"], task["expires_seconds"]) == ("high", 600)
     assert (task["timeout_seconds"], task["notify_within_seconds"]) == (30, 90)
     assert (task["due_at"], task["tags"]) == ("2030-01-02T03:04:05.000Z", {"team": "dba", "env": "prod"})
-    assert task["lock"] == {"key": "db-17", "max_holders": 3, "scope": "run"}
+    assert task["lock"] == {"key": "db-17", "max_holders": 3, "scope": "run", "wait_seconds": 900}
+    assert task["retry"].pop("max_duration_seconds") == 3600
     assert task["retry"] == {"max_attempts": 7, "initial_seconds": 2.5, "multiplier": 3.0, "max_seconds": 60.0}
     assert task["notify_on"] == {"to": "https://example.org/alerts", "failed": False, "late_seconds": 120}
     assert (task["rollback_on_failure"], task["callback_url"]) == (True, "https://example.org/ended")
     assert task["target"]["url"] == "https://endpoint.example.org/work"
+    about = page.locator("section", has=page.get_by_role("heading", name="About"))
+    expect(about).to_contain_text("of a start 2 min late to https://example.org/alerts")
+    expect(about).to_contain_text("https://example.org/ended")
     page.get_by_role("button", name="Run again…").click()
     page.get_by_role("button", name="Create", exact=True).click()
     page.wait_for_url(lambda url: task["id"] not in url)
@@ -94,6 +116,7 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
         "type",
         "name",
     )
+    assert copy["retry"].pop("max_duration_seconds") == 3600
     assert {name: copy[name] for name in same} == {name: task[name] for name in same}
 
 
@@ -123,3 +146,34 @@ def test_a_task_is_created_from_json(console: Console, world: World) -> None:
     page.get_by_role("button", name="Create", exact=True).click()
     page.wait_for_url("**#/tasks/*")
     assert world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")["expires_seconds"] == 30
+
+
+def test_a_task_is_put_off_by_a_key(console: Console, world: World) -> None:
+    """A debounced task has no due time of its own, and its copy is a task without the key."""
+    page = console.open("/tasks")
+    opened(page)
+    page.get_by_label("Type", exact=True).fill(PLAIN)
+    for path, value in {"debounce.key": "customer-17", "debounce.seconds": "30"}.items():
+        page.locator(f"[data-option='{path}'] input").fill(value)
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.wait_for_url("**#/tasks/*")
+    task = world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")
+    assert (task["debounce"]["key"], task["debounce"]["seconds"]) == ("customer-17", 30)
+    expect(page.get_by_role("button", name="As a command")).to_be_visible()
+    page.get_by_role("button", name="Run again…").click()
+    page.get_by_role("button", name="Edit as JSON").click()
+    assert "debounce" not in json.loads(page.locator("dialog textarea").input_value())
+
+
+def test_a_task_is_the_only_one_of_a_key(console: Console, world: World) -> None:
+    """What is asked for if another task holds the key is sent."""
+    page = console.open("/tasks")
+    opened(page)
+    page.get_by_label("Type", exact=True).fill(PLAIN)
+    page.locator("[data-option='unique.key'] input").fill("customer-17")
+    page.locator("[data-option='unique.until'] select").select_option("started")
+    page.locator("[data-option='unique.on_conflict'] select").select_option("refuse")
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.wait_for_url("**#/tasks/*")
+    task = world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")
+    assert task["unique"] == {"key": "customer-17", "until": "started", "on_conflict": "refuse"}

@@ -34,7 +34,7 @@ class Bad(Exception):
 
 
 class Ledger:
-    """What the targets of a test check: it is broken until somebody mends it."""
+    """What the targets of a test check: it is broken until somebody repairs it."""
 
     is_broken = True
 

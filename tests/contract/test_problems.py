@@ -26,7 +26,7 @@ def test_every_refusal_has_its_own_problem() -> None:
 
 
 def test_codes_and_statuses_belong_together() -> None:
-    """One code always has the same status and title, and is 4xx unless it is ours or the target's to mend."""
+    """One code always has the same status and title, and is 4xx unless the API or the target has to be repaired."""
     kinds = list(KINDS.values())
     assert len({kind.code for kind in kinds}) == len(set(kinds))
     others = {"unavailable": 503, "target_unreachable": 502, "target_timeout": 504}

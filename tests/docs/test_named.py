@@ -9,6 +9,7 @@ import pytest
 from duetime.canary_task import TYPE
 from duetime.contract.http.problem_kinds import KINDS
 from duetime.domain.changes.events import EventKind
+from duetime.domain.tasks.callbacks import CALLBACK_TYPE
 from duetime_testing import Duetime
 from tests.docs.pages import PAGES, ROOT, all_tests, name_of
 
@@ -20,7 +21,7 @@ _TEST = re.compile(r"\btest_[a-z0-9_]+\b(?!\.py)")
 _PATH = re.compile(r"`((?:tests|testing|infra|functions|layers|local|examples|client|docs|bench)/[\w./-]+\.\w+)`")
 _MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
 _PROBLEM = re.compile(r'"urn:duetime:problem:(\w+)", *"title": *"([^"]+)"')
-NOT_PYTHON = {TYPE, "duetime.task.attempt", *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
+NOT_PYTHON = {TYPE, CALLBACK_TYPE, "duetime.task.attempt", *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
 """Names of a type of tasks, of an attribute of spans, of kinds of events and of parts of a fixture."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
 

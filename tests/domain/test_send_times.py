@@ -72,3 +72,11 @@ def test_many_messages_and_other_precisions_are_sent_at_once(precision: Precisio
     """Full batches share their wait; `relaxed` has none; `exact` is to be a second early."""
     (group,) = departures([message(NOW + 60_000 + 37 * n) for n in range(count)], NOW, precision)
     assert (group.at, len(group.messages)) == (NOW, count)
+
+
+def test_what_is_due_within_three_seconds_is_not_waited_for() -> None:
+    """It is sent at once, at the cost of a hold, beside others that wait for their moment."""
+    soon, later, latest = NOW + 2_900, NOW + 60_950, NOW + 61_950
+    first, second = departures([message(due) for due in (later, soon, latest)], NOW, Precision.NORMAL)
+    assert (first.at, [each.due for each in first.messages]) == (NOW, [soon])
+    assert (second.at - NOW, len(second.messages)) == (800, 2)

@@ -32,7 +32,7 @@ def test_the_causes_of_an_error_are_told() -> None:
 
 
 def test_an_error_of_aws_says_what_was_refused() -> None:
-    """Whoever has to mend a policy needs the name of the action."""
+    """Whoever has to correct a policy needs the name of the action."""
     error = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "may not"}}, "PutItem")
     assert "AccessDeniedException" in places_of(error)
     assert "PutItem" in places_of(error)

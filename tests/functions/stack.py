@@ -138,7 +138,10 @@ class Stack:
 
     def work(self, priority: Priority) -> list[str]:
         """Let the worker have a batch, and delete what Lambda would; the ids of what it keeps."""
-        event = self.receive(priority)
+        return self.run(priority, self.receive(priority))
+
+    def run(self, priority: Priority, event: dict[str, Any]) -> list[str]:
+        """Let the worker have a batch that was received, and delete what Lambda would; the ids of what it keeps."""
         answer = self.call("worker", event)
         kept = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
         done = [record for record in event["Records"] if record["messageId"] not in kept]

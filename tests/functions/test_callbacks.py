@@ -92,7 +92,7 @@ def test_a_callback_that_fails_leaves_the_outcome_as_it_is(stack: Stack, receive
 def test_a_receiver_that_wants_none_is_not_asked_again(
     stack: Stack, receiver: Receiver, capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
-    """What time does not mend is tried once; the callback has failed, which is counted."""
+    """A callback that no retry can help is sent once; it has failed, which is counted."""
     receiver.answers["POST", "/ended"] = (status, b"")
     stack.create(TaskSpec("unheard.of", callback_url=f"{receiver.url}/ended"))
     for _ in range(3):

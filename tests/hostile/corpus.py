@@ -58,6 +58,10 @@ SCHEDULE: Mapping[str, Any] = {
     "dst_fold": "first",
     "overlap": "skip",
     "catch_up_seconds": 60,
+    "catch_up_mode": "all",
+    "extra_dates": ["2027-01-01T09:00:00Z"],
+    "excluded_dates": ["2026-12-25", "2026-12-31T01:30:00"],
+    "spread_seconds": 60,
     "jitter_seconds": 1,
     "calendars": ["holidays"],
     "expect_success_by": "06:00",
@@ -94,6 +98,12 @@ BODIES: Mapping[str, Any] = {
     **{key: {"reason": "why"} for key in ("pauseTask", "resumeTask", "runTask", "retryTask", "rollbackTask")},
     **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "retryTopology", "cancelTopology")},
     **{key: {"reason": "why"} for key in ("resumeSchedule", "runSchedule")},
+    "changeOccurrence": {
+        "scheduled_at": "2027-01-01T01:30:00Z",
+        "action": "move",
+        "due_at": "2027-01-01T09:00:00Z",
+        "reason": "why",
+    },
     "cancelTask": {"force": False, "reason": "why"},
     "cancelTasksByFilter": {**SWEEP, "force": False},
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
@@ -136,7 +146,7 @@ BODIES: Mapping[str, Any] = {
 }
 _PREVIEWED = (
     *("cron", "dialect", "timezone", "dst_gap", "dst_fold", "start_at", "end_at", "remaining_runs"),
-    *("jitter_seconds", "calendars", "on_excluded"),
+    *("extra_dates", "excluded_dates", "spread_seconds", "jitter_seconds", "calendars", "on_excluded", "name"),
 )
 MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTask": [
@@ -155,6 +165,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {"name": "b", "interval": "PT1H", "task": {"type": "echo"}},
         {"name": "c", "dates": ["2027-01-01T09:00:00Z"], "task": {"type": "echo"}},
         {"name": "d", "permanent": {"gap_seconds": 60}, "task": {"type": "echo"}},
+        {"name": "e", "timings": [{"cron": "0 9 * * 1"}, {"rate": "2 hours"}], "task": {"type": "echo"}},
     ],
     "updateSchedule": [
         {"rate": "5 minutes", "permanent": None, "task": {"payload": 2}},

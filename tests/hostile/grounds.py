@@ -18,6 +18,7 @@ from duetime_testing.fakes.task_table import new_table
 from tests.clocks import StandingClock
 from tests.fakes.session import FakeSession
 from tests.functions.api.gateway import Gateway
+from tests.grants import SENT_SECRET
 from tests.hostile.corpus import PULLED
 from tests.hostile.world import furnished
 
@@ -72,6 +73,7 @@ class InProcess:
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),
             # Where the good requests lead; nobody listens there.
             Variable.HTTP_ALLOW: "127.0.0.1",
+            Variable.HTTP_SECRETS: json.dumps({"crm": {"arn": SENT_SECRET, "hosts": ["127.0.0.1"]}}),
             **queues,
         }
         self._platform = Platform(

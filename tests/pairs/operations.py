@@ -168,6 +168,16 @@ _READERS = {"dead": "deadletter", **dict.fromkeys(("pulled", "intake", "sink", "
 """Which function works on a queue, if not the workers'; on some there is none, or one that is told."""
 
 
+def _create_task(name: str, world: World, **fields: object) -> Reply | None:
+    """Ask for a task with the unique key of the subject."""
+    return world.ask("POST", "/v1/tasks", {"type": works.PLAIN, "name": name, "delay_seconds": 600, **fields})
+
+
+def unique_key(until: str = "ended", on_conflict: str = "keep") -> dict[str, Any]:
+    """The field of a creation with the key of the subjects."""
+    return {"unique": {"key": "only", "on_conflict": on_conflict, "until": until}}
+
+
 def _take_in(world: World) -> None:
     """Have the intake work on one of the messages on its queue."""
     answer = world.sqs.receive_message(
@@ -272,6 +282,12 @@ OF_TASKS = (
         lambda world: world.ask("POST", "/v1/tasks/retry", {"filter": {"name": "old"}}),
         classify=by_count("affected"),
     ),
+)
+OF_UNIQUE = (
+    Operation("create-keep", lambda world: _create_task("kept", world, **unique_key())),
+    Operation("create-started", lambda world: _create_task("begins", world, **unique_key("started"))),
+    Operation("create-replace", lambda world: _create_task("replaced", world, **unique_key(on_conflict="replace"))),
+    Operation("create-refuse", lambda world: _create_task("refused", world, **unique_key(on_conflict="refuse"))),
 )
 OF_EXPIRY = (
     Operation("patch-no-expiry", lambda world: _patch(world, expires_seconds=None)),

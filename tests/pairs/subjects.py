@@ -144,6 +144,24 @@ def pulled_too_late(world: World) -> None:
     world.time.run_until(world.time.now() + 5 * SECOND)
 
 
+def unique(world: World) -> None:
+    """Holds a unique key, and is due in minutes."""
+    _made(world, type=works.UNDONE, delay_seconds=600, **operations.unique_key())
+
+
+def unique_queued(world: World) -> None:
+    """The same of one whose message is on the queue."""
+    _made(world, type=works.UNDONE, **operations.unique_key("started"))
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def unique_failed(world: World) -> None:
+    """Has failed, and held a unique key."""
+    _made(world, retry={"max_attempts": 1}, **operations.unique_key())
+    _worked(world, "fails")
+    _state(world, "failed")
+
+
 def queued_phased(world: World) -> None:
     """The same of one that has all phases and a lock."""
     _made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
@@ -534,7 +552,12 @@ _ENDED = (
 
 _OF_LATE = operations.OF_EXPIRY + _named("get patch-soon pause resume run retry cancel cancel-by-force", _TASKS)
 
+_OF_UNIQUE = operations.OF_UNIQUE + _named("get patch-at-05 pause run retry rollback cancel", _TASKS)
+
 SUBJECTS = (
+    Subject("unique", unique, _OF_UNIQUE + _TICK),
+    Subject("unique-queued", unique_queued, _OF_UNIQUE + _WORK),
+    Subject("unique-failed", unique_failed, (*_OF_UNIQUE, operations.TTL)),
     Subject("scheduled", scheduled, _TASKS + _TICK),
     Subject("soon", soon, _TASKS + _TICK),
     Subject("queued", queued, _TASKS + _WORK),

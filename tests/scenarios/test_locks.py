@@ -113,7 +113,7 @@ def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable:
 def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes_it(
     verb: str, path: str, stop: object, state: str
 ) -> None:
-    """It was asked while it was put back into the line, is let in, and heeds that before it comes to the lock."""
+    """The request came while it waited for the lock: when it gets its turn, it stops before it takes the lock."""
     with Scenario() as scenario:
         began: dict[str, int] = {}
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
+
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.domain.tasks.parent_references import Cause
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
+from tests.scenarios.schedules import Schedules
 
 if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
@@ -57,3 +61,43 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
         tasks = sorted(scenario.watching.tasks(), key=lambda task: task.due_at)
         assert schedule["runs_started"] == len(tasks)
         assert {late.due_at - early.due_at for early, late in pairwise(tasks)} == {MINUTE}
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool) -> None:  # noqa: FBT001 - a parameter
+    """The trigger is away for half an hour, and may die as it places what it finds: ten minutes' worth still runs."""
+    with Schedules() as schedules:
+        schedules.last(5)
+        schedules.make(overlap="buffer_all", catch_up_mode="all", catch_up_seconds=600)
+        schedules.run(5 * MINUTE)
+        away_at = schedules.now
+        schedules.ticking = False
+        schedules.run(30 * MINUTE)
+        puts: list[Call] = []
+
+        def is_fourth(call: Call) -> bool:
+            if puts_occurrence(call, "trigger"):
+                puts.append(call)
+            return len(puts) == 4
+
+        if dies:
+            schedules.once(is_fourth, lambda call: call.machine.die())
+        back_at = schedules.now
+        schedules.ticking = True
+        schedules.run(10 * MINUTE)
+        ran = schedules.ran()
+        assert set(ran.values()) == {1}
+        # What was placed ahead of the outage ran during it.
+        ahead = max(at for at in ran if at < back_at - 20 * MINUTE)
+        assert ahead <= away_at + 5 * MINUTE
+        late = [at for at in ran if ahead < at <= back_at]
+        # The first ticks come some minutes later, and what is then too late is counted as skipped.
+        assert set(schedules.minutes(back_at - 7 * MINUTE, back_at)) <= set(late)
+        assert min(late) >= back_at - 10 * MINUTE
+        assert schedules.schedule()["runs_skipped"] == len(schedules.minutes(ahead + 1, back_at)) - len(late)
+        # They come at once, in any order; but for the first that begins they wait in theirs.
+        assert sum(earlier > later for earlier, later in pairwise(late)) <= 2
+        causes = {
+            task.schedule_ref.nominal: task.schedule_ref.cause for task in schedules.placed() if task.schedule_ref
+        }
+        assert {causes[at] for at in sorted(late)[:-1]} == {Cause.CATCH_UP}

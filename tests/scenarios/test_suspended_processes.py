@@ -114,7 +114,7 @@ SAID_LATE: dict[str, object] = {
 @pytest.mark.parametrize("asked", ["nothing", "pause", "cancel"])
 @pytest.mark.parametrize("verb", SAID_LATE)
 def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(verb: str, asked: str) -> None:
-    """Another worker holds the lease and the lock by then; whatever its user asked, it is the other one's to heed."""
+    """Another worker holds the lease and the lock by then, and a request of the user is for that one to carry out."""
     with Scenario() as scenario:
         wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "X", "wait_seconds": 0}
         body = {"type": PULLED, "lock": LOCKS[0]}

@@ -24,6 +24,7 @@ from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_DEADLINE_SECONDS, MA
 from duetime.domain.locks import Holder, Lock, LockName
 from duetime.domain.operating_parameters import (
     CIRCUIT_THRESHOLD,
+    EDGES_PER_GROUP,
     LATEST_ARRIVAL,
     LONGEST_LOCK_HOLD,
     MAX_CLOCK_DIFFERENCE,
@@ -239,7 +240,8 @@ def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
     """Its head, the counts of its nodes and their tokens."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: "done"
-        nodes = {"a": {"type": PLAIN}, "b": {"type": PLAIN, "depends_on": ["a"]}}
+        parents = [f"n{number}" for number in range(EDGES_PER_GROUP + 1)]
+        nodes = {**{key: {"type": PLAIN} for key in parents}, "last": {"type": PLAIN, "depends_on": parents}}
         assert scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).status == 201
         began = scenario.now
         scenario.run(MINUTE)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition.topologies import TopologyServices
-from duetime.handlers import Accepted
+from duetime.domain.operating_parameters import EDGES_PER_GROUP
+from duetime.handlers import Accepted, Unretriable
 from duetime_testing.simulation.machines import Machine
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
@@ -123,7 +124,9 @@ def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
 
 def test_a_node_of_a_retry_counts_the_parents_that_were_kept() -> None:
     """It starts as soon as its other parent has succeeded, and does not wait for the next check of the topology."""
-    nodes = {**NODES, "kept": {"type": PLAIN}, "b": {"type": PLAIN, "depends_on": ["kept", "a"]}}
+    # A group of edges of its own, of which no node of the retry ends.
+    kept = [f"kept-{number}" for number in range(EDGES_PER_GROUP)]
+    nodes = {**{key: {"type": PLAIN} for key in kept}, **NODES, "b": {"type": PLAIN, "depends_on": [*kept, "a"]}}
     with Graphs() as graphs:
         failed(graphs, nodes)
         retry(graphs)
@@ -327,3 +330,48 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
         retry(graphs)
         assert graphs.run_until_ended().state == "succeeded"
         assert sorted(graphs.ran) == ["next", "unless"]
+
+
+@pytest.mark.parametrize("parents", [2, 6])
+def test_a_child_that_still_waits_counts_a_retried_node_as_failed(parents: int) -> None:
+    """It succeeds when its user has it tried again; its child goes by its first end, however many parents it has."""
+    keys = ["a", *(f"b{number}" for number in range(parents - 1))]
+    nodes: dict[str, dict[str, Any]] = {key: {"type": PLAIN, "timeout_seconds": 600} for key in keys}
+    nodes["child"] = {"type": PLAIN, "depends_on": keys, "trigger_rule": "one_success"}
+    with Graphs() as graphs:
+
+        def act(_phase: str, context: Context) -> None:
+            key = graphs.key_of(context.task_id)
+            if key != "a":
+                graphs.take(4 * MINUTE)
+            if key != "a" or graphs.ran.count("a") == 1:
+                raise Unretriable
+
+        graphs.target = act
+        graphs.submit(nodes, on_failure="continue")
+        assert graphs.run_until(lambda: "a" in graphs.ran and graphs.node("a").finished_at is not None)
+        assert graphs.ask("POST", f"/v1/tasks/{graphs.node('a').id}/retry").status == 200
+        graphs.topologies.controlled.add(graphs.topology)
+        graphs.run_until_ended()
+        assert (graphs.node("a").state, graphs.node("child").state) == ("succeeded", "cancelled")
+
+
+def test_a_run_that_older_code_began_is_counted_edge_by_edge() -> None:
+    """Its state does not say that parents read each other: those that ended before the deployment were counted."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, context: graphs.take(
+            20 * SECOND if graphs.key_of(context.task_id) == "slow" else SECOND
+        )
+        topology = graphs.submit(
+            {
+                "quick": {"type": PLAIN},
+                "slow": {"type": PLAIN},
+                "last": {"type": PLAIN, "depends_on": ["quick", "slow"]},
+            }
+        )
+        assert graphs.run_until(lambda: len(graphs.ran) == 2, step=10)
+        (head,) = (item for item in graphs.items(f"t#{topology}") if item["s"]["S"] == "head")
+        graphs.table.write(graphs.now, (head["p"]["S"], "head"), {k: v for k, v in head.items() if k != "jg"})
+        assert graphs.run_until_ended().state == "succeeded"
+        chunks = [item for item in graphs.items("t#") if item["s"]["S"] == "c0"]
+        assert [sorted(chunk["a"]["NS"]) for chunk in chunks] == [["0", "1"]]

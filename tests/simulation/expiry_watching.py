@@ -30,6 +30,8 @@ _LATE = 70 * SECOND
 """A write may be under way for a minute, and its clock be behind."""
 
 
+_REDIRECTED = "u"
+"""Of the item of an idempotency key: it stands for a task that was there before, since a repetition of its request."""
 _KEY_HOLDER = "i"
 """Of the item of a unique key: the task that took it."""
 
@@ -57,7 +59,7 @@ class ExpiryWatching:
         elif _MINUTE.match(partition) and expires_at is not None:
             key = new[schema.SORT_KEY]["S"]
             self._check(expires_at >= now + LONGEST_ABSENCE, f"the timer {key} may be removed before it is read")
-        elif partition.startswith(schema.KEY_PREFIX) and expires_at is not None:
+        elif partition.startswith(schema.KEY_PREFIX) and expires_at is not None and _REDIRECTED not in new:
             self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])

@@ -32,7 +32,7 @@ PROMPT = 15 * SECOND
 """Without faults the next run of a chain begins no later after its pause."""
 _SIDE_BY_SIDE = frozenset({Overlap.ALLOW_ALL, Overlap.REPLACE_OTHER})
 _LONGEST = 10 * MINUTE
-"""A chain that has broken is mended within this time once nothing fails any more."""
+"""A broken chain is repaired within this time after the last fault."""
 
 
 class OccurrenceWatching:

@@ -105,6 +105,9 @@ class ScheduleUsers:
             body.setdefault("end_at", to_iso(ends_at))
             self._moved.add(name)
         body["pause_on_failure"] = self.random.random() < 0.15
+        if "permanent" not in body:
+            body["catch_up_mode"] = pick(["latest", "all"])
+            body["spread_seconds"] = pick([0, 0, 30])
         return body
 
     def _replace_hours(self) -> Reply | None:
@@ -123,6 +126,7 @@ class ScheduleUsers:
                     {"cron": "*/2 * * * *"},
                     {"rate": "20 seconds"},
                     {"rate": "45 seconds"},
+                    {"timings": [{"cron": "*/2 * * * *"}, {"rate": "40 seconds"}]},
                     {"permanent": {"gap_seconds": 15}},
                 ]
             )

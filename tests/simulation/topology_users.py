@@ -103,7 +103,7 @@ class TopologyUsers:
             self.simulation.watching.check(again.status >= 400, f"{topology} was deleted, and is answered {again.body}")
 
     def _ask(self, topology: str, verb: str) -> None:
-        """Have it stop, hold or go on; what was answered without a word of more to come, all its nodes have heeded."""
+        """Have it stop, hold or go on; if the response says that nothing follows, it applies to all nodes already."""
         nodes = self.simulation.nodes
         if verb == "resume":
             nodes.let_go(topology)

@@ -348,12 +348,12 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
     pick = Random(f"{name} more").choice  # noqa: S311 - same
     if (seconds := pick([None, None, None, 1, 30, 200])) is not None:
         made["retry"] = {**made["retry"], "max_duration_seconds": seconds}
-    if "lock" in made and (seconds := pick([None, None, 2, 30])) is not None:
+    if "lock" in made and (seconds := pick([None, None, 1, 10])) is not None:
         made["lock"] = {**made["lock"], "wait_seconds": seconds}
-    key = pick(["x", "y"])
+    key = pick(["x", "x", "y"])
     unique = {"key": key, "until": pick(["started", "ended"]), "on_conflict": pick(["keep", "replace", "refuse"])}
     debounce = {"key": key, "seconds": pick([1, 30]), "max_seconds": pick([None, 60])}
-    made |= pick([{}, {}, {}, {"unique": unique}, {"debounce": debounce}])
+    made |= pick([{}, {}, {"unique": unique}, {"debounce": debounce}])
     if "debounce" in made:
         del made["delay_seconds"]
     return made

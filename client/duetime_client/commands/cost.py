@@ -1,20 +1,27 @@
-"""`duetime cost`: what a workload would cost, by the price table; asks no deployment."""
+"""`duetime cost`: what a workload would cost, by the price table; what tasks have cost, by the API's estimates."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.console import console, show_json
+from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.task_arguments import task_filter
+from duetime_client.commands.task_options import FilterOptions
 from duetime_client.cost_estimate import CostEstimate, estimate
+from duetime_client.cost_sums import CostKey, CostSum, sums
 from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES
+from duetime_client.request_limits import MAX_PAGE
 from duetime_client.workload import WORKER_MB, Workload, WorkloadError
 
-app = CommandGroup(help="Estimate what tasks cost, by the price table.", no_args_is_help=True)
+app = CommandGroup(help="Estimate what tasks will cost; add up what they have cost.", no_args_is_help=True)
 
 Tasks = Annotated[float, typer.Option("--tasks", help="Tasks a month, spread evenly.")]
 
@@ -56,6 +63,51 @@ def estimate_cost(*, tasks: Tasks, mix: Mix, as_json: AsJson = False) -> None:
         show_json(_document(found))
     else:
         _show(found)
+
+
+@app.command("sum")
+@examples(
+    "duetime cost sum --by type --due-after 2026-11-01T00:00 --due-before 2026-12-01T00:00",
+    "duetime cost sum --by schedule",
+    "duetime cost sum --by tag:team --json",
+)
+def sum_costs(
+    context: typer.Context,
+    *,
+    deployment: Deployment,
+    by: Annotated[str, typer.Option(metavar="WHAT", help="type, schedule, state or tag:KEY.")] = "type",
+    task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
+    due_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
+    due_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add up what tasks have cost so far: their writes and their time in workers, as the API estimates them."""
+    try:
+        key = CostKey.of(by)
+    except WorkloadError as error:
+        raise typer.BadParameter(str(error), param_hint="--by") from error
+    options = FilterOptions(task_type=task_type, due_after=due_after, due_before=due_before)
+    filters = task_filter(options, context.ensure_object(Clock), None)
+    with connected(context, deployment) as client:
+        found = sums(client.tasks.list(page_size=MAX_PAGE, **filters), key)
+    if as_json:
+        show_json([asdict(each) for each in found])
+    else:
+        _show_sums(by, found)
+
+
+def _show_sums(by: str, found: Sequence[CostSum]) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column(by)
+    for column in ("tasks", "attempts", "dollars", "a million"):
+        table.add_column(column, justify="right")
+    for each in found:
+        name = printable(each.name) if each.name is not None else printable("none", "dim")
+        numbers = (f"{each.tasks:,}", f"{each.attempts:,}", f"{each.dollars:,.6f}", f"{each.per_million:,.2f}")
+        table.add_row(name, *numbers)
+    console().print(table)
+    total = sum(each.dollars for each in found)
+    console().print(f"{total:,.6f} dollars in all: writes and time in workers; `duetime cost estimate` has the rest")
 
 
 def _document(found: CostEstimate) -> dict[str, object]:

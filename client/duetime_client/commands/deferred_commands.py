@@ -65,7 +65,7 @@ _SUMMARIES = {
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
-    "cost": "Estimate what tasks cost, by the price table.",
+    "cost": "Estimate what tasks will cost; add up what they have cost.",
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "deploy": "Deploy the project of this folder with the AWS CDK: show what changes, and ask.",

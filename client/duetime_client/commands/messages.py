@@ -48,8 +48,13 @@ _OPTIONS = {
     "end_at": "--end",
     "dates": "--date",
     "calendars": "--calendar",
+    "extra_dates": "--extra-date",
+    "excluded_dates": "--exclude-date",
+    "timings": "--timing",
+    "spread_seconds": "--spread",
     "jitter_seconds": "--jitter",
     "catch_up_seconds": "--catch-up",
+    "catch_up_mode": "--catch-up-mode",
     "expect_every_seconds": "--expect-every",
     "remaining_runs": "--runs",
 }

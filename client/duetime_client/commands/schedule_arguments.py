@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.schedule_options import RuleOptions, TimingOptions
-    from duetime_client.schedule_models import PermanentTiming, ScheduleFields, TimingFields
+    from duetime_client.schedule_models import (
+        PermanentTiming,
+        ScheduleFields,
+        SingleTiming,
+        TimingFields,
+    )
 
 NONE = "none"
 """Removes a bound."""
@@ -34,6 +39,10 @@ def timing_fields(options: TimingOptions, clock: Clock) -> TimingFields:
         "calendars": options.calendar or None,
         "on_excluded": options.on_excluded and options.on_excluded.value,
         "permanent": permanent_timing(options.permanent),
+        "timings": [single_timing(text) for text in options.timing] if options.timing else None,
+        "extra_dates": options.extra_date and without_none(options.extra_date),
+        "excluded_dates": options.exclude_date and without_none(options.exclude_date),
+        "spread_seconds": whole_seconds(options.spread, "--spread"),
         "jitter_seconds": whole_seconds(options.jitter, "--jitter"),
     }
     fields: TimingFields = {name: value for name, value in values.items() if value is not None}  # type: ignore[assignment] # the names are the fields'
@@ -53,6 +62,8 @@ def rule_fields(options: RuleOptions) -> ScheduleFields:
         fields["overlap"] = options.overlap.value
     if (seconds := whole_seconds(options.catch_up, "--catch-up")) is not None:
         fields["catch_up_seconds"] = seconds
+    if options.catch_up_mode is not None:
+        fields["catch_up_mode"] = options.catch_up_mode.value
     if options.pause_on_failure is not None:
         fields["pause_on_failure"] = options.pause_on_failure
     if options.expect_success_by is not None:
@@ -61,6 +72,25 @@ def rule_fields(options: RuleOptions) -> ScheduleFields:
         is_none = options.expect_every == NONE
         fields["expect_every_seconds"] = None if is_none else whole_seconds(options.expect_every, "--expect-every")
     return fields
+
+
+def single_timing(text: str) -> SingleTiming:
+    """One of several timings, as `--timing` has it."""
+    kind, _, written = text.strip().partition(" ")
+    match kind:
+        case "cron":
+            return {"cron": written}
+        case "rate":
+            return {"rate": written}
+        case "interval":
+            return {"interval": written}
+        case _:
+            raise typer.BadParameter("should begin with cron, rate or interval", param_hint="--timing")
+
+
+def without_none(texts: list[str]) -> list[str]:
+    """The values of a list, which a single `none` empties."""
+    return [] if texts == [NONE] else texts
 
 
 def permanent_timing(text: str | None) -> PermanentTiming | None:

@@ -1,6 +1,7 @@
-"""`duetime schedules`: pause, resume, run."""
+"""`duetime schedules`: pause, resume, change, run."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,9 +13,15 @@ from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.event_views import show_schedule_events
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
+from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.commands.task_view import show as show_task
 
+_OCCURRENCE_ACTIONS: Mapping[str, Literal["skip", "move", "run_now", "restore"]] = {
+    "now": "run_now",
+    "skip": "skip",
+    "restore": "restore",
+}
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the events of the schedule.")]
 
 
@@ -50,6 +57,30 @@ def resume(
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
+@examples(
+    "duetime schedules change nightly 2027-01-01T01:30 2027-01-01T09:00",
+    "duetime schedules change nightly 2027-01-02T01:30 skip",
+)
+def change(
+    context: typer.Context,
+    name: ScheduleName,
+    scheduled_at: Annotated[str, typer.Argument(metavar="TIME", help="When the occurrence is scheduled.")],
+    to: Annotated[str, typer.Argument(metavar="TIME|now|skip|restore", help="When it runs instead, or what to do.")],
+    *,
+    deployment: Deployment,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move one occurrence that is to come, run it now, skip it, or restore it to its time."""
+    clock = context.ensure_object(Clock)
+    action = _OCCURRENCE_ACTIONS.get(to, "move")
+    due_at = moment(to, clock, "TIME|now|skip|restore") if action == "move" else None
+    at = moment(scheduled_at, clock, "TIME")
+    with connected(context, deployment) as client:
+        schedule = client.schedules.change_occurrence(name, at, action, due_at=due_at, reason=reason)
+    show(schedule, clock, as_json=as_json)
+
+
 @examples("duetime schedules run nightly")
 def run(
     context: typer.Context,
@@ -80,5 +111,5 @@ def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to those of schedules."""
-    for command in (pause, resume, run, events):
+    for command in (pause, resume, change, run, events):
         app.command()(command)

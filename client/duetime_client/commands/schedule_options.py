@@ -50,6 +50,13 @@ class Overlap(StrEnum):
     ALLOW_ALL = "allow_all"
 
 
+class CatchUpMode(StrEnum):
+    """Which of the missed occurrences run that may still run."""
+
+    LATEST = "latest"
+    ALL = "all"
+
+
 class ScheduleState(StrEnum):
     """The state of a schedule."""
 
@@ -66,7 +73,7 @@ Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingOptions:
-    """When a schedule runs: exactly one of the first five, and how to read it."""
+    """When a schedule runs: exactly one of the first six, and how to read it."""
 
     cron: Annotated[
         str | None,
@@ -86,6 +93,30 @@ class TimingOptions:
     permanent: Annotated[
         str | None,
         typer.Option(metavar="DURATION", help="Run again after each end, with this gap.", rich_help_panel=WHEN),
+    ] = None
+    timing: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--timing",
+            metavar="TEXT",
+            help="One of several: 'cron 0 9 * * mon-fri', 'rate 2h'; may be repeated.",
+            rich_help_panel=WHEN,
+        ),
+    ] = None
+    extra_date: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--extra-date", metavar="TIME", help="A time besides; may be repeated; none.", rich_help_panel=FINER
+        ),
+    ] = None
+    exclude_date: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude-date",
+            metavar="DAY|TIME",
+            help="A day or time at which nothing runs; may be repeated; none.",
+            rich_help_panel=FINER,
+        ),
     ] = None
     dialect: Annotated[Dialect | None, typer.Option("--dialect", help="Syntax of --cron.", rich_help_panel=FINER)] = (
         None
@@ -116,6 +147,12 @@ class TimingOptions:
             "--on-excluded", help="Skip or move an occurrence that a calendar excludes.", rich_help_panel=FINER
         ),
     ] = None
+    spread: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="Same delay of all occurrences, by the name, up to this.", rich_help_panel=FINER
+        ),
+    ] = None
     jitter: Annotated[
         str | None,
         typer.Option(metavar="DURATION", help="Random delay of each occurrence, up to this.", rich_help_panel=FINER),
@@ -142,9 +179,11 @@ class RuleOptions:
     ] = None
     catch_up: Annotated[
         str | None,
-        typer.Option(
-            metavar="DURATION", help="How late the latest missed occurrence may still run.", rich_help_panel=RULES
-        ),
+        typer.Option(metavar="DURATION", help="How late a missed occurrence may still run.", rich_help_panel=RULES),
+    ] = None
+    catch_up_mode: Annotated[
+        CatchUpMode | None,
+        typer.Option("--catch-up-mode", help="Which of the missed occurrences run.", rich_help_panel=RULES),
     ] = None
     pause_on_failure: Annotated[
         bool | None,

@@ -213,6 +213,7 @@ def preview(
     deployment: Deployment,
     begin: From = None,
     count: Count = 10,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Of the schedule, for --spread.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the occurrences of a timing, with each decision about DST and calendars, and create nothing."""
@@ -220,7 +221,7 @@ def preview(
     fields = timing_fields(timing, clock)
     first = None if begin is None else moment(begin, clock, "--from")
     with connected(context, deployment) as client:
-        found = client.schedules.preview(start=first, count=count, **fields)
+        found = client.schedules.preview(start=first, count=count, name=name, **fields)
     if as_json:
         show_json([each.document for each in found])
     else:

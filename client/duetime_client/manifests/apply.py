@@ -27,7 +27,7 @@ _PREVIEWED = frozenset(
     {
         *TIMINGS,
         *("dialect", "timezone", "dst_gap", "dst_fold", "calendars", "on_excluded", "jitter_seconds"),
-        *("start_at", "end_at", "remaining_runs"),
+        *("extra_dates", "excluded_dates", "spread_seconds", "start_at", "end_at", "remaining_runs", "name"),
     }
 )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime_client.manifests.reader import Entry
     from duetime_client.schedule_models import Schedule
 
-TIMINGS = ("cron", "rate", "interval", "dates", "permanent")
+TIMINGS = ("cron", "rate", "interval", "dates", "permanent", "timings")
 SCHEDULE_DEFAULTS: Mapping[str, Any] = {
     "dialect": "cron",
     "timezone": "UTC",
@@ -24,11 +24,15 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
     "dst_fold": "first",
     "calendars": [],
     "on_excluded": "skip",
+    "extra_dates": [],
+    "excluded_dates": [],
+    "spread_seconds": 0,
     "jitter_seconds": 0,
     "start_at": None,
     "end_at": None,
     "overlap": "skip",
     "catch_up_seconds": 3600,
+    "catch_up_mode": "latest",
     "pause_on_failure": False,
     "expect_success_by": None,
     "expect_every_seconds": None,
@@ -235,4 +239,11 @@ def _canonical(name: str, value: object) -> object:
             return datetime.fromisoformat(value).timestamp()
         except ValueError:
             return value
+    if name == "timings" and isinstance(value, list):
+        return [_given(each) if isinstance(each, Mapping) else each for each in value]
     return value
+
+
+def _given(timing: Mapping[str, object]) -> Mapping[str, object]:
+    """One of several timings, without what the API adds."""
+    return {name: value for name, value in timing.items() if value is not None and (name, value) != ("dialect", "cron")}

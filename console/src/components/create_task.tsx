@@ -42,7 +42,7 @@ interface Values {
 function requestOf(values: Values, options: OptionValues): { body: TaskCreate; fault: string } {
   const read = parsed(values.payload || "null");
   const { body, fault } = optionBody(options);
-  const due = "due_at" in body ? {} : { delay_seconds: Number(values.delay) || 0 };
+  const due = "due_at" in body || "debounce" in body ? {} : { delay_seconds: Number(values.delay) || 0 };
   const asked = { type: values.type, payload: read.value, ...due, ...(values.name ? { name: values.name } : {}), ...body };
   return { body: asked as TaskCreate, fault: read.fault ? `The payload is no JSON: ${read.fault}` : fault };
 }
@@ -88,7 +88,7 @@ function Form({ close, created, from }: { close: () => void; created?: (() => vo
     if (!asked.fault) json.value = JSON.stringify(asked.body, null, 2);
   };
   return (
-    <Dialog title={from ? "Run again" : "New task"} close={close} wide={json.value !== null}>
+    <Dialog title={from ? "Run again" : "New task"} close={close} wide>
       <form onSubmit={(event) => void submit(event)}>
         {json.value === null ? (
           <>
@@ -96,7 +96,7 @@ function Form({ close, created, from }: { close: () => void; created?: (() => vo
               <input required value={values.value.type} onInput={(event) => set({ type: event.currentTarget.value })} autofocus />
             </Field>
             <Field label="Payload" hint="Any JSON.">
-              <textarea rows={6} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
+              <textarea rows={5} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
             </Field>
             {from && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
             <div class="fields">

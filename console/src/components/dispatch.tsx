@@ -1,7 +1,7 @@
 /** The trigger and the queues of all owners: what operators look at when tasks are late. */
 import { useResource } from "../api/resource";
 import type { DeploymentSettings, DispatchStatus } from "../api/types";
-import { Facts, Relative, Time } from "./basics";
+import { Relative, Time } from "./basics";
 
 /** Nothing for those who are no operators. */
 export type Dispatch = DispatchStatus | "reading" | null;
@@ -23,12 +23,13 @@ export function DispatchCard() {
       <h2>
         Trigger and queues <span class="muted">of all owners</span>
       </h2>
-      <Facts
-        rows={[
-          ["Last complete tick", status.last_tick_at ? <span><Time at={status.last_tick_at} /> <Relative at={status.last_tick_at} /></span> : "none yet"],
-          ["Dispatched until", status.dispatched_until ? <span><Time at={status.dispatched_until} /> <Relative at={status.dispatched_until} /></span> : "nothing yet"],
-        ]}
-      />
+      {status.last_tick_at && status.dispatched_until ? (
+        <p>
+          The trigger last read all that was to be read in the minute from <Time at={status.last_tick_at} />, <Relative at={status.last_tick_at} />. What is due before <Time at={status.dispatched_until} /> is on queues.
+        </p>
+      ) : (
+        <p>The trigger has not run yet.</p>
+      )}
       <table aria-label="Queues">
         <thead>
           <tr>

@@ -8,6 +8,7 @@ import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
 import { Dialog } from "./dialog";
 import { LivePreview } from "./occurrences";
+import { initialOptions, optionBody, optionWords, patchOf, TaskOptionFields } from "./task_options";
 import { Choice, initialTiming, Text, TimingFields, timingBody, timingOptions, type TimingValues } from "./timing_fields";
 
 /** What each policy does when a run is due while the one before it still runs. */
@@ -34,36 +35,63 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
   const payload = useSignal(JSON.stringify(schedule?.task.payload ?? null, null, 2));
   const timing = useSignal<TimingValues>(initialTiming(schedule));
   const behaviour = useSignal<Behaviour>(initialBehaviour(schedule));
+  const options = useSignal(initialOptions(schedule?.task));
+  /** The request as JSON, once somebody edits it so. */
+  const json = useSignal<string | null>(null);
   const fault = useSignal("");
   const { busy, problem, send } = useSending();
   // A payload that was too large for the answer is not in the form: a change leaves it as it is.
   const keepsPayload = schedule !== undefined && !("payload" in schedule.task);
 
+  const asked = (): { call: Call; fault: string } => {
+    const read = parsed(payload.value || "null");
+    const before = optionBody(initialOptions(schedule?.task)).body;
+    const { body, fault: wrong } = optionBody(options.value);
+    const removed = Object.keys(before).some((field) => !(field in body));
+    const task = { type: type.value, ...(keepsPayload ? {} : { payload: read.value }), ...patchOf(before, body) };
+    const words = removed ? null : optionWords(options.value);
+    const call = callOf(timing.value, behaviour.value, task, words, name.value, schedule);
+    return { call, fault: read.fault ? `The payload is no JSON: ${read.fault}` : wrong };
+  };
   const submit = async (event: Event) => {
     event.preventDefault();
-    const read = parsed(payload.value || "null");
-    fault.value = read.fault && `The payload is no JSON: ${read.fault}`;
-    if (read.fault) return;
-    const task = { type: type.value, ...(keepsPayload ? {} : { payload: read.value }) };
-    const made = await send<Schedule>(callOf(timing.value, behaviour.value, task, name.value, schedule));
+    const { call, fault: wrong } = asked();
+    const typed = json.value === null ? null : parsed(json.value);
+    fault.value = typed ? typed.fault && `This is no JSON: ${typed.fault}` : wrong;
+    if (fault.value) return;
+    const made = await send<Schedule>(typed ? { method: call.method, path: call.path, headers: call.headers ?? {}, body: typed.value } : call);
     if (!made) return;
     close();
     done?.();
     if (!schedule) navigate(href(["schedules", made.name]));
   };
+  const toJson = () => {
+    const { call, fault: wrong } = asked();
+    fault.value = wrong;
+    if (!wrong) json.value = JSON.stringify(call.body, null, 2);
+  };
   return (
     <Dialog title={schedule ? `Change ${schedule.name}` : "New schedule"} close={close} wide>
       <form onSubmit={(event) => void submit(event)}>
-        <div class="fields">
-          {!schedule && <Text label="Name" value={name.value} set={(text) => (name.value = text)} required />}
-          <Text label="Task type" value={type.value} set={(text) => (type.value = text)} required />
-        </div>
-        <TimingFields values={timing} />
-        <LivePreview timing={timingBody(timing.value)} zone={timing.value.timezone} />
-        <BehaviourFields values={behaviour.value} set={(change) => (behaviour.value = { ...behaviour.value, ...change })} />
-        {!keepsPayload && (
-          <Field label="Payload" hint="Any JSON.">
-            <textarea rows={3} spellcheck={false} value={payload.value} onInput={(event) => (payload.value = event.currentTarget.value)} />
+        {json.value === null ? (
+          <>
+            <div class="fields">
+              {!schedule && <Text label="Name" value={name.value} set={(text) => (name.value = text)} required />}
+              <Text label="Task type" value={type.value} set={(text) => (type.value = text)} required />
+            </div>
+            <TimingFields values={timing} />
+            <LivePreview timing={timingBody(timing.value)} zone={timing.value.timezone} />
+            <BehaviourFields values={behaviour.value} set={(change) => (behaviour.value = { ...behaviour.value, ...change })} />
+            <TaskOptionFields values={options} ofSchedule />
+            {!keepsPayload && (
+              <Field label="Payload" hint="Any JSON.">
+                <textarea rows={3} spellcheck={false} value={payload.value} onInput={(event) => (payload.value = event.currentTarget.value)} />
+              </Field>
+            )}
+          </>
+        ) : (
+          <Field label="Request" hint={schedule ? "The body of the PATCH: what is null is taken away." : "The body of POST /v1/schedules."}>
+            <textarea rows={22} spellcheck={false} value={json.value} onInput={(event) => (json.value = event.currentTarget.value)} />
           </Field>
         )}
         {fault.value && (
@@ -73,6 +101,11 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
         )}
         {problem.value && <ProblemBox problem={problem.value} />}
         <footer>
+          {json.value === null && (
+            <button type="button" class="quiet first" onClick={toJson}>
+              Edit as JSON
+            </button>
+          )}
           <button type="button" class="quiet" onClick={close}>
             Cancel
           </button>
@@ -117,7 +150,7 @@ function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Par
   );
 }
 
-function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string }, name: string, schedule?: Schedule): Call {
+function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string }, options: string[] | null, name: string, schedule?: Schedule): Call {
   const body = {
     ...timingBody(timing),
     overlap: behaviour.overlap,
@@ -135,7 +168,8 @@ function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string
     ...(behaviour.expect_success_by ? ["--expect-success-by", behaviour.expect_success_by] : []),
     ...(behaviour.expect_every_seconds ? ["--expect-every", `${behaviour.expect_every_seconds}s`] : []),
   ];
-  if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, command: command("schedules", "create", name, task.type, ...words) };
+  const said = (...first: string[]) => (options ? { command: command("schedules", ...first, ...words, ...options) } : {});
+  if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, ...said("create", name, task.type) };
   const path = `/v1/schedules/${encodeURIComponent(schedule.name)}`;
-  return { method: "PATCH", path, body, headers: { "If-Match": `"${schedule.version}"` }, command: command("schedules", "update", schedule.name, ...words) };
+  return { method: "PATCH", path, body, headers: { "If-Match": `"${schedule.version}"` }, ...said("update", schedule.name) };
 }

@@ -21,8 +21,9 @@ const START: readonly TaskOption[] = [
   { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Orders what is due at the same time." },
   { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started so long after its due time, it fails with Expired." },
   { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
-  { path: "lock.max_holders", label: "Tasks that may hold it", kind: "number", usual: "1", option: "--lock-max-holders" },
-  { path: "lock.scope", label: "It is held", kind: { "": "for all phases", run: "for run and rollback only" } },
+  { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
+  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "Seconds at most: then it fails with LockWaitExpired." },
+  { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
 ];
 const ATTEMPTS: readonly TaskOption[] = [
   { path: "timeout_seconds", label: "Timeout in seconds", kind: "number", usual: "60", option: "--timeout", hint: "Of one attempt." },
@@ -30,11 +31,12 @@ const ATTEMPTS: readonly TaskOption[] = [
   { path: "retry.initial_seconds", label: "First wait", kind: "number", usual: "1", hint: "Seconds, at most." },
   { path: "retry.multiplier", label: "Each wait grows by", kind: "number", usual: "2" },
   { path: "retry.max_seconds", label: "Longest wait", kind: "number", usual: "300", hint: "Seconds." },
+  { path: "retry.max_duration_seconds", label: "No attempt later than", kind: "number", option: "--retry-for", hint: "Seconds after the start of the first one." },
   { path: "notify_within_seconds", label: "Reports within seconds", kind: "number", usual: "3600", option: "--notify-within", hint: "For a target that accepts work and reports later." },
   { path: "rollback_on_failure", label: "Roll back when it has failed for good", kind: "check", option: "--rollback-on-failure" },
 ];
 const TARGET: readonly TaskOption[] = [
-  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON such as {"kind": "http", "url": "https://example.org/report"}; empty: the handler of the type.' },
+  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON of its kind, such as {"kind": "lambda", "arn": …}; empty: the handler of the type.' },
   { path: "allow_unknown_type", label: "Its handler is deployed later: accept it all the same", kind: "check", option: "--allow-unknown-type" },
 ];
 const NOTICES: readonly TaskOption[] = [
@@ -44,15 +46,27 @@ const NOTICES: readonly TaskOption[] = [
   { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One a line, such as team=dba." },
   { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
 ];
+const SAME_KEY: readonly TaskOption[] = [
+  { path: "unique.key", label: "Only task of the key", kind: "text", option: "--unique", hint: "One of your tasks at a time holds a key." },
+  { path: "unique.until", label: "It holds the key", kind: { "": "until it has ended", started: "until it starts" }, option: "--unique-until" },
+  { path: "unique.on_conflict", label: "If another task holds it", kind: { "": "that one is kept", replace: "that one gets these fields", refuse: "this is refused" }, option: "--on-conflict" },
+  { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each further creation with the key replaces its fields." },
+  { path: "debounce.seconds", label: "For seconds", kind: "number", option: "--debounce", hint: "From the latest creation, instead of a due time." },
+  { path: "debounce.max_seconds", label: "At the latest after", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
+];
 const GROUPS: readonly [string, readonly TaskOption[]][] = [
   ["When it starts", START],
   ["Attempts", ATTEMPTS],
   ["What is called", TARGET],
   ["Notices and tags", NOTICES],
+  ["Other tasks of the same key", SAME_KEY],
 ];
 const OPTIONS = GROUPS.flatMap(([, options]) => options);
 /** Parts that say nothing without the part that names them. */
-const NAMED_BY: Record<string, string> = { lock: "lock.key", notify_on: "notify_on.to" };
+const NAMED_BY: Record<string, string> = { lock: "lock.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key" };
+/** What belongs to one creation: a copy and the tasks of a schedule do not have it. */
+const OF_ONE_CREATION = ["due_at", "unique", "debounce"];
+const isOfOne = (path: string): boolean => OF_ONE_CREATION.includes(path.split(".")[0] ?? "");
 /** What is so unless the request says otherwise. */
 const CHECKED = ["notify_on.failed"];
 
@@ -65,7 +79,7 @@ export function initialOptions(task?: object): OptionValues {
 }
 
 function valueAt(task: object | undefined, path: string): unknown {
-  if (path === "due_at") return undefined; // A copy is due by itself.
+  if (isOfOne(path)) return undefined;
   return path.split(".").reduce<unknown>((value, name) => (value as Record<string, unknown> | null | undefined)?.[name], task);
 }
 
@@ -122,20 +136,29 @@ export function optionWords(values: OptionValues): string[] | null {
   return words;
 }
 
-/** The fields, in groups. */
-export function TaskOptionFields({ values, changed }: { values: Signal<OptionValues>; changed: () => void }) {
+/** A merge patch that makes `before` into `after`: what is no longer there is null. */
+export function patchOf(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
+  const gone = Object.keys(before).filter((name) => !(name in after));
+  const kept = Object.entries(after).map(([name, value]) => [name, isPart(before[name]) && isPart(value) && before[name]["kind"] === value["kind"] ? patchOf(before[name], value) : value]);
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(gone.map((name) => [name, null])) };
+}
+
+const isPart = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The fields, in groups; a schedule has no use for the due time of one task. */
+export function TaskOptionFields({ values, changed, ofSchedule = false }: { values: Signal<OptionValues>; changed?: () => void; ofSchedule?: boolean }) {
   const set = (path: string, value: string | boolean) => {
     values.value = { ...values.value, [path]: value };
-    changed();
+    changed?.();
   };
   return (
     <details class="more">
-      <summary>More options</summary>
-      {GROUPS.map(([title, options]) => (
+      <summary>{ofSchedule ? "Options of its tasks" : "More options"}</summary>
+      {GROUPS.filter(([, options]) => !(ofSchedule && options.every(({ path }) => isOfOne(path)))).map(([title, options]) => (
         <fieldset key={title} class="options-of">
           <legend>{title}</legend>
           <div class="fields">
-            {options.filter((each) => each.kind !== "check").map((each) => (
+            {options.filter((each) => each.kind !== "check" && !(ofSchedule && isOfOne(each.path))).map((each) => (
               <OptionField key={each.path} option={each} value={values.value[each.path] ?? ""} set={(value) => set(each.path, value)} />
             ))}
           </div>

@@ -1,7 +1,7 @@
 /** Why a task waits, or where its time went: the gates in order, each with its times. */
 import type { Gate, TaskExplanation } from "../api/types";
 import { href } from "../router";
-import { duration } from "../time";
+import { duration, inZone } from "../time";
 import { Relative, Time } from "./basics";
 
 const MARKS: Record<Gate["state"], string> = { passed: "✓", waiting: "●", ahead: "○", unknown: "?" };
@@ -12,7 +12,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
   return (
     <section class={`card why ${isOpen ? "open" : ""}`} aria-label="Why">
       <h2>{isOpen ? "Why it waits" : "Where its time went"}</h2>
-      <p class="answer">{explanation.text}</p>
+      <p class="answer">{inZone(explanation.text)}</p>
       <ol class="gates">
         {explanation.gates.map((gate, index) => (
           <li key={`${gate.name}-${index}`} class={`gate gate-${gate.state}`}>
@@ -22,7 +22,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
             <span class="gate-name">{gate.name.replaceAll("_", " ")}</span>
             <span class="gate-text">
               {/* What it waits for has been said above, in the same words. */}
-              {!(gate.state === "waiting" && explanation.text.startsWith(gate.text)) && gate.text} <WaitsFor gate={gate} />
+              {!(gate.state === "waiting" && explanation.text.startsWith(gate.text)) && inZone(gate.text)} <WaitsFor gate={gate} />
               {gate.state === "waiting" && gate.until && (
                 <span class="muted">
                   {" "}

@@ -163,7 +163,7 @@ function Runs({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
                 <Relative at={run.scheduled_at} />
               </td>
               <td><StateChip state={run.status} /></td>
-              <td><Took ms={run.lateness_ms} /></td>
+              <td data-label="Late"><Took ms={run.lateness_ms} /></td>
               <td>{run.reason}</td>
             </tr>
           ))}

@@ -86,7 +86,7 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
                 </div>
               )}
             </td>
-            <td>
+            <td data-label="Latest">
               {each.last_run ? (
                 <a href={href(["tasks", each.last_run.task_id])}>
                   <Time at={each.last_run.scheduled_at} zone={each.timezone} /> <Relative at={each.last_run.scheduled_at} />
@@ -95,7 +95,7 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
                 <span class="muted">none</span>
               )}
             </td>
-            <td>
+            <td data-label="Next">
               <Time at={each.next_at} zone={each.timezone} /> <Relative at={each.next_at} />
             </td>
           </tr>

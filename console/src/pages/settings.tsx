@@ -38,7 +38,7 @@ export function Settings() {
             <Facts
               rows={[
                 ["Signed in as", <code>{read.owner}</code>],
-                ["Operator", read.is_operator ? "yes: you may use switches for all owners" : "no: switches for all owners are not yours"],
+                ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: what concerns all owners is not yours to see or change"],
                 ["Sign-in", AUTHENTICATION[read.authentication]],
               ]}
             />

@@ -13,6 +13,7 @@ import { TaskActions } from "../components/task_actions";
 import { Why } from "../components/why";
 import { dollars } from "../money";
 import { href } from "../router";
+import { duration } from "../time";
 
 export function TaskPage({ subject: id }: { subject: string }) {
   const path = `/v1/tasks/${encodeURIComponent(id)}`;
@@ -136,12 +137,24 @@ function About({ task }: { task: Task }) {
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
           ...(lock ? ([["Lock", <a href={href(["locks", lock.key])}>{lock.key}</a>]] as const) : []),
+          ...(task.expires_at ? ([["Expires", <><Time at={task.expires_at} /> if it has not started</>]] as const) : []),
+          ...(task.callback_url ? ([["Callback", <code>{task.callback_url}</code>]] as const) : []),
+          ...(task.notify_on ? ([["Notices", notices(task.notify_on)]] as const) : []),
           ...(task.lease ? ([["Worker", task.lease.worker]] as const) : []),
           ...(tags.length ? ([["Tags", tags.map(([key, value]) => <a key={key} class="tag" href={href(["tasks"], { q: `tag:${key}:${value}` })}>{key}:{value}</a>)]] as const) : []),
           ["Version", String(task.version)],
         ]}
       />
     </section>
+  );
+}
+
+function notices({ to, failed, late_seconds: late }: NonNullable<Task["notify_on"]>) {
+  const of = [failed && "a failure for good", late !== null && `a start ${duration(late * 1000)} late`].filter(Boolean).join(" and ");
+  return (
+    <>
+      of {of} to <code>{to}</code>
+    </>
   );
 }
 

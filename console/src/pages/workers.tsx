@@ -77,13 +77,13 @@ function Worker({ worker, tasks }: { worker: string; tasks: readonly TaskSummary
                 </a>{" "}
                 <span class="muted">{task.name}</span> {task.progress && <span class="muted">{task.progress.percent}%</span>}
               </td>
-              <td>
+              <td data-label="Attempt">
                 {task.attempt} of {task.retry.max_attempts}
               </td>
-              <td>
+              <td data-label="Started">
                 <Time at={task.started_at} /> <Relative at={task.started_at} />
               </td>
-              <td>
+              <td data-label="Lease ends">
                 <Relative at={task.lease?.expires_at} />
               </td>
             </tr>

@@ -126,7 +126,7 @@ def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: ob
     [(301, False), (400, False), (404, False), (408, True), (425, True), (429, True), (500, True), (503, True)],
 )
 def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriable: bool) -> None:  # noqa: FBT001 - the expectation
-    """What time may mend is retried; a redirect is not followed; the error tells the status and the answer."""
+    """What may succeed later is retried; a redirect is not followed; the error tells the status and the answer."""
     endpoint.status, endpoint.body, endpoint.headers = status, b"sorry", {"Location": endpoint.url + "/elsewhere"}
     ending = failed(call(endpoint))
     assert (ending.error.type, ending.retriable) == (f"Http{status}", retriable)
@@ -136,7 +136,7 @@ def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriab
 
 @pytest.mark.parametrize(("text", "wait"), [("120", 120 * SECOND), ("soon", 0), ("-1", 0), ("9" * 50, 0)])
 def test_an_endpoint_may_ask_for_time(endpoint: Endpoint, text: str, wait: int) -> None:
-    """`Retry-After` in seconds is heeded; anything else is not."""
+    """`Retry-After` in seconds is respected; anything else is ignored."""
     endpoint.status, endpoint.headers = 503, {"Retry-After": text}
     assert failed(call(endpoint)).wait_at_least == wait
 

@@ -46,6 +46,8 @@ SATURDAY, SUNDAY = 5, 6
         ("0 0 * * l5", "0 0 * * 5L"),
         ("0 0 * * FRIL", "0 0 * * 5L"),
         ("0 0 * * fri#2", "0 0 * * 5#2"),
+        ("0 0 L-0 * *", "0 0 L * *"),
+        ("0 0 l-2w,lw * *", "0 0 LW,L-2W * *"),
     ],
 )
 def test_two_spellings_are_one_expression(text: str, same: str) -> None:
@@ -95,8 +97,10 @@ def test_two_spellings_are_one_expression(text: str, same: str) -> None:
         ("0 0 * * 1,5#2", "two schedules"),
         ("0 0 * * 5#6", "no value, range or step"),
         ("0 0 * * 5#0", "no value, range or step"),
-        ("0 0 L-3 * *", "no value, range or step"),
-        ("0 0 LW * *", "no value, range or step"),
+        ("0 0 L-31 * *", "in no month"),
+        ("0 0 L-30 2 *", "never comes"),
+        ("0 0 L+3 * *", "no value, range or step"),
+        ("0 0 *,L-3 * *", "* beside other values"),
         ("0 0 *,15W * *", "* beside other values"),
         ("0 0 32W * *", "day-of-month field"),
         ("٣ * * * *", "plain printable"),

@@ -111,7 +111,7 @@ def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
 
 
 def test_a_batch_repeated_creates_only_what_is_missing(api: Gateway) -> None:
-    """A batch's key holds for each of its tasks: what was accepted stays, what was refused may be mended."""
+    """A batch's key holds for each of its tasks: what was accepted stays, what was rejected may be corrected."""
     first = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, {"type": 5}]}, KEY).body["results"]
     again = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, BODY]}, KEY).body["results"]
     assert [result["status"] for result in (*first, *again)] == [201, 422, 201, 201]

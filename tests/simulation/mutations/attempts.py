@@ -210,7 +210,7 @@ MUTANTS = (
     Mutant(
         "a task that has expired is started",
         "domain/tasks/expiry.py",
-        "now <= task.start_by or",
-        "now <= task.start_by + 600_000 or",
+        "or now <= start_by:",
+        "or now <= start_by + 600_000:",
     ),
 )

@@ -91,13 +91,14 @@ MUTANTS = (
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
         "        self.watch_change(task, move, sets, generation)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
-        "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))",
+        "        return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)",
         "            pass\n"
         "        self.watch_change(task, move, sets, generation)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
-        "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))\n"
+        "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)\n"
         "        if plan.timer:\n"
-        "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))",
+        "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
+        "        return result",
     ),
     Mutant(
         "nobody is reminded of a task that its target has accepted",

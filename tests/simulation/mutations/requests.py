@@ -22,13 +22,10 @@ MUTANTS = (
         "services/tasks/create.py",
         "        ends = self.runtime.executor.map(attempt, orders)\n"
         "        self._send_new(ends)\n"
-        "        return [Accepted(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]\n"
+        "        return list(ends)\n"
         "\n"
         "    def create_each",
-        "        ends = self.runtime.executor.map(attempt, orders)\n"
-        "        return [Accepted(end[0], is_replay=not end[1]) if isinstance(end, tuple) else end for end in ends]\n"
-        "\n"
-        "    def create_each",
+        "        ends = self.runtime.executor.map(attempt, orders)\n        return list(ends)\n\n    def create_each",
     ),
     Mutant(
         "a running task is cancelled as if it had not begun",
@@ -56,16 +53,27 @@ MUTANTS = (
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
-        "services/tasks/control.py",
+        "services/tasks/reopen.py",
         'opened: TaskChanges = {\n            "attempt": 0,\n',
         "opened: TaskChanges = {\n",
     ),
     Mutant(
         "a reopened task keeps the expiry of its record",
-        "services/tasks/control.py",
-        '            "expires_at": None,\n            "requested_action": None,\n'
-        '            "lease_expires_at": None,\n        }\n        request',
-        '            "requested_action": None,\n            "lease_expires_at": None,\n        }\n        request',
+        "services/tasks/reopen.py",
+        '            "expires_at": None,\n            "requested_action": None,\n',
+        '            "requested_action": None,\n',
+    ),
+    Mutant(
+        "a unique key is taken while another task holds it",
+        "services/unique_keys.py",
+        "if task is not None and holds_key(task) else None",
+        "if task is not None and task.attempt and holds_key(task) else None",
+    ),
+    Mutant(
+        "a task that is retried takes its unique key from another one",
+        "services/unique_keys.py",
+        "if status.holder is not None and status.holder.id != task.id:",
+        "if status.holder is not None and not status.holder:",
     ),
     Mutant(
         "a notification is taken whatever its fence",

@@ -44,8 +44,8 @@ MUTANTS = (
     Mutant(
         "an occurrence that is to wait begins beside the one that goes on",
         "domain/schedules/overlap.py",
-        "if active is None and buffered is None:",
-        "if active is None or buffered is None:",
+        "    if ahead is None:\n",
+        "    if ahead is None or waiting_limit(stored):\n",
     ),
     Mutant(
         "the end of a permanent schedule's run begins no other",

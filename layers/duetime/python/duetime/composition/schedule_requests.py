@@ -14,6 +14,7 @@ from duetime.services.schedules.calendars import CalendarManager
 from duetime.services.schedules.create import ScheduleCreator
 from duetime.services.schedules.manage import ScheduleManager
 from duetime.services.schedules.manual_runs import ManualRuns
+from duetime.services.schedules.occurrence_changes import OccurrenceChanger
 from duetime.services.schedules.preview import SchedulePreview
 from duetime.services.schedules.runs import ScheduleRuns
 from duetime.services.schedules.schedule_writer import ScheduleWriter
@@ -32,6 +33,11 @@ class ScheduleRequestServices(Part):
     def manager(self) -> ScheduleManager:
         """Updates and controls schedules."""
         return ScheduleManager(self._writer, self.part(CoreServices).stores, self.runtime)
+
+    @cached_property
+    def occurrence_changer(self) -> OccurrenceChanger:
+        """Skips, moves and runs early single occurrences."""
+        return OccurrenceChanger(self._writer, self.runtime)
 
     @cached_property
     def manual_runs(self) -> ManualRuns:

@@ -36,7 +36,7 @@ class Guard:
             this, so it may be taken over, or is not made shorter.
         alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
         open: the record has an outcome that not all is done for yet (`finished_at` is not set).
-        not_cancelled: its user has not asked the running attempt for a cancel, which must not be forgotten.
+        not_cancelled: no cancel of the running attempt was requested, which would have to be carried out.
     """
 
     owner: str | None = None

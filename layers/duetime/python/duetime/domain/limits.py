@@ -110,6 +110,8 @@ MAX_EXPLAINED_TASKS = 100
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
 MAX_ZONE_LENGTH = 64
+MAX_TIMINGS = 10
+"""Timings in the `timings` of a schedule."""
 MAX_DATES = 1_000
 """Date-times in the `dates` of a schedule."""
 MAX_PERIOD_DAYS = 3_653
@@ -132,6 +134,8 @@ MAX_BACKFILLS = 5
 """Backfills of one schedule in progress at once; the latest that have finished can be read, too."""
 MAX_WAITING_RUNS = 100
 """Occurrences of one schedule that wait at once for its running one, with `overlap: buffer_all`."""
+MAX_CHANGED_OCCURRENCES = 100
+"""Occurrences of one schedule that are skipped or moved by themselves, without those that were due a day ago."""
 MAX_REMARKS = 20
 """Entries in the `skipped_runs` of a schedule."""
 MAX_REMARK_LENGTH = 160

@@ -36,6 +36,8 @@ MISSED_AFTER = 10 * SECOND
 """An occurrence that is found later than this after its time was missed; `catch_up_seconds` decides whether it runs."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE
 """How often a permanent schedule is checked, in case the chain of its runs has broken."""
+CHANGED_OCCURRENCE_LIFE = DAY
+"""How long after its time a schedule remembers that one of its occurrences was moved or skipped."""
 LONGEST_SLEEP = 7 * DAY
 """How often a schedule is checked whose next occurrence is far ahead: the rules of time zones change."""
 OVERLAP_CHECK_INTERVAL = MINUTE

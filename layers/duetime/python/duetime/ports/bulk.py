@@ -58,7 +58,7 @@ class BulkSteps(Protocol):
         """Do as much of an operation as fits before an instant, and tell how far it is then.
 
         Raises:
-            Replaced: what it does is no longer asked for.
+            Replaced: another request has replaced it.
             RequestError: it cannot be run.
             Unavailable: the step is to be done again.
         """

@@ -20,7 +20,7 @@ class Work:
     """What a target is given: the same for a Python handler and for an HTTP service.
 
     Attributes:
-        phase: what it is asked to do.
+        phase: what it has to do.
         task: the record as it was claimed; its `attempt` and `fence` are this attempt's.
         payload: JSON text in UTF-8.
         checkpoint: what a paused attempt left; JSON text in UTF-8.
@@ -28,7 +28,7 @@ class Work:
         seconds: what is left until then.
         report: tells the task's progress and renews the lease; `None` only renews it.
         requested_action: what the user asks of the attempt, as of the last heartbeat.
-        inputs: the results of its parents in a topology that it asked for: one JSON object in UTF-8; else nothing.
+        inputs: of a topology's node, the results of the parents that it names: one JSON object in UTF-8; else nothing.
     """
 
     phase: Phase

@@ -12,7 +12,8 @@ from duetime.adapters.dynamodb.attribute_mapping import decoded, stored_forms
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
-from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
+from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
+from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState
@@ -35,8 +36,11 @@ _FORMER_ENDS = 20
 """Ends of revisions that earlier code kept."""
 _HANDLER = "handler"
 """Of a template: a handler was requested, not left to the type."""
-_PLAIN = ("on_excluded", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap", "catch_up_seconds")
-_SPEC_FIELDS = (*_PLAIN, "pause_on_failure", "expect_success_by", "expect_every_seconds", "calendars")
+_LISTS = ("calendars", "extra_dates", "excluded_dates")
+_PLAIN = ("on_excluded", "spread_seconds", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap")
+_RULES = ("catch_up_seconds", "catch_up_mode", "pause_on_failure", "expect_success_by", "expect_every_seconds")
+_CHANGED = "changed_occurrences"
+_SPEC_FIELDS = (*_PLAIN, *_RULES, *_LISTS)
 _ACTIONS = {
     ScheduleAction.UPDATED: "u",
     ScheduleAction.PAUSED: "p",
@@ -48,7 +52,7 @@ _ACTIONS = {
 _LETTERS = {letter: action for action, letter in _ACTIONS.items()}
 _ACTORS = {ActorType.USER: "u", ActorType.SYSTEM: "y"}
 _ACTOR_LETTERS = {letter: actor for actor, letter in _ACTORS.items()}
-_READ = {"on_excluded": OnExcluded, "overlap": Overlap, "calendars": tuple}
+_READ = {"on_excluded": OnExcluded, "overlap": Overlap, "catch_up_mode": CatchUpMode, **dict.fromkeys(_LISTS, tuple)}
 
 
 def packed(value: object) -> Value:
@@ -65,9 +69,10 @@ def spec_form(spec: ScheduleSpec) -> dict[str, Any]:
     """What a client said of a schedule; its name is in the key, and its task stands elsewhere."""
     clock = spec.clock
     return {
-        "written": _given(spec.written),
+        "written": _written_form(spec.written),
         "clock": [clock.zone.name, clock.gap, clock.fold],
         **{name: value for name, value in _given(spec).items() if name in _SPEC_FIELDS},
+        **({_CHANGED: [[each.nominal, each.at] for each in changed]} if (changed := spec.changed_occurrences) else {}),
     }
 
 
@@ -75,6 +80,7 @@ def read_spec(name: str, form: dict[str, Any], template: StoredItem) -> Schedule
     """Read what a client said of a schedule."""
     zone, gap, fold = form["clock"]
     others = {field: _READ.get(field, _same)(form[field]) for field in _SPEC_FIELDS if field in form}
+    others[_CHANGED] = tuple(ChangedOccurrence(*each) for each in form.get(_CHANGED, ()))
     return ScheduleSpec(
         _written(form["written"]), _template(template), name, Clock(zone_named(zone), Gap(gap), Fold(fold)), **others
     )
@@ -97,7 +103,16 @@ def _template(form: StoredItem) -> TaskSpec:
     return TaskSpec(payload=b"", **given)
 
 
+def _written_form(written: Written) -> dict[str, Any]:
+    form = _given(written)
+    if written.timings is not None:
+        form["timings"] = [_written_form(each) for each in written.timings]
+    return form
+
+
 def _written(form: dict[str, Any]) -> Written:
+    if "timings" in form:
+        form["timings"] = tuple(map(_written, form["timings"]))
     if "dates" in form:
         form["dates"] = tuple(form["dates"])
     if "dialect" in form:

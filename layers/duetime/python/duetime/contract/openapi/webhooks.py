@@ -45,7 +45,8 @@ def _task_ended() -> Schema:
     return {
         "operationId": "taskEnded",
         "summary": "Receive the outcome of a task",
-        "description": "Sent to the `callback_url` of a task when it has ended: at least once, and again if it fails.",
+        "description": "Sent to the `callback_url` of a task when it has ended, by a task of its own: at least once, "
+        "and again if it fails.",
         "tags": [TAG],
         "security": [],
         "parameters": _headers(_SIGNATURE),
@@ -53,7 +54,7 @@ def _task_ended() -> Schema:
         "responses": {
             "200": {"description": "Received; any 2xx status is accepted."},
             "4XX": {"description": "Refused: not sent again, unless the status is 408, 425 or 429."},
-            "5XX": {"description": "Failed: sent again a few times."},
+            "5XX": {"description": "Failed: sent again for a day, after `Retry-After` at the earliest."},
         },
     }
 

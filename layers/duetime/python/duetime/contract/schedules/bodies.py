@@ -22,7 +22,8 @@ from duetime.domain.limits import (
     MAX_OCCURRENCES,
     MIN_EXPECT_EVERY_SECONDS,
 )
-from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, Overlap
+from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, CatchUpMode, Overlap
+from duetime.domain.schedules.occurrence_requests import OccurrenceAction
 from duetime.domain.times import Millis
 
 PREVIEWED = 10
@@ -67,7 +68,8 @@ def _as_update(schema: dict[str, Any]) -> None:
 
 def _as_preview(schema: dict[str, Any]) -> None:
     _without_timing_defaults(schema)
-    schema["properties"]["from"].pop("default")
+    for name in ("from", "name"):
+        schema["properties"][name].pop("default")
     schema["examples"] = [{"cron": "30 1 * * *", "timezone": "Europe/London", "count": 5}]
 
 
@@ -128,10 +130,13 @@ class ScheduleFields(TimingFields):
         Field(
             ge=0,
             le=MAX_CATCH_UP_SECONDS,
-            description="How late the latest missed occurrence may still run after an outage of the scheduler, in "
-            "seconds.",
+            description="How late a missed occurrence may still run after an outage of the scheduler, in seconds.",
         ),
     ] = DEFAULT_CATCH_UP_SECONDS
+    catch_up_mode: Annotated[
+        CatchUpMode,
+        Field(strict=False, description="Whether the latest of the occurrences that may still run does, or all do."),
+    ] = CatchUpMode.LATEST
     pause_on_failure: Annotated[
         bool, Field(description="Whether the schedule is paused when one of its tasks has failed for good.")
     ] = False
@@ -157,7 +162,7 @@ class ScheduleFields(TimingFields):
 
 
 class ScheduleCreate(ScheduleFields):
-    """A schedule to be created; it has exactly one of `cron`, `rate`, `interval`, `dates` and `permanent`."""
+    """A schedule to be created; it has exactly one of the six timings `cron` to `timings`."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)
 
@@ -187,6 +192,9 @@ class PreviewRequest(TimingFields):
         Field(alias="from", description="Start of the preview; now if left out."),
     ] = None
     count: Annotated[int, Field(ge=1, le=MAX_OCCURRENCES, description="Number of occurrences.")] = PREVIEWED
+    name: Annotated[
+        ScheduleName, Field(description="Name of the schedule that would have this timing; for `spread_seconds`.")
+    ] = ""
 
 
 class SchedulePause(Body):
@@ -200,6 +208,40 @@ class SchedulePause(Body):
 class ScheduleActionRequest(Body):
     """An action on a schedule; the body can be left out."""
 
+    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
+
+
+class OccurrenceChange(Body):
+    """Changes one occurrence that is to come."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"scheduled_at": "2027-01-01T01:30:00Z", "action": "move", "due_at": "2027-01-01T09:00:00Z"},
+                {"scheduled_at": "2027-01-02T01:30:00Z", "action": "skip"},
+            ]
+        }
+    )
+
+    scheduled_at: Annotated[
+        Millis,
+        BeforeValidator(instant_of),
+        WithJsonSchema(TIME_SCHEMA),
+        Field(description="The time that the timing gives, as in `upcoming`."),
+    ]
+    action: Annotated[
+        OccurrenceAction,
+        Field(
+            strict=False,
+            description="Skip it, move it to `due_at`, run it now instead of at its time, or restore it to its time.",
+        ),
+    ]
+    due_at: Annotated[
+        Millis | None,
+        BeforeValidator(instant_of),
+        WithJsonSchema(TIME_SCHEMA),
+        Field(description="When it runs instead; with `move` only. No calendar and no jitter applies then."),
+    ] = None
     reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
 
 

@@ -10,17 +10,19 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.bodies import (
     BackfillCreate,
+    OccurrenceChange,
     PreviewRequest,
     ScheduleActionRequest,
     ScheduleCreate,
     SchedulePause,
 )
-from duetime.contract.schedules.timing_fields import TIMINGS
+from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.field_decoding import reject_uniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.errors import ScheduleNotFound
+from duetime.domain.schedules.occurrence_requests import OccurrenceAction, OccurrenceRequest
 from duetime.domain.schedules.occurrences import Occurrence, following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run
@@ -34,14 +36,15 @@ if TYPE_CHECKING:
 
     from duetime.contract.http.request_json import Document
     from duetime.contract.schedules.bodies import TaskTemplate
-    from duetime.contract.schedules.timing_fields import TimingFields
+    from duetime.contract.schedules.timing_fields import SingleTiming
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.times import Millis
 
 _NAME = re.compile(SCHEDULE_NAME_PATTERN)
 _PREVIEW_TASK = TaskSpec("")
 _SAYS_WHEN = ("due_at", "delay_seconds")
-_MADE = {"written", "task", "name", "clock", "calendars"}
+LISTS = ("calendars", "extra_dates", "excluded_dates")
+_MADE = {"written", "task", "name", "clock", "changed_occurrences", *LISTS}
 PLAIN_FIELDS = tuple(each.name for each in fields(ScheduleSpec) if each.name not in _MADE)
 
 
@@ -97,6 +100,8 @@ def schedule_spec(document: Document) -> ScheduleSpec:
         task=template_of(body.task),
         clock=clock_of(body),
         calendars=tuple(body.calendars),
+        extra_dates=tuple(body.extra_dates),
+        excluded_dates=tuple(body.excluded_dates),
         **{name: getattr(body, name) for name in PLAIN_FIELDS},
     )
 
@@ -114,7 +119,11 @@ def preview_request(document: Document, now: Millis) -> PreviewSpec:
         written_of(body),
         _PREVIEW_TASK,
         clock=clock_of(body),
+        name=body.name,
+        extra_dates=tuple(body.extra_dates),
+        excluded_dates=tuple(body.excluded_dates),
         on_excluded=body.on_excluded,
+        spread_seconds=body.spread_seconds,
         jitter_seconds=body.jitter_seconds,
         start_at=body.start_at,
         end_at=body.end_at,
@@ -141,6 +150,20 @@ def action_reason(document: Document) -> str:
     return read_body(ScheduleActionRequest, document).reason
 
 
+def occurrence_request(document: Document) -> tuple[OccurrenceRequest, str]:
+    """What is to be done to one occurrence, and why.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    body = read_body(OccurrenceChange, document)
+    if (body.due_at is not None) is not (body.action is OccurrenceAction.MOVE):
+        raise FieldsInvalid(
+            [Fault("due_at", "should be given with the action move, and only then", FaultCode.CONFLICT)]
+        )
+    return OccurrenceRequest(body.scheduled_at, body.action, body.due_at), body.reason
+
+
 def backfill_request(document: Document) -> BackfillCreate:
     """The period and the pace of a backfill.
 
@@ -157,11 +180,22 @@ def written_of(body: TimingFields) -> Written:
         FieldInvalid: there is none, or more than one, or it cannot be accepted; says why.
     """
     given: dict[str, Any] = {name: value for name in TIMINGS if (value := getattr(body, name)) is not None}
-    if body.dates is not None:
-        given["dates"] = tuple(body.dates)
     if body.permanent is not None:
         given["permanent"] = body.permanent.gap_seconds
-    return readable(Written(**given, dialect=body.dialect))
+    return readable(Written(**given | lists_of(body), dialect=body.dialect))
+
+
+def lists_of(body: TimingFields | SingleTiming) -> dict[str, Any]:
+    """The timings that a body gives as lists, as they are kept."""
+    lists: dict[str, Any] = {}
+    if body.dates is not None:
+        lists["dates"] = tuple(body.dates)
+    if isinstance(body, TimingFields) and body.timings is not None:
+        lists["timings"] = tuple(
+            Written(each.cron, each.rate, each.interval, dialect=each.dialect, **lists_of(each))
+            for each in body.timings
+        )
+    return lists
 
 
 def readable(written: Written) -> Written:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.schedules.responses import (
     BackfillResponse,
+    ChangedOccurrenceResponse,
     ExpectationResponse,
     LastRunResponse,
     OccurrenceResponse,
@@ -16,16 +17,19 @@ from duetime.contract.schedules.responses import (
     ScheduleSummary,
     SkippedRunResponse,
     TaskTemplateResponse,
+    TimingResponse,
 )
 from duetime.contract.tasks.encoding import instant, json_of, request_fields, target_response
 from duetime.contract.tasks.option_encoding import options_response
+from duetime.domain.schedules.occurrence_ids import spread_offset
 from duetime.domain.schedules.timing_description import describe_timing
-from duetime.domain.times import to_iso
+from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.definition import Written
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.run_history import BackfillRun, LastRun
     from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -48,19 +52,25 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSu
         interval=timing.interval,
         dates=timing.dates,
         permanent=None if timing.permanent is None else PermanentResponse(gap_seconds=timing.permanent),
-        description=describe_timing(timing.timing),
+        timings=None if timing.timings is None else [_single(each) for each in timing.timings],
+        extra_dates=spec.extra_dates,
+        excluded_dates=spec.excluded_dates,
+        description=describe_timing(timing.timing, spec.extra_dates),
         dialect=timing.dialect,
         timezone=spec.clock.zone.name,
         dst_gap=spec.clock.gap,
         dst_fold=spec.clock.fold,
         calendars=spec.calendars,
         on_excluded=spec.on_excluded,
+        spread_seconds=spec.spread_seconds,
+        spread_offset_seconds=spread_offset(stored.name, spec.spread_seconds) // SECOND,
         jitter_seconds=spec.jitter_seconds,
         start_at=instant(spec.start_at),
         end_at=instant(spec.end_at),
         remaining_runs=stored.remaining_runs,
         overlap=spec.overlap,
         catch_up_seconds=spec.catch_up_seconds,
+        catch_up_mode=spec.catch_up_mode,
         pause_on_failure=spec.pause_on_failure,
         expect_success_by=spec.expect_success_by,
         expect_every_seconds=spec.expect_every_seconds,
@@ -78,6 +88,12 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSu
     )
 
 
+def _single(timing: Written) -> TimingResponse:
+    return TimingResponse(
+        cron=timing.cron, rate=timing.rate, interval=timing.interval, dates=timing.dates, dialect=timing.dialect
+    )
+
+
 def schedule_response(
     stored: StoredSchedule, next_at: Millis | None, upcoming: Sequence[Occurrence]
 ) -> ScheduleResponse:
@@ -88,6 +104,10 @@ def schedule_response(
         skipped_runs=[
             SkippedRunResponse(recorded_at=to_iso(each.at), local_time=each.key or None, reason=each.note)
             for each in reversed(stored.log)
+        ],
+        changed_occurrences=[
+            ChangedOccurrenceResponse(scheduled_at=to_iso(each.nominal), due_at=instant(each.at))
+            for each in stored.spec.changed_occurrences
         ],
         backfills=[backfill_response(each) for each in stored.backfills],
     )

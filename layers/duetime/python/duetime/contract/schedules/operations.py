@@ -32,8 +32,8 @@ CREATE = Operation(
     "POST /v1/schedules",
     "Create a schedule",
     _SCHEDULE.created("Path of the schedule."),
-    description="A schedule has exactly one of `cron`, `rate`, `interval`, `dates` and `permanent`, and is active "
-    "at once. A timing without any occurrence is refused.",
+    description="A schedule has exactly one of `cron`, `rate`, `interval`, `dates`, `permanent` and `timings`, and is "
+    "active at once. A timing without any occurrence is refused.",
     body=bodies.ScheduleCreate,
     nesting=1,
     headers=(KEY, TRACEPARENT),
@@ -157,6 +157,18 @@ LIST_OCCURRENCES = Operation(
     description="Past and future occurrences in order of time, each with its task if there is one, or the reason "
     "why it does not run.",
     query=queries.OccurrencesQuery,
+)
+CHANGE_OCCURRENCE = Operation(
+    "changeOccurrence",
+    "POST /v1/schedules/{name}/occurrences/change",
+    "Skip, move or run early one occurrence",
+    _SCHEDULE.but("The schedule after the change."),
+    description="Changes one occurrence that is to come, and nothing else. One that is due within seconds has a task: "
+    "change that. Another timing drops the changes of occurrences that it does not have. Repeating the request changes "
+    "nothing.",
+    body=bodies.OccurrenceChange,
+    headers=(IF_MATCH,),
+    errors=_CHANGED,
 )
 LIST_RUNS = Operation(
     "listScheduleRuns",

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from duetime.contract.tasks.option_responses import TaskOptionsResponse
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
-from duetime.domain.schedules.definition import OnExcluded, Overlap  # noqa: TC001 - same
+from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap  # noqa: TC001 - same
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
 from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
 from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
@@ -36,6 +36,16 @@ class PermanentResponse(TypedDict):
     """Runs again and again: each run starts some time after the previous one has ended."""
 
     gap_seconds: Annotated[int, Field(description="Seconds from the end of one run to the start of the next.")]
+
+
+class TimingResponse(TypedDict):
+    """One of several timings."""
+
+    cron: str | None
+    rate: str | None
+    interval: str | None
+    dates: Sequence[str] | None
+    dialect: Dialect
 
 
 class PreviewOccurrence(TypedDict):
@@ -72,6 +82,13 @@ class OccurrenceList(TypedDict):
     """Occurrences, in order of time."""
 
     occurrences: Sequence[OccurrenceResponse]
+
+
+class ChangedOccurrenceResponse(TypedDict):
+    """An occurrence that was skipped or moved by itself."""
+
+    scheduled_at: Annotated[Instant, Field(description="The time that the timing gives.")]
+    due_at: Annotated[Instant | None, Field(description="When it runs instead; null if it is skipped.")]
 
 
 class SkippedRunResponse(TypedDict):
@@ -131,6 +148,9 @@ class ScheduleSummary(TypedDict):
     interval: str | None
     dates: Sequence[str] | None
     permanent: PermanentResponse | None
+    timings: Annotated[Sequence[TimingResponse] | None, Field(description="Several timings; null if there is one.")]
+    extra_dates: Annotated[Sequence[str], Field(description="Date-times besides the timing.")]
+    excluded_dates: Annotated[Sequence[str], Field(description="Days and date-times at which no occurrence runs.")]
     description: Annotated[str, Field(description=_DESCRIPTION)]
     dialect: Dialect
     timezone: str
@@ -138,12 +158,20 @@ class ScheduleSummary(TypedDict):
     dst_fold: Fold
     calendars: Sequence[str]
     on_excluded: OnExcluded
+    spread_seconds: int
+    spread_offset_seconds: Annotated[
+        int,
+        Field(
+            description="Part of `spread_seconds` by which its occurrences are due later, where there is room for it."
+        ),
+    ]
     jitter_seconds: int
     start_at: Instant | None
     end_at: Instant | None
     remaining_runs: Annotated[int | None, Field(description="How many more runs there may be; null for no limit.")]
     overlap: Overlap
     catch_up_seconds: int
+    catch_up_mode: CatchUpMode
     pause_on_failure: bool
     expect_success_by: Annotated[
         str | None, Field(description="Local time of day by which a run must have succeeded; null for none.")
@@ -187,6 +215,10 @@ class ScheduleResponse(ScheduleSummary):
     ]
     skipped_runs: Annotated[
         Sequence[SkippedRunResponse], Field(description="The latest runs that were skipped, newest first.")
+    ]
+    changed_occurrences: Annotated[
+        Sequence[ChangedOccurrenceResponse],
+        Field(description="Occurrences that were skipped or moved by themselves: those to come, and the latest past."),
     ]
     backfills: Sequence[BackfillResponse]
 

@@ -15,6 +15,7 @@ from duetime.domain.limits import (
     MAX_EXPRESSION_LENGTH,
     MAX_JITTER_SECONDS,
     MAX_PERIOD_DAYS,
+    MAX_TIMINGS,
     MAX_ZONE_LENGTH,
 )
 from duetime.domain.schedules.definition import OnExcluded
@@ -22,7 +23,7 @@ from duetime.domain.schedules.time_zones import Fold, Gap
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.times import DAY, SECOND, Millis
 
-TIMINGS = ("cron", "rate", "interval", "dates", "permanent")
+TIMINGS = ("cron", "rate", "interval", "dates", "permanent", "timings")
 """A schedule has exactly one of these."""
 MAX_RUNS = 1_000_000_000
 
@@ -65,8 +66,20 @@ class PermanentTiming(Body):
     ] = 0
 
 
+class SingleTiming(Body):
+    """One of several timings; it has exactly one of `cron`, `rate`, `interval` and `dates`."""
+
+    cron: Annotated[Expression | None, Field(description="A cron expression.", examples=["0 9 * * mon-fri"])] = None
+    rate: Annotated[Expression | None, Field(description="A fixed rate.", examples=["5 minutes"])] = None
+    interval: Annotated[
+        Expression | None, Field(description="An ISO 8601 interval or duration.", examples=["PT1H"])
+    ] = None
+    dates: Annotated[_Dates | None, Field(description="A list of date-times.")] = None
+    dialect: Annotated[Dialect, Field(strict=False, description="Syntax of `cron`.")] = Dialect.CRON
+
+
 class TimingFields(Body):
-    """When work is due; exactly one of the first five says so. Null is the same as leaving a field out."""
+    """When work is due; exactly one of the first six says so. Null is the same as leaving a field out."""
 
     cron: Annotated[
         Expression | None,
@@ -100,6 +113,31 @@ class TimingFields(Body):
         PermanentTiming | None,
         Field(description="Runs again and again, with a gap between runs.", examples=[{"gap_seconds": 60}]),
     ] = None
+    timings: Annotated[
+        list[SingleTiming] | None,
+        Field(
+            min_length=1,
+            max_length=MAX_TIMINGS,
+            description="Several timings; a time that more than one of them means is one occurrence.",
+            examples=[[{"cron": "0 9 * * mon-fri"}, {"cron": "0 12 * * sat"}]],
+        ),
+    ] = None
+    extra_dates: Annotated[
+        list[_Date],
+        Field(
+            max_length=MAX_DATES,
+            description="Date-times besides the timing, each with an offset or in `timezone`.",
+            examples=[["2026-12-27T12:00:00"]],
+        ),
+    ] = Field(default_factory=list)
+    excluded_dates: Annotated[
+        list[_Date],
+        Field(
+            max_length=MAX_DATES,
+            description="Days, and date-times with an offset or in `timezone`, at which no occurrence runs.",
+            examples=[["2026-12-25", "2026-12-31T18:00:00"]],
+        ),
+    ] = Field(default_factory=list)
     dialect: Annotated[
         Dialect,
         Field(
@@ -137,6 +175,16 @@ class TimingFields(Body):
             "is not excluded.",
         ),
     ] = OnExcluded.SKIP
+    spread_seconds: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_JITTER_SECONDS,
+            description="Delays all occurrences by the same part of this, in seconds: it follows from the schedule's "
+            "name, so that schedules of the same time are spread; less in proportion where the next occurrence "
+            "comes sooner.",
+        ),
+    ] = 0
     jitter_seconds: Annotated[
         int,
         Field(

@@ -11,7 +11,7 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.schedules.bodies import SchedulePatch, TaskTemplate
-from duetime.contract.schedules.decoding import PLAIN_FIELDS, readable, template_of
+from duetime.contract.schedules.decoding import LISTS, PLAIN_FIELDS, lists_of, readable, template_of
 from duetime.contract.schedules.encoding import template_fields
 from duetime.contract.schedules.timing_fields import TIMINGS
 from duetime.domain.schedules.definition import ScheduleUpdate, Written
@@ -42,8 +42,7 @@ class TimingPatch:
         """
         body, given = self.body, self.body.model_fields_set
         fields: dict[str, Any] = {name: getattr(body, name) for name in TIMINGS if name in given}
-        if body.dates is not None:
-            fields["dates"] = tuple(body.dates)
+        fields |= lists_of(body)
         if body.permanent is not None:
             has_gap = "gap_seconds" in body.permanent.model_fields_set
             fields["permanent"] = body.permanent.gap_seconds if has_gap else before.permanent or 0
@@ -106,8 +105,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
     fields: dict[str, Any] = {
         each: getattr(body, each) for each in (*PLAIN_FIELDS, "dst_gap", "dst_fold") if each in given
     }
-    if "calendars" in given:
-        fields["calendars"] = tuple(body.calendars)
+    fields |= {each: tuple(getattr(body, each)) for each in LISTS if each in given}
     if "timezone" in given:
         fields["timezone"] = zone_named(body.timezone)
     timing = TimingPatch(body) if given & {*TIMINGS, "dialect"} else None

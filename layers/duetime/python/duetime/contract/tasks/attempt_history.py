@@ -23,7 +23,7 @@ def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTrace
 
     Args:
         task: the record, which holds the last lines.
-        older: the lines that the record had no more room for; one that it still has is told once.
+        older: the lines that the record had no more room for; one that it still has is not repeated here.
         traceback: that of the last attempt that left one.
     """
     return AttemptList(attempts=[_attempt(line, task, traceback) for line in ended_attempts(task, older)])

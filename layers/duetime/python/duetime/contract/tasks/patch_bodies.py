@@ -96,7 +96,7 @@ class NotifyOnPatch(Body):
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     to: Annotated[NoticeAddress | None, Field(description="Where notices are sent.")] = None
-    failed: Annotated[NotifiesFailure | None, Field(description="Whether a failure for good is told.")] = None
+    failed: Annotated[NotifiesFailure | None, Field(description="Whether a final failure is notified.")] = None
     late_seconds: Annotated[
         LateSeconds | None, Field(description="After how many seconds a late start is told; null for never.")
     ] = None

@@ -65,7 +65,7 @@ class CallbackTargetResponse(TypedDict):
     """The callback URL of another task, which is the name of this one."""
 
     kind: Literal["callback"]
-    url: str
+    url: Annotated[str, Field(description="Where the outcome is posted.")]
 
 
 class PullTargetResponse(TypedDict):

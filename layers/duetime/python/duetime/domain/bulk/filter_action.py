@@ -62,7 +62,7 @@ class BulkRequest:
 
     Attributes:
         text: the body as it came, in UTF-8: what goes on later is read from it.
-        force: of a cancel: whether running tasks are asked to stop.
+        force: of a cancel: whether a stop of running tasks is requested.
         change: of a change: what is changed.
         by: who asks for it, and why.
     """

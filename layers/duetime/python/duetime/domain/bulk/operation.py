@@ -87,7 +87,7 @@ class BulkOperation:
     Attributes:
         id: made as a task's id is; its shard says where its timers lie.
         topology: whose nodes are meant; `None` if a filter says which tasks are.
-        request: what its user asked for, as it came; of a topology there is none.
+        request: what its user requested, as it was sent; of a topology there is none.
         holder: who carries it out; empty while nobody has begun.
         epoch: counts the holders.
         leased_until: when the holder's lease ends, if it saves nothing before.

@@ -20,7 +20,7 @@ class Change(Generic[S]):
     """One write of one record. It may be told more than once, and writes of different records in any order.
 
     Attributes:
-        id: of this write: the same each time it is told.
+        id: of this write: the same each time it is delivered.
         at: when it was written, in whole seconds.
         before: the record before it; `None` if there was none.
         after: the record after it; `None` if it was removed.

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_OCCURRENCES
-from duetime.domain.schedules.calendar_search import covering
-from duetime.domain.schedules.occurrences import between, count_between, judged, previous_nominal
+from duetime.domain.schedules.occurrences import between, count_between, is_in_gap, judged, previous_nominal
 from duetime.domain.times import HOUR, MINUTE, SECOND, from_datetime
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
     unit = MINUTE if at % MINUTE == 0 else SECOND
     first = at - at % unit
     for found in between(schedule, first - 1, first + unit - 1, MAX_OCCURRENCES):
-        if found.runs or covering(schedule.calendars, found.nominal) is not None:
+        if not is_in_gap(schedule, found):
             return found
     if (lost := _lost_at(schedule, first, unit)) is not None:
         return lost
@@ -46,8 +45,7 @@ def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | No
     if count_between(schedule, first - _GAP, first + _GAP) >= MAX_OCCURRENCES:
         return None
     for found in between(schedule, first - _GAP, first + _GAP, MAX_OCCURRENCES):
-        is_lost = not found.runs and covering(schedule.calendars, found.nominal) is None
-        if is_lost and first <= from_datetime(datetime.fromisoformat(found.key)) < first + unit:
+        if is_in_gap(schedule, found) and first <= from_datetime(datetime.fromisoformat(found.key)) < first + unit:
             return found
     return None
 

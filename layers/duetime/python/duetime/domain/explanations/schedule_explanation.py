@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.explanations.durations import span
 from duetime.domain.explanations.occurrence_lookup import occurrence_at
 from duetime.domain.explanations.occurrence_outcome import OccurrenceOutcome
-from duetime.domain.schedules.calendar_search import covering
-from duetime.domain.schedules.occurrences import next_nominal, preceding
+from duetime.domain.schedules.occurrences import is_in_gap, next_nominal, preceding
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.times import to_iso
@@ -142,8 +141,8 @@ def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[Occurrence
     """Why an occurrence does not run: its user, a calendar, or a change of the clock."""
     if occurrence.nominal in schedule.stopped:
         return OccurrenceOutcome.SKIPPED, f"It does not run at that time: {occurrence.note}."
-    is_excluded = covering(schedule.calendars, occurrence.nominal) is not None
-    return OccurrenceOutcome.EXCLUDED if is_excluded else OccurrenceOutcome.CLOCK_CHANGE, f"{occurrence.note}."
+    is_lost = is_in_gap(schedule, occurrence)
+    return OccurrenceOutcome.CLOCK_CHANGE if is_lost else OccurrenceOutcome.EXCLUDED, f"{occurrence.note}."
 
 
 def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> tuple[OccurrenceOutcome, str]:

@@ -32,8 +32,9 @@ class Cron:
         days: days of the month, 1 to 31.
         months: 1 to 12.
         weekdays: 0 for Monday to 6 for Sunday.
-        last_day: whether the last day of the month is meant besides `days`.
+        from_end: days before the last one of the month that are meant besides `days`: 0 for the last day itself.
         nearest: days of the month for which the nearest of Monday to Friday in that month is meant.
+        nearest_from_end: the same for days before the last one.
         nth: pairs of a weekday and which of the month it is: 1 to 5, or `LAST_OF_MONTH`.
         either_day: whether a day by date or by weekday is enough. A field that begins with `*` makes it both, as in
             Vixie cron (Source: crontab(5), cronie).
@@ -48,8 +49,9 @@ class Cron:
     days: tuple[int, ...]
     months: tuple[int, ...]
     weekdays: tuple[int, ...]
-    last_day: bool
+    from_end: tuple[int, ...]
     nearest: tuple[int, ...]
+    nearest_from_end: tuple[int, ...]
     nth: tuple[tuple[int, int], ...]
     either_day: bool
     years: tuple[int, ...]
@@ -207,10 +209,11 @@ class Cron:
 
 def _means(cron: Cron, day: int, first_weekday: int, length: int) -> bool:
     weekday = (first_weekday + day - 1) % _WEEK
+    nearest = (*cron.nearest, *(length - each for each in cron.nearest_from_end))
     by_date = (
         day in cron.days
-        or (cron.last_day and day == length)
-        or any(day == _nearest(each, first_weekday, length) for each in cron.nearest)
+        or length - day in cron.from_end
+        or any(day == _nearest(each, first_weekday, length) for each in nearest)
     )
     which = (day - 1) // _WEEK + 1
     by_weekday = (
@@ -223,7 +226,7 @@ def _means(cron: Cron, day: int, first_weekday: int, length: int) -> bool:
 
 def _nearest(day: int, first_weekday: int, length: int) -> int | None:
     """The nearest of Monday to Friday within the month, or `None` in a month without that day."""
-    if day > length:
+    if not 1 <= day <= length:
         return None
     weekday = (first_weekday + day - 1) % _WEEK
     if weekday < _SATURDAY:

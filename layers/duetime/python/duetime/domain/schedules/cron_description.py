@@ -109,10 +109,20 @@ def _by_date(cron: Cron) -> str:
             parts.append(f"every {_ordinal(step)} day from day {cron.days[0]}")
         else:
             parts.append(_numbered(cron.days, "day"))
-    if cron.last_day:
-        parts.append("the last day")
+    parts.extend(_from_end(before) for before in cron.from_end)
     parts.extend(f"the working day nearest to day {day}" for day in cron.nearest)
+    # What is nearest to the last day lies before it, for it stays in the month.
+    parts.extend(
+        f"the working day nearest to {_from_end(before)}" if before else "the last working day"
+        for before in cron.nearest_from_end
+    )
     return f"on {_joined(parts)} of the month"
+
+
+def _from_end(before: int) -> str:
+    if not before:
+        return "the last day"
+    return "the day before the last day" if before == 1 else f"the day {before} days before the last day"
 
 
 def _by_weekday(cron: Cron) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_EXPRESSION_LENGTH
 from duetime.domain.schedules.cron import LAST_OF_MONTH, Cron
+from duetime.domain.schedules.cron_days import read_days
 from duetime.domain.schedules.cron_fields import (
     DAY,
     FIELD,
@@ -41,11 +42,11 @@ _NICKNAMES = {
 }
 _NTH = re.compile(r"(?P<day>[0-9]|[a-z]{3})#(?P<nth>[1-5])")
 _LAST_WEEKDAY = re.compile(r"(?:(?P<before>[0-9]|[a-z]{3})l|l(?P<after>[0-9]))")
-_NEAREST = re.compile(r"(?P<day>[0-9]{1,2})w")
 _FIELDS = 5
 _FIELDS_WITH_SECONDS = 6
 
 
+@lru_cache(maxsize=256)
 def parse_cron(text: str) -> Cron:
     """Read 5 fields, 6 with seconds first, or a nickname such as `@daily`.
 
@@ -70,6 +71,7 @@ def parse_cron(text: str) -> Cron:
     return _cron(written, fields, "*", WEEKDAY)
 
 
+@lru_cache(maxsize=256)
 def parse_eventbridge_cron(text: str) -> Cron:
     """Read the six fields that EventBridge writes within `cron(...)`: the last one is a year, Sunday is 1.
 
@@ -116,9 +118,9 @@ def _nickname(lowered: str) -> str:
 
 def _cron(text: str, fields: Sequence[str], year: str, weekday: Field) -> Cron:
     second, minute, hour, day, month, day_of_week = fields
-    days, nearest = _days(day)
+    days = read_days(day)
     columns = (
-        _plain(minute, MINUTE), _plain(hour, HOUR), days, _plain(month, MONTH),
+        _plain(minute, MINUTE), _plain(hour, HOUR), days.for_croniter, _plain(month, MONTH),
         _weekdays(day_of_week, weekday), _plain(second, SECOND),
     )  # fmt: skip
     expanded, nth = _expanded(" ".join(columns))
@@ -127,11 +129,12 @@ def _cron(text: str, fields: Sequence[str], year: str, weekday: Field) -> Cron:
         seconds=_values(expanded[5], SECOND),
         minutes=_values(expanded[0], MINUTE),
         hours=_values(expanded[1], HOUR),
-        days=_values(expanded[2], DAY) if days != "*" or not nearest else (),
+        days=_values(expanded[2], DAY) if days.plain or not days.has_others else (),
         months=_values(expanded[3], MONTH),
         weekdays=tuple(sorted({(each - 1) % 7 for each in _values(expanded[4], WEEKDAY) if each not in nth})),
-        last_day="l" in expanded[2],
-        nearest=nearest,
+        from_end=tuple(sorted(days.from_end)),
+        nearest=tuple(sorted(days.nearest)),
+        nearest_from_end=tuple(sorted(days.nearest_from_end)),
         nth=tuple(
             sorted(
                 ((day - 1) % 7, LAST_OF_MONTH if which == "l" else int(which))
@@ -153,22 +156,6 @@ def _plain(field: str, column: Field) -> str:
     if field == "?":
         raise FieldInvalid(FIELD, f"has ? in the {column.name} field; it may stand for a day-of-month or day-of-week")
     return ",".join(ranged(item, column) for item in items_of(field, column))
-
-
-def _days(field: str) -> tuple[str, tuple[int, ...]]:
-    """The day-of-month field for croniter, and its days whose nearest working day is meant."""
-    if field == "?":
-        return "*", ()
-    plain: list[str] = []
-    nearest: set[int] = set()
-    for item in items_of(field, DAY):
-        if near := _NEAREST.fullmatch(item):
-            nearest.add(DAY.value(near["day"]))
-        else:
-            plain.append("l" if item == "l" else ranged(item, DAY))
-    if nearest and plain == ["*"]:
-        raise FieldInvalid(FIELD, "has * beside other values in the day-of-month field")
-    return ",".join(plain) or "*", tuple(sorted(nearest))
 
 
 def _weekdays(field: str, column: Field) -> str:
@@ -197,7 +184,6 @@ def _weekday_number(text: str, column: Field) -> int:
     return (column.value(text) - column.sunday_first) % 7
 
 
-@lru_cache(maxsize=256)
 def _expanded(expression: str) -> tuple[Sequence[Sequence[int | str]], Mapping[int, set[int | str]]]:
     """Lists of values by croniter: minute, hour, day, month, weekday from Sunday, second; and weekdays of the month."""
     # Its import takes 0.1 s, which only who reads a cron expression shall wait for.

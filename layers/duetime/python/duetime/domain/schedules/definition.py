@@ -6,17 +6,22 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
-from duetime.domain.schedules.timings import Dialect, Timing, parse_timing
+from duetime.domain.schedules.timings import SEVERAL, Dialect, Several, SingleTiming, Timing, parse_timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
     from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.times import Millis
 
 DEFAULT_CATCH_UP_SECONDS = 3600
-_TIMING = ("written", "clock", "calendars", "on_excluded", "jitter_seconds", "start_at", "end_at")
+_TIMING = (
+    *("written", "clock", "extra_dates", "excluded_dates", "calendars", "on_excluded"),
+    *("spread_seconds", "jitter_seconds", "start_at", "end_at", "changed_occurrences"),
+)
 """Fields of `ScheduleSpec` that decide which occurrences there are, and when each is due."""
 _OF_CLOCK = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
 
@@ -53,9 +58,21 @@ class OnExcluded(StrEnum):
     MOVE = "move"
 
 
+class CatchUpMode(StrEnum):
+    """Which of the occurrences run that nobody placed in time, within the catch-up window.
+
+    Attributes:
+        LATEST: the latest of them.
+        ALL: all of them, in order.
+    """
+
+    LATEST = "latest"
+    ALL = "all"
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A timing as it was written: exactly one of the first five is given."""
+    """A timing as it was written: exactly one of these is given, apart from the dialect, which goes with `cron`."""
 
     cron: str | None = None
     rate: str | None = None
@@ -63,6 +80,7 @@ class Written:
     dates: tuple[str, ...] | None = None
     permanent: int | None = None
     dialect: Dialect = Dialect.CRON
+    timings: tuple[Written, ...] | None = None
 
     @property
     def timing(self) -> Timing:
@@ -71,7 +89,28 @@ class Written:
         Raises:
             FieldInvalid: it cannot be accepted; says why.
         """
-        return parse_timing(**{each.name: getattr(self, each.name) for each in fields(self)})
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.name != SEVERAL}
+        if self.timings is None:
+            return parse_timing(**given)
+        if beside := next((name for name in given if getattr(self, name) not in (None, Dialect.CRON)), None):
+            raise FieldInvalid(beside, "cannot be given beside timings", FaultCode.CONFLICT)
+        return Several(tuple(each.one_of_several(index) for index, each in enumerate(self.timings)))
+
+    def one_of_several(self, index: int) -> SingleTiming:
+        """What it means as one of several timings, which the error's field names.
+
+        Raises:
+            FieldInvalid: it cannot be accepted; says why.
+        """
+        at = f"{SEVERAL}[{index}]"
+        if self.permanent is not None or self.timings is not None:
+            raise FieldInvalid(at, "should be one of cron, rate, interval and dates", FaultCode.CONFLICT)
+        try:
+            timing = self.timing
+        except FieldInvalid as refusal:
+            raise refusal.inside(at) from None
+        assert not isinstance(timing, Several)  # noqa: S101 - no timings are given
+        return timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +124,19 @@ class ScheduleSpec:
         clock: in whose zone, and what becomes of times that a clock leaves out or repeats.
         calendars: names of calendars.
         on_excluded: what becomes of an occurrence that a calendar excludes.
+        extra_dates: date-times that its timing means besides.
+        excluded_dates: days, and date-times, at which nothing runs.
+        spread_seconds: each occurrence is delayed by the same part of this, which follows from the schedule's name.
         jitter_seconds: an occurrence is delayed by up to this much, always by the same, never past the next one.
         start_at: nothing comes before it; a rate is counted from here.
         end_at: nothing comes after it.
         remaining_runs: how many may run; `None` for no limit.
-        catch_up_seconds: how late the latest missed occurrence may still run.
+        catch_up_seconds: how late a missed occurrence may still run.
+        catch_up_mode: which of those run.
         pause_on_failure: whether a failed task pauses it.
         expect_success_by: a local time of day by which a run of that day must have succeeded, `06:00`.
         expect_every_seconds: the longest time in which no run succeeds.
+        changed_occurrences: those that its user skips or moves, in order; an update of its fields leaves them alone.
     """
 
     written: Written
@@ -101,15 +145,25 @@ class ScheduleSpec:
     clock: Clock = UTC_CLOCK
     calendars: tuple[str, ...] = ()
     on_excluded: OnExcluded = OnExcluded.SKIP
+    extra_dates: tuple[str, ...] = ()
+    excluded_dates: tuple[str, ...] = ()
+    spread_seconds: int = 0
     jitter_seconds: int = 0
     start_at: Millis | None = None
     end_at: Millis | None = None
     remaining_runs: int | None = None
     overlap: Overlap = Overlap.SKIP
     catch_up_seconds: int = DEFAULT_CATCH_UP_SECONDS
+    catch_up_mode: CatchUpMode = CatchUpMode.LATEST
     pause_on_failure: bool = False
     expect_success_by: str | None = None
     expect_every_seconds: int | None = None
+    changed_occurrences: tuple[ChangedOccurrence, ...] = ()
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether occurrences are due after the instants that they stand for, without any calendar."""
+        return bool(self.spread_seconds or self.jitter_seconds)
 
     def has_timing_of(self, other: ScheduleSpec) -> bool:
         """Whether both mean the same times: then what one has placed is what the other would place."""

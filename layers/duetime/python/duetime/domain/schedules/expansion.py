@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.calendar_search import covering
+from duetime.domain.schedules.definition import CatchUpMode
 from duetime.domain.schedules.occurrences import (
     Occurrence,
     count_between,
@@ -25,17 +26,19 @@ MAX_EXPANSION = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """What happens to the occurrences that nobody placed in time.
+    """What happens to occurrences that nobody placed in time.
 
     Attributes:
         run: the latest of them, if it may still run.
         missed: how many there are in all.
         note: what was decided, in words; empty if none was missed.
+        until: what lies up to and with this instant is decided.
     """
 
     run: Occurrence | None = None
     missed: int = 0
     note: str = ""
+    until: Millis = 0
 
     @property
     def skipped(self) -> int:
@@ -89,12 +92,18 @@ def expand(
 
 
 def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
-    """Decide about what was missed in (done, now]: only the latest runs, if it is not too late; by arithmetic."""
-    missed = count_missed(schedule, done, now)
+    """Decide about what was missed in (done, now]; by arithmetic.
+
+    Only the latest runs, if it is not too late. Where all run that are not too late, that is left to the expansion, and
+    decided is only about those before.
+    """
+    earliest = now - schedule.spec.catch_up_seconds * SECOND
+    until = now if schedule.spec.catch_up_mode is CatchUpMode.LATEST else earliest - 1
+    missed = count_missed(schedule, done, until)
     if not missed:
-        return CatchUp()
-    run = _latest(schedule, done, now)
-    return CatchUp(run, missed, _words(schedule, run, missed))
+        return CatchUp(until=done)
+    run = _latest(schedule, done, until, earliest)
+    return CatchUp(run, missed, _words(schedule, run, missed), until)
 
 
 def count_missed(schedule: Schedule, done: Millis, now: Millis) -> int:
@@ -102,10 +111,14 @@ def count_missed(schedule: Schedule, done: Millis, now: Millis) -> int:
     return 0 if schedule.remaining_runs == 0 else count_between(schedule, done, now)
 
 
-def _latest(schedule: Schedule, done: Millis, now: Millis) -> Occurrence | None:
+def is_caught_up(schedule: Schedule, occurrence: Occurrence, missed_by: Millis) -> bool:
+    """Whether an occurrence that an expansion places was missed, where all missed ones run."""
+    return schedule.spec.catch_up_mode is CatchUpMode.ALL and occurrence.nominal <= missed_by
+
+
+def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -> Occurrence | None:
     """The latest missed occurrence that runs, and is not later than the catch-up window allows."""
-    earliest = now - schedule.spec.catch_up_seconds * SECOND
-    nominal = previous_nominal(schedule, now + 1)
+    nominal = previous_nominal(schedule, until + 1)
     while nominal is not None and nominal > done:
         occurrence = judged(schedule, nominal)
         if occurrence.at < earliest or occurrence.runs:

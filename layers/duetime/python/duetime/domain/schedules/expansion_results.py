@@ -70,8 +70,9 @@ def expand_timing(
     expansion = expand(schedule, stored.done, until)
     runs = [each for each in expansion.occurrences if each.runs]
     # What its user has stopped was counted when it was placed.
-    stopped = stored.stopped_instants
-    skipped = [each for each in expansion.occurrences if not each.runs and each.nominal not in stopped]
+    # What its user has moved is counted where it runs.
+    apart = stored.stopped_instants | {each.nominal for each in stored.spec.changed_occurrences if each.at is not None}
+    skipped = [each for each in expansion.occurrences if not each.runs and each.nominal not in apart]
     if stored.owed is not None:
         runs.insert(0, stored.owed)
     next_at = expansion.next_at
@@ -107,12 +108,14 @@ def decide_missed(
         now: the time.
     """
     found = catch_up(schedule, stored.done, missed_by)
+    if not found.missed:
+        return stored, found
     remaining = stored.remaining_runs
     if remaining is not None and found.run is not None:
         remaining -= 1
     decided = replace(
         stored,
-        done=missed_by,
+        done=found.until,
         remaining_runs=remaining,
         owed=found.run,
         runs_skipped=stored.runs_skipped + found.skipped,

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
@@ -49,3 +50,9 @@ def derived(schedule_id: str, revision: int, key: str, purpose: str = "") -> Der
     return Derivation(
         int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:10], "big"), int.from_bytes(digest[10:18], "big")
     )
+
+
+def spread_offset(name: str, spread_seconds: int) -> Millis:
+    """How much later all occurrences of a schedule are due, in whole seconds: it follows from the name alone."""
+    digest = sha256(f"spread\0{name}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") % (spread_seconds + 1) * SECOND

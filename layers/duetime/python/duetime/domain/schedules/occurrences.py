@@ -7,8 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.calendar_search import covering, next_working_moment
+from duetime.domain.schedules.changed_occurrences import changed_of, moved_to
 from duetime.domain.schedules.definition import OnExcluded
-from duetime.domain.schedules.occurrence_ids import derived
+from duetime.domain.schedules.excluded_dates import parse_excluded_dates
+from duetime.domain.schedules.occurrence_ids import derived, spread_offset
 from duetime.domain.schedules.revisions import revision_of
 from duetime.domain.schedules.wall_times import LAST_WALL
 from duetime.domain.times import SECOND, Millis
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.recurrences import Lost
     from duetime.domain.schedules.schedule import Schedule
 
+EXCLUDED = "in excluded_dates: skipped"
 STOPPED = "its task was stopped, or run early, by its user"
 """Why an occurrence does not run whose task was placed before the schedule was changed."""
 
@@ -104,21 +107,44 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
     if nominal in schedule.stopped:
         return replace(occurrence, runs=False, note=_joined(said, STOPPED))
+    spec = schedule.spec
+    if spec.changed_occurrences and (changed := _changed(schedule, occurrence)) is not None:
+        return changed
+    if spec.excluded_dates and parse_excluded_dates(spec.excluded_dates).covers(nominal, spec.clock.zone):
+        return replace(occurrence, runs=False, note=_joined(said, EXCLUDED))
     span = covering(schedule.calendars, nominal)
     if span is not None:
         occurrence = _excluded(schedule, occurrence, span)
-    if not occurrence.runs or not schedule.spec.jitter_seconds:
+    if not occurrence.runs or not schedule.spec.is_delayed:
         return replace(occurrence, due_at=occurrence.at)
     return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))
 
 
+def is_in_gap(schedule: Schedule, occurrence: Occurrence) -> bool:
+    """Whether it is a local time that a clock jumped over: no instant is written like it."""
+    return occurrence.key != schedule.spec.clock.zone.text_at(occurrence.nominal)
+
+
 def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
     """When an occurrence would be due if no calendar excluded it: a calendar may be replaced at any time."""
+    if moved_to(schedule.spec.changed_occurrences, occurrence.nominal) is not None:
+        return occurrence.nominal
     if occurrence.runs and occurrence.at == occurrence.nominal:
         return occurrence.due_at
-    if not schedule.spec.jitter_seconds:
+    if not schedule.spec.is_delayed:
         return occurrence.nominal
     return occurrence.nominal + _delay(schedule, replace(occurrence, at=occurrence.nominal))
+
+
+def _changed(schedule: Schedule, occurrence: Occurrence) -> Occurrence | None:
+    """What its user wants of it, or of one that was moved here: that runs exactly then, whatever calendars say."""
+    zone, changes = schedule.spec.clock.zone, schedule.spec.changed_occurrences
+    if (moved := moved_to(changes, occurrence.nominal)) is not None:
+        return replace(occurrence, note=f"moved here from {zone.text_at(moved.nominal)} by its user")
+    if (change := changed_of(changes, occurrence.nominal)) is None:
+        return None
+    what = "skipped" if change.at is None else f"moved to {zone.text_at(change.at)}"
+    return replace(occurrence, runs=False, note=_joined(occurrence.note, f"{what} by its user"))
 
 
 def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurrence:
@@ -140,15 +166,20 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
 
 
 def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
-    """Its part of the jitter: never past the next occurrence, nor the schedule's end."""
-    widest = schedule.spec.jitter_seconds * SECOND
+    """Its spread and its part of the jitter: never past the next occurrence, nor the schedule's end."""
+    spread, jitter = schedule.spec.spread_seconds * SECOND, schedule.spec.jitter_seconds * SECOND
+    room = spread + jitter
     later = schedule.recurrence.after(occurrence.at)
     if later is not None:
-        widest = min(widest, later - occurrence.at - 1)
+        room = min(room, later - occurrence.at - 1)
     if schedule.spec.end_at is not None:
-        widest = min(widest, schedule.spec.end_at - occurrence.at)
+        room = min(room, schedule.spec.end_at - occurrence.at)
+    # In proportion where the next one comes sooner: a cut would make many schedules due together again.
+    offset = spread_offset(schedule.spec.name, schedule.spec.spread_seconds) * min(spread, room) // max(1, spread)
+    if not jitter:
+        return offset
     revision = revision_of(occurrence.nominal, schedule.revision, schedule.revision_ends)
-    return derived(schedule.id, revision, occurrence.key).delay % (widest + 1)
+    return offset + derived(schedule.id, revision, occurrence.key).delay % (min(jitter, room - offset) + 1)
 
 
 def _forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurrence]:

@@ -115,7 +115,8 @@ def start_decision(
         if len(waiting) >= (most := waiting_limit(stored)):
             reason = f"the run of {_nominal(ahead)}{_STILL_GOING}" + (f", and {len(waiting)} waiting" if most else "")
             return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
-        waiting = (*waiting, task.id)
+        # Ids begin with the time at which they would be due: what is caught up arrives in any order.
+        waiting = tuple(sorted((*waiting, task.id)))
     # The next in turn begins as soon as the one before it ends, and checks in case nobody tells it; so do the others.
     position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
     verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def latest_occurrence(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Occurrence | None:
     """The occurrence of the latest instant, of a schedule whose occurrences can be due after their instants."""
-    if stored.is_permanent or not (stored.spec.jitter_seconds or stored.spec.calendars):
+    if stored.is_permanent or not (stored.spec.is_delayed or stored.spec.calendars):
         return None
     schedule = stored.schedule(calendars)
     nominal = previous_nominal(schedule, now + 1)
@@ -53,7 +53,7 @@ def paused(
         now: the time.
         reason: in words.
         calendars: as far as they are known.
-        by: who asked for it.
+        by: who requested it.
         still_due: what was placed and has a past instant, and is due after `now`.
     """
     held = retimed(stored, now, calendars)
@@ -88,7 +88,7 @@ def resumed(
         now: the time.
         calendars: that it names.
         dropped: what was placed before the pause and was due during it.
-        by: who asked for it.
+        by: who requested it.
     """
     found = latest_occurrence(stored, now, calendars)
     remaining = None if stored.remaining_runs is None else stored.remaining_runs + len(dropped)

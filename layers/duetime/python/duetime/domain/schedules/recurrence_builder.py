@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 from duetime.domain.schedules.calendar_intervals import Steps
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.dst_notes import gap_note, twice, written
-from duetime.domain.schedules.recurrences import Clock, EvenRecurrence, ListedRecurrence, Lost, Recurrence
+from duetime.domain.schedules.recurrences import (
+    Clock,
+    EvenRecurrence,
+    ListedRecurrence,
+    Lost,
+    Recurrence,
+    UnionRecurrence,
+)
 from duetime.domain.schedules.time_zones import Fold, Gap, Zone
-from duetime.domain.schedules.timings import Dates, Interval, Permanent, Rate, Timing
+from duetime.domain.schedules.timings import Dates, Interval, Permanent, Rate, Several, Timing, parse_dates
 from duetime.domain.schedules.wall_times import clock_text
 from duetime.domain.schedules.zoned_recurrence import ZonedRecurrence
 
@@ -21,19 +28,34 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
+EXTRA_DATES = "extra_dates"
+
+
 @lru_cache(maxsize=1024)
-def recurrence_of(timing: Timing, clock: Clock, anchor: Millis) -> Recurrence:
+def recurrence_of(
+    timing: Timing, clock: Clock, anchor: Millis, extra: tuple[str, ...] = (), moved: tuple[Millis, ...] = ()
+) -> Recurrence:
     """The recurrence of a timing.
 
     Args:
         timing: what the schedule says.
         clock: whose clock it goes by.
         anchor: the schedule's start, from which a rate and an interval without a start are counted.
+        extra: date-times that it means besides.
+        moved: the instants to which single occurrences were moved.
 
     Returns:
         Its recurrence; that of a permanent timing has no instants, for no clock says when it runs.
     """
+    if moved:
+        listed = ListedRecurrence(tuple(sorted(moved)), ("",) * len(moved), ())
+        return UnionRecurrence((recurrence_of(timing, clock, anchor, extra), listed))
+    if extra:
+        listed = _listed(parse_dates(extra, EXTRA_DATES).moments, clock)
+        return UnionRecurrence((recurrence_of(timing, clock, anchor), listed))
     match timing:
+        case Several(timings):
+            return UnionRecurrence(tuple(recurrence_of(each, clock, anchor) for each in timings))
         case Cron():
             return ZonedRecurrence(timing, clock)
         case Rate(every):

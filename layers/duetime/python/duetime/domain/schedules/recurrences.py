@@ -31,6 +31,8 @@ class Clock:
 
 
 UTC_CLOCK = Clock()
+_WALKED = 10_000
+"""Instants of a union that are compared with each other to count them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +140,45 @@ class ListedRecurrence:
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
         """What a clock jumped over in (after, until]."""
         return [each for each in self.losses if after < each.at <= until]
+
+
+@dataclass(frozen=True, slots=True)
+class UnionRecurrence:
+    """The instants of several recurrences; one that several of them have counts once."""
+
+    members: tuple[Recurrence, ...]
+
+    def after(self, at: Millis) -> Millis | None:
+        """The first instant after `at`."""
+        return min((found for each in self.members if (found := each.after(at)) is not None), default=None)
+
+    def before(self, at: Millis) -> Millis | None:
+        """The last instant before `at`."""
+        return max((found for each in self.members if (found := each.before(at)) is not None), default=None)
+
+    def count(self, after: Millis, until: Millis) -> int:
+        """How many instants lie in (after, until].
+
+        Those of all members but the one with the most are walked, to count what several have once; of the first
+        `_WALKED` only, so that no request takes long: beyond, the number is an upper bound.
+        """
+        counts = [each.count(after, until) for each in self.members]
+        order = sorted(range(len(counts)), key=lambda index: counts[index])
+        total, left = sum(counts), _WALKED
+        for place, index in enumerate(order[:-1]):
+            others = [self.members[other] for other in order[place + 1 :]]
+            at = self.members[index].after(after)
+            while at is not None and at <= until and left:
+                total -= any(other.after(at - 1) == at for other in others)
+                at, left = self.members[index].after(at), left - 1
+        return total
+
+    def note(self, at: Millis) -> str:
+        """What was decided about one of its instants, by each that has it."""
+        said = (each.note(at) for each in self.members if each.after(at - 1) == at)
+        return "; ".join(dict.fromkeys(note for note in said if note))
+
+    def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
+        """What a clock jumped over in (after, until]."""
+        found = {(lost.at, lost.key): lost for each in self.members for lost in each.lost(after, until)}
+        return [found[place] for place in sorted(found)]

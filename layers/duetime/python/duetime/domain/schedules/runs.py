@@ -36,7 +36,7 @@ class RunStatus(StrEnum):
         WAITING: its time has come, and no attempt runs: it is on a queue, is paused, or waits for something.
         SKIPPED: it did not run on purpose: a calendar, the run before it, a pause or a change of the schedule.
         MISSED: it should have run and did not, for example after an outage.
-        EXPIRED: its task is no longer kept, so its outcome is unknown.
+        EXPIRED: its task has been removed, so its outcome is unknown.
     """
 
     PLANNED = "planned"

@@ -7,11 +7,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
+from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_DATES, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
 from duetime.domain.schedules.calendar_search import Searched
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.recurrence_builder import recurrence_of
-from duetime.domain.schedules.timings import Permanent, Timing
+from duetime.domain.schedules.excluded_dates import parse_excluded_dates
+from duetime.domain.schedules.recurrence_builder import EXTRA_DATES, recurrence_of
+from duetime.domain.schedules.timings import Permanent, Timing, parse_dates
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
@@ -70,8 +71,14 @@ class Schedule:
 
     @property
     def recurrence(self) -> Recurrence:
-        """Its timing in its zone."""
-        return recurrence_of(self.timing, self.spec.clock, self.anchor)
+        """Its timing in its zone, with the times to which occurrences were moved."""
+        moved = tuple(each.at for each in self.spec.changed_occurrences if each.at is not None)
+        return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates, moved)
+
+    @property
+    def unchanged_recurrence(self) -> Recurrence:
+        """Its timing in its zone, as if no occurrence had been moved."""
+        return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates)
 
     @property
     def is_permanent(self) -> bool:
@@ -90,6 +97,8 @@ def check(schedule: Schedule) -> Schedule:
         ("name", len(spec.name), MAX_NAME_LENGTH, "characters"),
         ("calendars", len(schedule.calendars), MAX_CALENDARS, "calendars"),
         ("jitter_seconds", spec.jitter_seconds, MAX_JITTER_SECONDS, "seconds"),
+        ("spread_seconds", spec.spread_seconds, MAX_JITTER_SECONDS, "seconds"),
+        ("excluded_dates", len(spec.excluded_dates), MAX_DATES, "dates"),
         ("catch_up_seconds", spec.catch_up_seconds, MAX_CATCH_UP_SECONDS, "seconds"),
     )
     for name, amount, most, unit in bounds:
@@ -99,13 +108,29 @@ def check(schedule: Schedule) -> Schedule:
         raise FieldInvalid("remaining_runs", "should not be negative", FaultCode.OUT_OF_RANGE)
     if spec.end_at is not None and spec.start_at is not None and spec.end_at < spec.start_at:
         raise FieldInvalid("end_at", "should not be before start_at", FaultCode.CONFLICT)
-    if schedule.is_permanent and (spec.overlap is not Overlap.SKIP or spec.jitter_seconds):
-        name = "jitter_seconds" if spec.jitter_seconds else "overlap"
+    _check_permanent(schedule)
+    _check_expectations(schedule)
+    parse_excluded_dates(spec.excluded_dates)
+    if spec.extra_dates:
+        parse_dates(spec.extra_dates, EXTRA_DATES)
+    return schedule
+
+
+def _check_permanent(schedule: Schedule) -> None:
+    """Reject what goes with times only."""
+    spec = schedule.spec
+    given = {
+        "jitter_seconds": spec.jitter_seconds,
+        "spread_seconds": spec.spread_seconds,
+        "extra_dates": spec.extra_dates,
+        "excluded_dates": spec.excluded_dates,
+        "overlap": spec.overlap is not Overlap.SKIP,
+    }
+    name = next((name for name, value in given.items() if value), None)
+    if schedule.is_permanent and name is not None:
         raise FieldInvalid(
             name, "means nothing for a permanent schedule, which runs one after the other", FaultCode.CONFLICT
         )
-    _check_expectations(schedule)
-    return schedule
 
 
 def _check_expectations(schedule: Schedule) -> None:

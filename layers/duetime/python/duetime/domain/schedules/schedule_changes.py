@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_REMARKS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
+from duetime.domain.schedules.definition import CatchUpMode
 from duetime.domain.schedules.expansion import count_missed, expand
 from duetime.domain.schedules.expansion_results import decide_missed
 from duetime.domain.schedules.occurrences import Occurrence, previous_nominal
@@ -74,7 +75,9 @@ def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calenda
     What the trigger is late to place is decided here, for the new timing knows nothing of it.
     """
     if stored.owed is None and count_missed(stored.schedule(calendars), stored.done, now):
-        stored, _ = decide_missed(stored, stored.schedule(calendars), now, now)
+        schedule = stored.schedule(calendars)
+        latest = replace(schedule, spec=replace(schedule.spec, catch_up_mode=CatchUpMode.LATEST))
+        stored, _ = decide_missed(stored, latest, now, now)
     after = edited(stored, now, calendars)
     return replace(after, done=after.updated_at)
 

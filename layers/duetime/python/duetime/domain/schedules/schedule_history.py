@@ -72,7 +72,7 @@ class ScheduleHistory:
     """The latest actions, oldest first.
 
     Attributes:
-        dropped: how many older ones are no longer kept.
+        dropped: how many older ones were removed.
     """
 
     records: tuple[ScheduleActionRecord, ...] = ()

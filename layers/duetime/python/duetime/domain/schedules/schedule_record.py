@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
+from duetime.domain.schedules.changed_occurrences import changed_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
 from duetime.domain.schedules.occurrences import neighbours, next_nominal, unmoved_due_at
@@ -168,7 +169,10 @@ class StoredSchedule:
 
     def means(self, nominal: Millis) -> bool:
         """Whether its present timing has an occurrence at an instant, or would have if no calendar excluded it."""
-        return self.is_permanent or next_nominal(self.schedule(), nominal - 1) == nominal
+        if self.is_permanent:
+            return True
+        is_changed = changed_of(self.spec.changed_occurrences, nominal) is not None
+        return not is_changed and next_nominal(self.schedule(), nominal - 1) == nominal
 
     def _stopped_at(self, nominal: Millis) -> StoppedOccurrence | None:
         return next((each for each in self.stopped if each.nominal == nominal), None)

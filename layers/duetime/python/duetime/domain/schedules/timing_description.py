@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.cron_description import describe_cron
-from duetime.domain.schedules.timings import Dates, Interval, Rate
+from duetime.domain.schedules.timings import Dates, Interval, Rate, Several, parse_dates
 from duetime.domain.schedules.wall_times import clock_text, day_of
 from duetime.domain.times import HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.schedules.iso8601 import Moment, Period
     from duetime.domain.schedules.timings import Permanent, Timing
     from duetime.domain.times import Millis
@@ -20,9 +22,13 @@ _SHOWN = 3
 _YEAR, _WEEK = 12, 7
 
 
-def describe_timing(timing: Timing) -> str:
+def describe_timing(timing: Timing, extra_dates: Sequence[str] = ()) -> str:
     """When a timing is due, in a few words."""
+    if extra_dates:
+        return f"{describe_timing(timing)}, and {_dates(parse_dates(extra_dates))}"
     match timing:
+        case Several(timings):
+            return "; ".join(map(describe_timing, timings))
         case Cron():
             return describe_cron(timing)
         case Rate():

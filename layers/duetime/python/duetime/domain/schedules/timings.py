@@ -1,4 +1,4 @@
-"""When a schedule's work is due: one of six kinds of timing, read from the texts of the API."""
+"""When a schedule's work is due: one of five kinds of timing, or several, read from the texts of the API."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CALLED = re.compile(r"\s*(?P<kind>cron|rate|at)\s*\((?P<inside>[^()]*)\)\s*", re.IGNORECASE)
 _REPEATED = re.compile(r"R(?P<times>[0-9]{0,9})")
 _NAMES = ("cron", "rate", "interval", "dates", "permanent")
+SEVERAL = "timings"
 
 
 class Dialect(StrEnum):
@@ -71,7 +72,17 @@ class Permanent:
     pause: Millis
 
 
-Timing: TypeAlias = Cron | Rate | Interval | Dates | Permanent
+SingleTiming: TypeAlias = Cron | Rate | Interval | Dates | Permanent
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Timings of which each has its occurrences; what several of them mean is one."""
+
+    timings: tuple[SingleTiming, ...]
+
+
+Timing: TypeAlias = SingleTiming | Several
 
 
 def parse_timing(
@@ -82,7 +93,7 @@ def parse_timing(
     dates: Sequence[str] | None = None,
     permanent: int | None = None,
     dialect: Dialect = Dialect.CRON,
-) -> Timing:
+) -> SingleTiming:
     """Read the one timing field that a schedule has.
 
     Args:
@@ -183,15 +194,15 @@ def parse_interval(text: str) -> Interval:
             )
 
 
-def parse_dates(texts: Sequence[str]) -> Dates:
+def parse_dates(texts: Sequence[str], field: str = "dates") -> Dates:
     """Read a list of date-times; the error's field has the index of the one at fault.
 
     Raises:
         FieldInvalid: the list is empty or too long, or one is no date-time; says why.
     """
     if not 1 <= len(texts) <= MAX_DATES:
-        raise FieldInvalid("dates", f"should have 1 to {MAX_DATES} date-times", FaultCode.OUT_OF_RANGE)
-    moments = {parse_moment(text, f"dates[{index}]") for index, text in enumerate(texts)}
+        raise FieldInvalid(field, f"should have 1 to {MAX_DATES} date-times", FaultCode.OUT_OF_RANGE)
+    moments = {parse_moment(text, f"{field}[{index}]") for index, text in enumerate(texts)}
     return Dates(tuple(sorted(moments, key=lambda each: (each.wall - (each.offset or 0), each.offset is None))))
 
 

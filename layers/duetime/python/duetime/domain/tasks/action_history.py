@@ -26,13 +26,13 @@ class Action(StrEnum):
     Attributes:
         UPDATED: fields were changed.
         PAUSED: it was paused before it started.
-        PAUSE_REQUESTED: its running attempt was asked to pause.
+        PAUSE_REQUESTED: a pause of its running attempt was requested.
         RESUMED: it was resumed, or a request to pause was withdrawn.
         RUN_REQUESTED: it was to run at once.
         RETRIED: it had failed, and was to be tried again.
         ROLLBACK_REQUESTED: it had ended, and was to be rolled back.
         CANCELLED: it was cancelled before it started.
-        CANCEL_REQUESTED: its running attempt was asked to stop.
+        CANCEL_REQUESTED: a stop of its running attempt was requested.
     """
 
     UPDATED = "updated"

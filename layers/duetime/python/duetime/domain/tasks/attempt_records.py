@@ -33,8 +33,8 @@ class AttemptOutcome(StrEnum):
         RETRIED: it failed, and another attempt follows.
         FAILED: it failed, and no other attempt follows.
         LOST: its worker did not report in time.
-        PAUSED: it was asked to pause; it does not count as an attempt.
-        CANCELLED: it was asked to cancel.
+        PAUSED: it paused by request; it does not count as an attempt.
+        CANCELLED: it stopped by request.
         ROLLED_BACK: the target's `rollback` has run.
     """
 

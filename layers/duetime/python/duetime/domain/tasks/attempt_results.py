@@ -31,7 +31,7 @@ class Failed:
 
     Attributes:
         retriable: another attempt might help.
-        wait_at_least: the target asked not to be tried again for so long.
+        wait_at_least: shortest wait before the next attempt, as the target requires it, in milliseconds.
         process_ends_at: the target has not ended, its process will have by then: nothing of the task begins before.
         traceback: of what a Python handler raised, without secrets; empty if there is none.
     """

@@ -43,7 +43,7 @@ def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRe
 
     Args:
         task: the record, which holds the last lines.
-        older: the lines that the record had no more room for; one that it still has is told once.
+        older: the lines that the record had no more room for; one that it still has is not repeated here.
     """
     # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
     ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
@@ -115,7 +115,7 @@ class Run:
     """One run of a target, as it is entered in the attempt history.
 
     Attributes:
-        progress: what the target told last and no heartbeat has written.
+        progress: what the target reported last and no heartbeat has written.
         arrival: how the message came that led to it; `None` if that is not known.
     """
 

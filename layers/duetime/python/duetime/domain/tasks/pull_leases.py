@@ -47,7 +47,7 @@ class LeaseKey:
     Attributes:
         pull_queue: the pulled type.
         length: how long the lease is, in milliseconds; a heartbeat renews it by as much.
-        receipt: of the message, by which it is kept away and deleted.
+        receipt: of the message, by which its visibility is changed and it is deleted.
     """
 
     task_id: TaskId

@@ -70,7 +70,7 @@ class TargetRules:
         """What a task calls: what was requested, else the workers that pull its type, else its handler.
 
         Raises:
-            FieldInvalid: nobody may pull its type, or pull workers were asked to roll back; likewise for AWS resources,
+            FieldInvalid: its type cannot be pulled, or pull workers would roll it back; likewise for AWS resources,
                 and for topologies; or an HTTP call would lead to an address that is not public.
         """
         target = spec.target or (PullTarget() if spec.type in self.pulled else HandlerTarget())

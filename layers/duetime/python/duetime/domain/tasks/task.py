@@ -44,7 +44,7 @@ class TaskSpec(TaskOptions):
     """What a client asks for, decoded and within limits.
 
     Attributes:
-        type: names the handler, or says what kind of work an endpoint or a pull worker is asked for.
+        type: names the handler, or the kind of work for an endpoint or a pull worker.
         payload: JSON text in UTF-8, handed to the target as it is.
         due_at: when it shall run; `None` means now.
         delay: how long after its acceptance it shall run; excludes `due_at`.
@@ -99,7 +99,7 @@ class Task(TaskOptions):
         reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
             it or an older one are over. `None` if it never was, or was by a version that did not write this down.
         reopened_at: when it was last to be tried again after its end; its attempts and its waits count anew from then.
-        traceparent: the trace in which it was created, which its attempts are told; `None` if nobody named one.
+        traceparent: the trace in which it was created, which its attempts continue; `None` if the request named none.
         erased: its user had it deleted: to users it is not there any more, to all else it has ended.
         actions: what its user and others did to it, apart from cancelling it before it started.
         cancellation: who cancelled it before it started; nothing can be done to it after that.

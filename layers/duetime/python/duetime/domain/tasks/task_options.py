@@ -117,8 +117,8 @@ class NotifyOn:
 
     Attributes:
         to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
-        failed: whether its final failure is told.
-        late_seconds: how long after its due time it is told that it has not started; `None` for never.
+        failed: whether its final failure is notified.
+        late_seconds: how long after its due time a notice is sent if it has not started; `None` for never.
     """
 
     to: str
@@ -134,8 +134,8 @@ class TaskOptions:
         notify_within_seconds: how long after the start of an attempt a target that has accepted the work may notify.
         rollback_on_failure: whether a final failure is undone by the target's `rollback`.
         lock: what it needs for itself, or shares with few, while it runs.
-        callback_url: where its outcome is told.
-        notify_on: who is told if it fails for good, or does not start in time.
+        callback_url: where its outcome is posted.
+        notify_on: who is notified if it fails for good, or does not start in time.
         expires_seconds: how long after its due time its first attempt may start; `None` for no limit.
     """
 

@@ -46,7 +46,7 @@ def references(node: Node, tasks: Mapping[str, TaskId]) -> tuple[Reference, ...]
 
     Args:
         node: the node that is given them.
-        tasks: the task of each parent: of this run, or of an earlier one if it was kept.
+        tasks: the task of each parent: of this run, or of an earlier one if it was not repeated.
     """
     return tuple(Reference(name, tasks[name]) for name in node.inputs)
 

@@ -29,7 +29,7 @@ class NextAction:
         state: of the run; terminal only if there is nothing left to do and nothing to wait for.
         cancel: nodes to be cancelled, with the reason `stopped`; children before parents, so that the end of one
             starts no other.
-        stop: nodes that run and are still to be asked to stop.
+        stop: nodes that run, and whose stop has not been requested yet.
         pause: nodes that wait for their time and are to be paused.
         undo: nodes to be rolled back now.
     """

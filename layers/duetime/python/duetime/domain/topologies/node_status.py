@@ -42,7 +42,7 @@ class NodeStatus:
         has_result: it succeeded once, whatever happened to it since.
         expires_at: when its task may be removed: nothing while its topology may need it.
         is_missing: it has no task: none was made yet, or it was removed with its run's records.
-        is_stopping: its running attempt has been asked to stop.
+        is_stopping: a stop of its running attempt has been requested.
     """
 
     state: State = State.BLOCKED

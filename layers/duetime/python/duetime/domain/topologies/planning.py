@@ -29,7 +29,7 @@ class Run:
         topology: the id of the topology's task.
         number: counts its runs, from 1.
         begun_at: when this run began, stored before anything is created: the ids of its nodes' tasks derive from it.
-        shards: how many shards there were then, kept likewise.
+        shards: how many shards there were then, stored likewise.
     """
 
     topology: TaskId

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_records import AttemptOutcome
@@ -42,7 +42,7 @@ class RunState:
     Attributes:
         runs: its runs, the first one first; the last one is the present one.
         fence: of the attempt at the topology's task that began the present run.
-        ran: of the nodes that the present run kept: the number of the run that they ran in.
+        ran: of the nodes that the present run did not repeat: the number of the run that they ran in.
         opened: whether all tasks of the present run were created and those that may start were released.
         stopped: whether nothing of it may be started any more.
         ended: whether the present run has come to its end.
@@ -125,6 +125,19 @@ def status_of(task: Task | None) -> NodeStatus:
         expires_at=task.expires_at,
         is_stopping=task.requested_action is RequestedAction.CANCEL,
     )
+
+
+def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
+    """Where a node stands for its children: one that its user had tried again has failed, as what it was first.
+
+    Args:
+        task: the node's.
+        is_kept: whether it ended in an earlier run, which a retry has judged.
+    """
+    status = status_of(task)
+    if task is None or task.reopened_at is None or is_kept:
+        return status
+    return replace(status, state=State.FAILED, reason=None)
 
 
 def _ended_at(task: Task) -> Millis | None:

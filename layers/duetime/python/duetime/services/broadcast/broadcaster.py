@@ -27,7 +27,7 @@ class Broadcaster:
     Args:
         exact: consumers whose figures must be right: if one fails, the batch is delivered again. They tell apart what
             they have taken already.
-        best_effort: consumers that lose what they fail to take. They are told again of a batch that is delivered again.
+        best_effort: consumers that lose what they fail to take. They get a batch again that is delivered again.
         telemetry: what their failures are counted and logged with.
     """
 

@@ -55,7 +55,7 @@ class BulkRequests:
         Raises:
             FieldInvalid: the first of the tasks cannot be changed so; none was.
             KeyReused: its idempotency key came with another body before.
-            Unavailable: the store did not answer; nothing was done, or it is to be asked again.
+            Unavailable: the store did not answer; nothing was done, or the request has to be repeated.
         """
         operation = self.operations.new(owner, request.kind)
         operation = replace(operation, progress=BulkProgress(after=request.action.after), actor=request.by.name)

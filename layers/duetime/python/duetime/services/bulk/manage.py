@@ -85,7 +85,7 @@ class BulkOperations:
         Raises:
             BulkNotFound: there is none, or it is another owner's.
             BulkEnded: it has ended by itself.
-            BulkOfTopology: it does what was requested of a topology: that is to be asked otherwise.
+            BulkOfTopology: it does what was requested of a topology: it is stopped by a request to the topology.
         """
         for _ in range(_TRIES):
             operation = self.get(owner, operation_id)

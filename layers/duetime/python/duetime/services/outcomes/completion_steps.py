@@ -67,8 +67,8 @@ class InlineCompletion:
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
-        occurrence_listener: is told that an occurrence of a schedule has ended.
-        node_listener: is told that a node of a topology, or a topology, has ended.
+        occurrence_listener: is notified when an occurrence of a schedule has ended.
+        node_listener: is notified when a node of a topology, or a topology, has ended.
     """
 
     stores: Stores

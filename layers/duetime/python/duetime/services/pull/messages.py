@@ -27,7 +27,7 @@ class Leased:
     Attributes:
         task: the record as it was claimed, with its payload.
         checkpoint: what a paused attempt left; JSON text in UTF-8.
-        inputs: of a topology's node, the results of its parents that it asked for: one JSON object in UTF-8.
+        inputs: of a topology's node, the results of the parents that it names: one JSON object in UTF-8.
     """
 
     key: LeaseKey

@@ -94,7 +94,7 @@ class LeaseReports:
 
         Raises:
             NotifiedOtherwise: the attempt ended differently before.
-            StateConflict: it is to be paused or cancelled, but its user has not asked for that.
+            StateConflict: it is to be paused or cancelled, but its user has not requested that.
         """
         task = self._read(caller, key)
         if task.fence != key.fence or task.state is not State.RUNNING:

@@ -53,7 +53,7 @@ class ScheduleCreator:
             owner: of the schedule.
             spec: what it is to be.
             key: by which the request is known again.
-            traceparent: the trace in which it is asked for.
+            traceparent: the trace of the request.
 
         Raises:
             FieldInvalid: a field cannot be accepted, or its time never comes.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
 from duetime.domain.operating_parameters import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
-from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand
+from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand, is_caught_up
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.pauses import paused
 from duetime.domain.schedules.schedule import ScheduleState
@@ -134,18 +134,20 @@ class ExpansionPlanner:
         """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
         stored, until = current.before, horizon
         schedule = stored.schedule(calendars)
-        if count_missed(schedule, stored.done, now - MISSED_AFTER):
+        missed_by = now - MISSED_AFTER
+        if count_missed(schedule, stored.done, missed_by):
             if stored.owed is not None:
                 # Decided before, and perhaps never placed: that alone, then what was missed since.
                 until = stored.done
             elif (placed := self._placed_before(stored, schedule, horizon)) is not None:
                 until = placed
             else:
-                stored = current.before = self._decided(stored, schedule, now)
+                stored = current.before = self._decided(stored, schedule, missed_by, now)
                 schedule = stored.schedule(calendars)
         expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead)
-        owed = stored.owed
-        current.due = [Due(each, Cause.CATCH_UP if each is owed else Cause.SCHEDULE) for each in expansion.runs]
+        caught_up = [each is stored.owed or is_caught_up(schedule, each, missed_by) for each in expansion.runs]
+        causes = [Cause.CATCH_UP if each else Cause.SCHEDULE for each in caught_up]
+        current.due = [Due(each, cause) for each, cause in zip(expansion.runs, causes, strict=True)]
         current.next_at, current.more = expansion.next_at, expansion.more
         current.after = replace(expansion.after, generation=current.after.generation, tzdata=current.after.tzdata)
 
@@ -174,9 +176,12 @@ class ExpansionPlanner:
             [intended[0].nominal, *map(ids.__getitem__, self.stores.tasks.read_many(list(ids), consistent=True))]
         )
 
-    def _decided(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> StoredSchedule:
+    def _decided(self, stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis) -> StoredSchedule:
         """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
-        decided, found = decide_missed(stored, schedule, now - MISSED_AFTER, now)
+        decided, found = decide_missed(stored, schedule, missed_by, now)
+        if not found.missed:
+            # All of it runs, and is placed by this expansion like any other.
+            return stored
         self.runtime.telemetry.count("occurrences_missed", found.missed)
         return self.save(decided)
 

@@ -13,19 +13,17 @@ from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.pauses import paused, resumed
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import edited, rescheduled, retimed, with_new_timing
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields
+from duetime.services.schedules.next_revision import with_spec
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Content
-    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.schedules.schedule_writer import ScheduleWriter
@@ -83,7 +81,7 @@ class ScheduleManager:
             if update.task is not None:
                 self.writer.expander.planner.occurrence_tasks.accept(spec.task)
             seen = self.writer.marked(stored)
-            after = self._updated(seen, spec)
+            after = with_spec(seen, spec, self.runtime.now(), self.writer.expander.planner.known_calendars_of(seen))
             if "remaining_runs" in update.fields:
                 after = replace(after, remaining_runs=spec.remaining_runs)
             self.writer.check(after)
@@ -107,18 +105,6 @@ class ScheduleManager:
         """With the payload in its specification, for an update is merged into both."""
         payload = self.writer.with_payload(stored).payload.data or b""
         return replace(stored, spec=replace(stored.spec, task=replace(stored.spec.task, payload=payload)))
-
-    def _updated(self, stored: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
-        """In its next revision, with another specification; active again if it had ended."""
-        planner = self.writer.expander.planner
-        after = _in_next_revision(stored, spec)(stored, self.runtime.now(), planner.known_calendars_of(stored))
-        after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
-        if not spec.has_timing_of(stored.spec):
-            after = with_new_timing(after)
-        elif stored.state is ScheduleState.PAUSED:
-            # What is due after the pause runs, whenever its instant was.
-            after = replace(after, done=stored.done)
-        return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
         """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
@@ -202,16 +188,6 @@ class ScheduleManager:
         if stored.state is ScheduleState.ACTIVE:
             return self.writer.with_payload(stored)
         return self.writer.expand(self.writer.write(stored, version, going_on, with_timer=True))
-
-
-def _in_next_revision(
-    stored: StoredSchedule, spec: ScheduleSpec
-) -> Callable[[StoredSchedule, Millis, Sequence[Calendar]], StoredSchedule]:
-    """How an update brings a schedule to its next revision: what becomes of the occurrences that were due by now."""
-    is_permanent = stored.is_permanent or spec.written.permanent is not None
-    if stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec):
-        return edited
-    return retimed if is_permanent or stored.state is ScheduleState.PAUSED else rescheduled
 
 
 def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:

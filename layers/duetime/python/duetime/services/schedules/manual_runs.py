@@ -78,7 +78,7 @@ class ManualRuns:
             version: that it must be at; `None` for any.
             key: by which the request is known again.
             by: who asks for it.
-            traceparent: the trace in which it is asked for.
+            traceparent: the trace of the request.
 
         Returns:
             The task; it may yet be skipped because of the run before, as any occurrence. Repeated by its key, the task

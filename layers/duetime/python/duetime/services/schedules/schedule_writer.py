@@ -195,7 +195,7 @@ def _check_version(stored: StoredSchedule, version: int | None) -> None:
 
 def _field(written: Written) -> str:
     """The timing field that was given."""
-    names = ("cron", "rate", "interval", "dates", "permanent")
+    names = ("cron", "rate", "interval", "dates", "permanent", "timings")
     return next((name for name in names if getattr(written, name) is not None), names[0])
 
 

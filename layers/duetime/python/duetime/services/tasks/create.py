@@ -54,8 +54,8 @@ class Order:
     Attributes:
         key: the client's, by which a repeated request is known.
         origin: the event that the task is made of, by which a repeated delivery is known.
-        graph: of a topology, if it is asked for by fields of its own; else it is read from the payload.
-        traceparent: the trace in which it is asked for.
+        graph: of a topology whose request has fields for it; else it is read from the payload.
+        traceparent: the trace of the request.
     """
 
     spec: TaskSpec

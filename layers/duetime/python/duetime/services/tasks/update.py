@@ -52,7 +52,7 @@ class TaskUpdater:
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
         rules: what a task must be to be accepted.
-        occurrence_listener: is told that an occurrence of a schedule has been cancelled.
+        occurrence_listener: is notified when an occurrence of a schedule has been cancelled.
     """
 
     stores: Stores

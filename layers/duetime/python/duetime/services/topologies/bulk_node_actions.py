@@ -37,7 +37,7 @@ class TopologySteps:
         """Do as much as fits before `until`.
 
         Raises:
-            Replaced: something else is asked of the topology by now.
+            Replaced: something else has been requested of the topology since.
         """
         if operation.kind is BulkKind.DELETE and operation.topology is not None:
             return replace(operation.progress, is_complete=self.node_eraser.erase(operation.topology, until))

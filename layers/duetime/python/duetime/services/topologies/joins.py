@@ -10,7 +10,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.join_groups import edges_to_count, group_around, is_counted
 from duetime.domain.topologies.node_status import counts_for
-from duetime.domain.topologies.run_state import status_of
+from duetime.domain.topologies.run_state import counted_status
 from duetime.domain.topologies.trigger_rules import Counts, verdict
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Edge
-    from duetime.domain.topologies.node_status import NodeStatus, Statuses
+    from duetime.domain.topologies.node_status import Statuses
     from duetime.ports.runtime import Executor
     from duetime.services.enqueue import Enqueuer
     from duetime.services.topologies.node_transitions import NodeActions
@@ -34,13 +34,13 @@ class Joins:
     enqueuer: Enqueuer
     executor: Executor
 
-    def follow(self, topology_run: TopologyRun, key: str, status: NodeStatus, edges: Sequence[Edge]) -> None:
+    def follow(self, topology_run: TopologyRun, key: str, ended: Task, edges: Sequence[Edge]) -> None:
         """Do what the end of a node means for some of its children; their messages are sent together.
 
         Args:
             topology_run: as it was read after the node had ended.
             key: the node.
-            status: how it has ended.
+            ended: its task, as it has ended.
             edges: those to the children.
 
         Raises:
@@ -52,7 +52,9 @@ class Joins:
         children = dict.fromkeys(edge.child for edge in edges)
         # After the node's own end was written: of the parents in a group, the last one to end finds all others ended.
         tasks = self.topology_repository.read_nodes(topology_run, children | dict.fromkeys(sorted(near - {key})))
-        statuses = {name: status_of(tasks.get(name)) for name in near} | {key: status}
+        ran = topology_run.run_state.ran
+        seen = {**tasks, key: ended}
+        statuses = {name: counted_status(seen.get(name), is_kept=name in ran) for name in near}
         decide = partial(self._decide, topology_run, tasks, statuses)
         released = self.executor.map(decide, edges)
         self.enqueuer.send_due([task for task in released if task is not None])

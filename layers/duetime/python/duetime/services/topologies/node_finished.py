@@ -82,7 +82,7 @@ class NodeFinished:
                 return
         edges = topology_run.graph.edges_out[key]
         for first in range(0, len(edges), _AT_ONCE):
-            self.joins.follow(topology_run, key, status, edges[first : first + _AT_ONCE])
+            self.joins.follow(topology_run, key, task, edges[first : first + _AT_ONCE])
         # An execution that was begun by code which counts each edge waits for every node.
         may_be_awaited = is_awaited(topology_run.graph, key) or topology_run.run_state.join_group == 1
         if may_be_awaited and (token := self.store.read_token(task.id)) is not None:

@@ -32,7 +32,7 @@ class DeliveryState:
             outcome has a time of its own.
         ended: the target has returned; its end is being written down.
         requested_action: what the user asks of the attempt, as of the last heartbeat.
-        progress: what the target told last, written with the next heartbeat.
+        progress: what the target reported last, written with the next heartbeat.
         renew_at: when its lease must be renewed.
         leased_until: when its lease is over, as far as its own writes were answered.
         locks: what the attempt holds besides its lease.

@@ -1,0 +1,122 @@
+"""Run the same number of tasks with Celery and with duetime, and count: `python -m bench.celery_comparison [COUNT]`.
+
+Celery is installed into a virtual environment of its own with the first run. Both call the embedded AWS through one
+proxy that counts requests, each in a process of its own. Writes both ratios into `results.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench import results
+from bench.aws_proxy import ProxyServer, proxied
+from duetime_local import emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HERE = Path(__file__).parent
+VENV = HERE.parents[1] / "build" / "celery"
+COUNT, TOGETHER = 5_000, 100
+_SETTING_UP = frozenset({"", "CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive", "CreateQueue"})
+"""Requests that are made once, whatever the number of tasks is."""
+
+
+class TasksMissing(RuntimeError):
+    """A program ended without having run all of its tasks: nothing can be compared."""
+
+    def __init__(self, ended: int, count: int) -> None:
+        super().__init__(f"{ended} of {count} tasks have run")
+
+
+class CountingProxy(ProxyServer):
+    """Counts requests by operation."""
+
+    def __init__(self, *given: Any) -> None:  # noqa: ANN401 - the base class's own
+        super().__init__(*given)
+        self._lock = threading.Lock()
+        self.requests: Counter[str] = Counter()
+
+    def answer(self, operation: str) -> None:
+        """Count, and let the embedded AWS answer."""
+        with self._lock:
+            self.requests[operation] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one of them took for all tasks.
+
+    Attributes:
+        requests: by operation, without those that set up.
+        cpu, wall: seconds.
+    """
+
+    requests: Counter[str]
+    cpu: float
+    wall: float
+
+    @classmethod
+    def of(cls, command: Sequence[str], count: int) -> Outcome:
+        """Run a program over an embedded AWS of its own."""
+        with emulator.running(port=0) as engine, proxied(CountingProxy, engine.port) as proxy:
+            address = f"http://127.0.0.1:{proxy.server_port}"
+            environ = {**os.environ, **engine.environ, "AWS_ENDPOINT_URL": address}
+            # Celery is told the port of its broker and its backend.
+            told = [each.replace("PORT", str(proxy.server_port)) for each in command]
+            run = subprocess.run(told, env=environ, check=True, capture_output=True, text=True)  # noqa: S603 - our own
+            figures = json.loads(run.stderr.strip().splitlines()[-1])
+            if figures["ended"] != count:
+                raise TasksMissing(figures["ended"], count)
+            requests = Counter({name: n for name, n in proxy.requests.items() if name not in _SETTING_UP})
+            return cls(requests, figures["whole"], figures["wall"])
+
+
+def compare(count: int) -> dict[str, Outcome]:
+    """All of them, one after the other."""
+    ours = [sys.executable, "-m", "bench.celery_comparison.duetime_program", str(count)]
+    theirs = [str(_installed()), str(HERE / "celery_program.py"), "PORT", str(count)]
+    return {
+        "Celery": Outcome.of(theirs, count),
+        "duetime, a hundred a request": Outcome.of([*ours, str(TOGETHER)], count),
+        "duetime, one a request": Outcome.of([*ours, "1"], count),
+    }
+
+
+def _installed() -> Path:
+    """Python with Celery; installed with the first run."""
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        uv = Path(sys.executable).with_name("uv")
+        subprocess.run([uv, "venv", "--quiet", VENV], check=True)  # noqa: S603 - our own
+        requirements = HERE / "requirements.txt"
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "-r", requirements], check=True)  # noqa: S603 - our own
+    return python
+
+
+def main() -> None:
+    """Compare, print, and write the ratios down."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    outcomes = compare(count)
+    for name, each in outcomes.items():
+        counts = ", ".join(f"{operation} {number / count:.2f}" for operation, number in each.requests.most_common())
+        per_task = f"{each.requests.total() / count:.2f} requests, {1_000 * each.cpu / count:.2f} ms of processor"
+        print(f"{name}: {per_task} a task; {each.wall:.1f} s for {count} ({counts})")
+    celery, ours = outcomes["Celery"], outcomes["duetime, a hundred a request"]
+    ratios = {
+        "requests_vs_celery": round(ours.requests.total() / celery.requests.total(), 3),
+        "cpu_vs_celery": round(ours.cpu / celery.cpu, 3),
+    }
+    (HERE.parent / results.DATA).write_text(json.dumps(results.read(HERE.parent) | ratios, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

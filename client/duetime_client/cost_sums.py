@@ -1,0 +1,82 @@
+"""What tasks have cost, added up by type, schedule, state or tag: from the estimates that the API gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime_client.workload import WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duetime_client.task import Task
+
+_FIELDS = ("type", "schedule", "state")
+_TAG = "tag:"
+
+
+@dataclass(frozen=True, slots=True)
+class CostKey:
+    """By what tasks are added up.
+
+    Attributes:
+        field: of a task; `tag` for one of its tags.
+        tag: the tag's key.
+    """
+
+    field: str
+    tag: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> CostKey:
+        """The key that a text names: `type`, `schedule`, `state`, or `tag:KEY`.
+
+        Raises:
+            WorkloadError: the text names none.
+        """
+        if text in _FIELDS:
+            return cls(text)
+        if text.startswith(_TAG) and text != _TAG:
+            return cls("tag", text.removeprefix(_TAG))
+        raise WorkloadError(f"{text!r} is not possible; choose one of {', '.join(_FIELDS)}, tag:KEY")
+
+    def name(self, task: Task) -> str | None:
+        """What a task is added up under; `None` if it has no such schedule or tag."""
+        if self.field == "tag":
+            return task.tags.get(self.tag)
+        if self.field == "schedule":
+            return str(task.schedule["name"]) if task.schedule else None
+        return str(getattr(task, self.field))
+
+
+@dataclass(frozen=True, slots=True)
+class CostSum:
+    """What tasks have cost together.
+
+    Attributes:
+        name: what they have in common; `None` for those without a schedule or the tag.
+        tasks, attempts: how many.
+        dollars: of all of them.
+    """
+
+    name: str | None
+    tasks: int
+    attempts: int
+    dollars: float
+
+    @property
+    def per_million(self) -> float:
+        """Dollars for a million such tasks."""
+        return self.dollars / self.tasks * 1_000_000
+
+
+def sums(tasks: Iterable[Task], key: CostKey) -> list[CostSum]:
+    """What tasks have cost by a key, the dearest first; they are read one by one and not kept."""
+    found: dict[str | None, CostSum] = {}
+    for task in tasks:
+        name = key.name(task)
+        so_far = found.get(name, CostSum(name, 0, 0, 0.0))
+        dollars = so_far.dollars + (task.cost_dollars or 0.0)
+        found[name] = CostSum(name, so_far.tasks + 1, so_far.attempts + task.attempt, dollars)
+    return sorted(found.values(), key=lambda each: (-each.dollars, each.name or ""))

@@ -1,0 +1,70 @@
+"""Days and date-times that a schedule leaves out of its timing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.schedules.iso8601 import parse_moment
+from duetime.domain.schedules.wall_times import Wall, day_of
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.time_zones import Zone
+    from duetime.domain.times import Millis
+
+FIELD = "excluded_dates"
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludedDates:
+    """What is left out.
+
+    Attributes:
+        days: whole days by the schedule's clock.
+        walls: times by its clock; one that comes twice is left out both times.
+        instants: times that were written with an offset.
+    """
+
+    days: frozenset[date]
+    walls: frozenset[Wall]
+    instants: frozenset[Millis]
+
+    def covers(self, at: Millis, zone: Zone) -> bool:
+        """Whether an instant is left out."""
+        wall = zone.wall_at(at)
+        return at in self.instants or wall in self.walls or day_of(wall) in self.days
+
+
+@lru_cache(maxsize=256)
+def parse_excluded_dates(texts: tuple[str, ...]) -> ExcludedDates:
+    """Read days such as `2026-12-25`, and date-times with an offset or in the schedule's zone.
+
+    Raises:
+        FieldInvalid: one is neither; the field has its index.
+    """
+    days: set[date] = set()
+    walls: set[Wall] = set()
+    instants: set[Millis] = set()
+    for index, text in enumerate(texts):
+        field = f"{FIELD}[{index}]"
+        if _DAY.fullmatch(text):
+            days.add(_day(text, field))
+            continue
+        moment = parse_moment(text, field)
+        if moment.offset is None:
+            walls.add(moment.wall)
+        else:
+            instants.add(moment.wall - moment.offset)
+    return ExcludedDates(frozenset(days), frozenset(walls), frozenset(instants))
+
+
+def _day(text: str, field: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise FieldInvalid(field, "names a day that does not exist", FaultCode.OUT_OF_RANGE) from None

@@ -1,0 +1,134 @@
+"""Requests to change a single occurrence: what a schedule makes of one, or why it cannot. Decisions as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.limits import MAX_CHANGED_OCCURRENCES
+from duetime.domain.operating_parameters import CHANGED_OCCURRENCE_LIFE, MAX_CLOCK_DIFFERENCE
+from duetime.domain.schedules.changed_occurrences import ChangedOccurrence, changed_of
+from duetime.domain.times import SECOND, to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.times import Millis
+
+CHANGED_OCCURRENCES = "changed_occurrences"
+_SCHEDULED_AT, _DUE_AT = "scheduled_at", "due_at"
+_NOW = SECOND
+"""An occurrence that is to run now is moved so far ahead: to a time that the change itself has not passed."""
+
+
+class OccurrenceAction(StrEnum):
+    """What is done to one occurrence.
+
+    Attributes:
+        SKIP: it does not run.
+        MOVE: it runs at another time.
+        RUN_NOW: it runs now, and not at its time.
+        RESTORE: it runs at its time, whatever was said before.
+    """
+
+    SKIP = "skip"
+    MOVE = "move"
+    RUN_NOW = "run_now"
+    RESTORE = "restore"
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceRequest:
+    """A request to change one occurrence.
+
+    Attributes:
+        nominal: the instant that the timing means.
+        action: what to do.
+        due_at: where to move it; `None` unless that is the action.
+    """
+
+    nominal: Millis
+    action: OccurrenceAction
+    due_at: Millis | None = None
+
+    def changes_of(self, schedule: Schedule, now: Millis) -> tuple[ChangedOccurrence, ...]:
+        """What the schedule's changes are with it.
+
+        Raises:
+            FieldInvalid: it cannot be made; says why.
+        """
+        before = schedule.spec.changed_occurrences
+        at = now + _NOW if self.action is OccurrenceAction.RUN_NOW else self.due_at
+        wanted = ChangedOccurrence(self.nominal, at)
+        if self.action is OccurrenceAction.RESTORE:
+            known = changed_of(before, self.nominal) is not None
+            return without_change(schedule, self.nominal, now) if known else before
+        return before if wanted in before else with_change(schedule, wanted, now)
+
+    def is_ahead_of(self, changes: Iterable[ChangedOccurrence], now: Millis) -> bool:
+        """Whether both the occurrence and its new time are still to come."""
+        change = changed_of(changes, self.nominal)
+        return min(self.nominal, self.nominal if change is None or change.at is None else change.at) > now
+
+
+def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> tuple[ChangedOccurrence, ...]:
+    """The changes of a schedule with one more, in place of an earlier one of the same occurrence.
+
+    Raises:
+        FieldInvalid: the occurrence is not one of the schedule, or no longer to come, or its new time cannot be.
+    """
+    others = without_change(schedule, change.nominal, now)
+    if not _is_meant(schedule, change.nominal):
+        raise FieldInvalid(_SCHEDULED_AT, "is no time of the schedule", FaultCode.NOT_ALLOWED)
+    if change.at is not None:
+        _check_new_time(schedule, change, others, now)
+    kept = [each for each in others if not _is_past(each, now)]
+    if len(kept) >= MAX_CHANGED_OCCURRENCES:
+        raise FieldInvalid(
+            _SCHEDULED_AT, f"cannot be changed: {MAX_CHANGED_OCCURRENCES} others are", FaultCode.OUT_OF_RANGE
+        )
+    return tuple(sorted((*kept, change), key=lambda each: each.nominal))
+
+
+def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[ChangedOccurrence, ...]:
+    """The changes of a schedule but for that of one occurrence, which must still be to come.
+
+    Raises:
+        FieldInvalid: the occurrence, or what it was moved to, is due within seconds, or was; or its user stopped it.
+    """
+    before = changed_of(schedule.spec.changed_occurrences, nominal)
+    if min(nominal, nominal if before is None or before.at is None else before.at) <= now + MAX_CLOCK_DIFFERENCE:
+        raise FieldInvalid(_SCHEDULED_AT, "is not to come: change its task instead", FaultCode.OUT_OF_RANGE)
+    if nominal in schedule.stopped:
+        raise FieldInvalid(_SCHEDULED_AT, "has a task that its user stopped, or ran early", FaultCode.CONFLICT)
+    return tuple(each for each in schedule.spec.changed_occurrences if each.nominal != nominal)
+
+
+def kept_by(schedule: Schedule, changes: Sequence[ChangedOccurrence], now: Millis) -> tuple[ChangedOccurrence, ...]:
+    """The changes that another timing keeps: those of its own occurrences, and what is past."""
+    return tuple(each for each in changes if each.nominal <= now or _is_meant(schedule, each.nominal))
+
+
+def _check_new_time(
+    schedule: Schedule, change: ChangedOccurrence, others: Sequence[ChangedOccurrence], now: Millis
+) -> None:
+    at, spec = change.at or 0, schedule.spec
+    if at <= now:
+        raise FieldInvalid(_DUE_AT, "should be in the future", FaultCode.OUT_OF_RANGE)
+    if not (spec.start_at or 0) <= at <= (at if spec.end_at is None else spec.end_at):
+        raise FieldInvalid(_DUE_AT, "should be between start_at and end_at of the schedule", FaultCode.OUT_OF_RANGE)
+    if _is_meant(schedule, at) or any(at in (each.nominal, each.at) for each in others):
+        raise FieldInvalid(_DUE_AT, f"is the time of another occurrence, {to_iso(at)}", FaultCode.CONFLICT)
+
+
+def _is_meant(schedule: Schedule, at: Millis) -> bool:
+    """Whether the timing itself means an instant, without any change."""
+    return schedule.unchanged_recurrence.after(at - 1) == at
+
+
+def _is_past(change: ChangedOccurrence, now: Millis) -> bool:
+    """Whether nothing of it can still be on its way."""
+    return max(change.nominal, change.at or 0) < now - CHANGED_OCCURRENCE_LIFE

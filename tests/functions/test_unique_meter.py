@@ -1,0 +1,86 @@
+"""What unique keys cost, counted exactly, over fakes of AWS."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_options import Debounce, OnConflict, Priority, Unique
+from duetime.domain.times import SECOND
+from duetime.services.tasks.create import IdempotencyKey, Order
+from tests.functions.stack import OWNER, Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from duetime.domain.tasks.idempotency_keys import Accepted
+    from duetime.domain.tasks.task import Task
+
+TYPE = "canary.noop"
+_WRITES = {"put_item": 1, "update_item": 1, "delete_item": 1}
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    """The functions over fakes."""
+    yield Stack.faked({})
+    composition.use(None)
+
+
+def created(spec: TaskSpec, key: str | None = None) -> Accepted[Task]:
+    """Create a task."""
+    order = Order(spec, None if key is None else IdempotencyKey(key, "hash"))
+    return composed(TaskServices).creator.create_once(OWNER, order)
+
+
+def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int]:
+    """The write units that something costs, and its consistent reads; each item of a transaction counts twice.
+
+    All items are below 1 KB. Source: DynamoDB Developer Guide, "DynamoDB read and write operations".
+    """
+    calls: Counter[str] = Counter()
+
+    def heard(operation: str, request: dict[str, Any]) -> None:
+        calls["units"] += _WRITES.get(operation, 0) + 2 * len(request.get("TransactItems", []))
+        calls["reads"] += operation == "get_item" and request["ConsistentRead"]
+
+    session: Any = stack.cloud.dynamodb
+    session._session.heard = heard
+    act()
+    session._session.heard = lambda _operation, _request: None
+    return calls["units"], calls["reads"]
+
+
+def test_a_unique_key_costs_four_units_and_a_read(stack: Stack) -> None:
+    """Record and key in one transaction, four units in place of one; and one for the key's expiry at the end."""
+    stack.create(TaskSpec(TYPE))
+    stack.work(Priority.NORMAL)
+    assert spent(stack, lambda: created(TaskSpec(TYPE))) == (1, 0)
+    assert spent(stack, lambda: stack.work(Priority.NORMAL)) == (2, 0)
+    assert spent(stack, lambda: created(TaskSpec(TYPE, unique=Unique("a")))) == (4, 1)
+    assert spent(stack, lambda: stack.work(Priority.NORMAL)) == (3, 0)
+
+
+def test_a_task_that_is_kept_costs_two_reads(stack: Stack) -> None:
+    """That of the key, and that of the task; with an idempotency key, which is to name that task, two units."""
+    later = TaskSpec(TYPE, delay=60 * SECOND, unique=Unique("a"))
+    created(later)
+    assert spent(stack, lambda: created(later)) == (0, 2)
+    assert spent(stack, lambda: created(later, "k")) == (2, 2)
+
+
+def test_a_task_that_is_put_off_costs_a_change_of_its_due_time(stack: Stack) -> None:
+    """Timer and record, as any change of the due time to another minute, and three reads."""
+    debounced = TaskSpec(TYPE, debounce=Debounce("a", 600))
+    first = created(debounced).value
+    stack.clock.at += 120 * SECOND
+    assert spent(stack, lambda: created(debounced)) == (2, 3)
+    assert created(debounced).on_conflict is OnConflict.REPLACE
+    assert composed(TaskServices).reader.record(OWNER, first.id).state is State.SCHEDULED

@@ -1,0 +1,60 @@
+"""Sending at the best moment: the trigger waits for it, and what it sends late arrives no later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.dispatch.enqueue_plan import Message, Precision
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.task_options import Priority
+from duetime.ports.runtime import Runtime
+from duetime.services.trigger.due_messages import DueMessages
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from tests.clocks import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import Outgoing
+
+
+@dataclass
+class Ports:
+    """A clock that wakes so much too late, and a queue that notes what arrives when."""
+
+    oversleeps: Millis
+    time: Millis = NOW
+    early: list[Millis] = field(default_factory=list)
+
+    def now(self) -> Millis:
+        """The time."""
+        return self.time
+
+    def sleep_until(self, at: Millis) -> None:
+        """Wake too late, if there is anything to sleep for."""
+        if at > self.time:
+            self.time = at + self.oversleeps
+
+    def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
+        """Note how early each message arrives, in milliseconds."""
+        self.early += [each.message.due - self.time - 1_000 * each.delay_seconds for each in outgoing]
+        return []
+
+
+@pytest.mark.parametrize(("oversleeps", "early"), [(0, 190), (45, 145), (200, 990)])
+def test_messages_are_sent_at_their_moment(oversleeps: Millis, early: Millis) -> None:
+    """0.15 s early and less than a step; a little late they arrive a little later, very late they are held longer."""
+    ports: Any = Ports(oversleeps)
+    due_messages = DueMessages(
+        ports, ports, ports, ports, Runtime(ports, ports, ports, FakeTelemetry()), 180_000, Precision.NORMAL
+    )
+    messages = [
+        Message(TaskId.of(NOW, 0, number), 0, NOW + 60_490 + 1_000 * number, Priority.NORMAL, "me")
+        for number in range(2)
+    ]
+    due_messages.send(messages)
+    assert ports.early == [early, early]
