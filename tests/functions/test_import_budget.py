@@ -10,7 +10,7 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (193, 215),
-    "trigger": (147, 167),
+    "trigger": (150, 167),
     "worker": (167, 169),
     "topology": (172, 167),
     "bulk": (179, 167),
