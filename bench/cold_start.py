@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 from bench.paired_timing import Comparison, compare
+from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +18,7 @@ _BASELINE = "import boto3; boto3.client('dynamodb', region_name='us-east-1')"
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Each function's import as a whole process, its interpreter included."""
+    """Each function's import as a whole process, its interpreter included, with pydantic set as it is deployed."""
     for function in FUNCTIONS:
         yield compare(
             f"start {function}",
@@ -28,4 +30,5 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _run(code: str) -> None:
-    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own code
+    environ = {**os.environ, Variable.PYDANTIC_PLUGINS: "__all__"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environ)  # noqa: S603 - our own code

@@ -72,7 +72,7 @@ USED = {
         Variable.HANDLER_TYPES,
     }
     | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL}
-    | {Variable.TRACEBACKS}
+    | {Variable.TRACEBACKS, Variable.PYDANTIC_PLUGINS}
     | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
     | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.BULK_FUNCTION},
@@ -99,7 +99,7 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
-    "watch": LIVE,
+    "watch": LIVE | {Variable.PYDANTIC_PLUGINS},
     "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN},
     "archive": {
         Variable.SERVICE_NAME,
@@ -118,7 +118,7 @@ USED = {
     },
     "intake": EVERYWHERE
     | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.HANDLER_TYPES}
-    | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS},
+    | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS, Variable.PYDANTIC_PLUGINS},
 }
 
 PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {

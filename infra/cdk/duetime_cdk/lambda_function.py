@@ -42,6 +42,8 @@ _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
 
 """Of the metrics of all functions."""
+_VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
+"""Functions that validate requests by pydantic; none of them runs handlers, which may want its plugins."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
 """Functions that create tasks: they reject types that have no handler."""
 
@@ -170,5 +172,6 @@ def _observability(name: FunctionName, environment: Environment) -> dict[Variabl
         Variable.SERVICE_NAME: service_of(name),
         Variable.METRICS_NAMESPACE: namespace_of(environment),
         Variable.LOG_LEVEL: environment.log_level,
+        **({Variable.PYDANTIC_PLUGINS: "__all__"} if name in _VALIDATING else {}),
         **({Variable.OTLP_ENDPOINT: environment.otlp_endpoint} if environment.otlp_endpoint else {}),
     }

@@ -104,6 +104,8 @@ class Variable(StrEnum):
     """Powertools: the CloudWatch namespace of the metrics."""
     LOG_LEVEL = "POWERTOOLS_LOG_LEVEL"
     """Powertools: the least severe level that is logged."""
+    PYDANTIC_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+    """pydantic: `__all__`, so that its first model does not search every installed package for plugins."""
 
 
 QUEUE_VARIABLES: Mapping[Priority, Variable] = {
