@@ -101,7 +101,7 @@ class ScheduleOperations(Resource):
         return _action(name, "resume", if_match, {"reason": reason} if reason else None)
 
     @Operation
-    def change_occurrence(
+    def update_occurrence(
         self,
         name: str,
         scheduled_at: datetime | str,
@@ -114,7 +114,7 @@ class ScheduleOperations(Resource):
         """Skip one occurrence that is to come, move it to `due_at`, run it now instead, or restore it to its time."""
         body = {"scheduled_at": encoded(scheduled_at), "action": action, "due_at": encoded(due_at), "reason": reason}
         given = {key: value for key, value in body.items() if value}
-        return _action(name, "occurrences/change", if_match, given)
+        return _action(name, "occurrences/update", if_match, given)
 
     @Operation
     def list_events(self, name: str) -> Request[ScheduleHistory]:

@@ -128,8 +128,8 @@ def resume_schedule(request: Request) -> Response:
     return _response(request, resume(request.owner, _name(request), request.version, by))
 
 
-@route(operations.CHANGE_OCCURRENCE)
-def change_occurrence(request: Request) -> Response:
+@route(operations.UPDATE_OCCURRENCE)
+def update_occurrence(request: Request) -> Response:
     """Skip, move or run early one occurrence."""
     wanted, reason = decoding.occurrence_request(request.document())
     changed = composed(ScheduleRequestServices).occurrence_changer.change(

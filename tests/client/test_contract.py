@@ -36,7 +36,7 @@ _BULK: dict[str, Any] = {"limit": 5, "dry_run": True, "order": "asc", "next_toke
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.query": (("a", "status"), {}),
     "schedules.cancel_backfill": (("a", "b"), {}),
-    "schedules.change_occurrence": (("a", "2027-01-01T01:30:00Z", "skip"), {}),
+    "schedules.update_occurrence": (("a", "2027-01-01T01:30:00Z", "skip"), {}),
     "tasks.cancel": (_ANYTHING, {"force": True, "reason": "why"}),
     "tasks.delete": (_ANYTHING, {"if_match": '"1"'}),
     "topologies.delete": (_ANYTHING, {"if_match": '"1"'}),

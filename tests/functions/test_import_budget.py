@@ -10,10 +10,10 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (193, 215),
-    "trigger": (147, 167),
-    "worker": (167, 169),
-    "topology": (172, 167),
-    "bulk": (179, 167),
+    "trigger": (151, 167),
+    "worker": (165, 169),
+    "topology": (170, 167),
+    "bulk": (177, 167),
     "deadletter": (106, 167),
     "broadcast": (132, 167),
     "watch": (105, 215),

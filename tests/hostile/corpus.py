@@ -98,7 +98,7 @@ BODIES: Mapping[str, Any] = {
     **{key: {"reason": "why"} for key in ("pauseTask", "resumeTask", "runTask", "retryTask", "rollbackTask")},
     **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "retryTopology", "cancelTopology")},
     **{key: {"reason": "why"} for key in ("resumeSchedule", "runSchedule")},
-    "changeOccurrence": {
+    "updateOccurrence": {
         "scheduled_at": "2027-01-01T01:30:00Z",
         "action": "move",
         "due_at": "2027-01-01T09:00:00Z",

@@ -224,7 +224,7 @@ def _schedules(account: Recorder) -> None:
     account.ask("POST", f"{nightly}/pause", {"reason": "the printer is broken"})
     account.ask("POST", f"{nightly}/resume", {"reason": "the printer is repaired"})
     tomorrow = account.ask("GET", nightly).body["upcoming"][0]["scheduled_at"]
-    account.ask("POST", f"{nightly}/occurrences/change", {"scheduled_at": tomorrow, "action": "skip"})
+    account.ask("POST", f"{nightly}/occurrences/update", {"scheduled_at": tomorrow, "action": "skip"})
     account.ask("GET", f"{nightly}/events")
     account.ask("POST", f"{nightly}/run")
     account.ask("GET", f"{nightly}/runs", query="limit=3")

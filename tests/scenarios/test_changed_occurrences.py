@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def change(schedules: Schedules, at: Millis, action: str, due_at: Millis | None = None) -> Reply:
     """Ask for a change of the occurrence of an instant."""
     moved = {} if due_at is None else {"due_at": to_iso(due_at)}
-    return schedules.control("occurrences/change", {"scheduled_at": to_iso(at), "action": action, **moved})
+    return schedules.control("occurrences/update", {"scheduled_at": to_iso(at), "action": action, **moved})
 
 
 def hourly() -> tuple[Schedules, Millis]:

@@ -1,11 +1,11 @@
-"""Users who stop single occurrences of schedules, and change schedules again and again without touching their times."""
+"""Users who stop, skip and move single occurrences of schedules, and change schedules without touching their times."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.states import State
-from duetime.domain.times import SECOND
+from duetime.domain.times import MINUTE, SECOND, to_iso
 from tests.simulation.schedule_users import PATH
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class OccurrenceUsers:
             self.simulation.take(self.random.randrange(1, 40 * SECOND))
             if self.random.random() < 0.5:
                 self._stop()
+            if self.random.random() < 0.5:
+                self._change()
             for _ in range(self.random.choice([1, 1, 2, _MOST_EDITS])):
                 self._value += 1
                 self._ask("PATCH", f"{PATH}/{NAME}", {"catch_up_seconds": self._value})
@@ -67,6 +69,17 @@ class OccurrenceUsers:
         verb = self.random.choice(["cancel", "pause"])
         if self._ask("POST", f"/v1/tasks/{task.id}/{verb}", {}):
             self.simulation.occurrences.stop(task)
+
+    def _change(self) -> None:
+        """Skip one of the occurrences of the next minutes, or move it to another second."""
+        now = self.simulation.time.now()
+        at = (now // MINUTE + self.random.randrange(2, 6)) * MINUTE
+        body = {"scheduled_at": to_iso(at), "action": self.random.choice(["skip", "move"])}
+        if body["action"] == "move":
+            body["due_at"] = to_iso(at + self.random.choice([-1, 1]) * self.random.randrange(1, 60) * SECOND)
+        stored, _ = self.simulation.schedules.store.read("local", NAME)
+        if stored is not None and self._ask("POST", f"{PATH}/{NAME}/occurrences/update", body):
+            self.simulation.occurrences.stopped[NAME, stored.mark, at] = str(body)
 
     def _ask(self, method: str, path: str, body: dict[str, Any]) -> bool:
         """Send a request; says whether it was answered to have been done."""

@@ -1,4 +1,4 @@
-"""`duetime schedules`: pause, resume, change, run."""
+"""`duetime schedules`: pause, resume, update-occurrence, run."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -58,10 +58,10 @@ def resume(
 
 
 @examples(
-    "duetime schedules change nightly 2027-01-01T01:30 2027-01-01T09:00",
-    "duetime schedules change nightly 2027-01-02T01:30 skip",
+    "duetime schedules update-occurrence nightly 2027-01-01T01:30 2027-01-01T09:00",
+    "duetime schedules update-occurrence nightly 2027-01-02T01:30 skip",
 )
-def change(
+def update_occurrence(
     context: typer.Context,
     name: ScheduleName,
     scheduled_at: Annotated[str, typer.Argument(metavar="TIME", help="When the occurrence is scheduled.")],
@@ -77,7 +77,7 @@ def change(
     due_at = moment(to, clock, "TIME|now|skip|restore") if action == "move" else None
     at = moment(scheduled_at, clock, "TIME")
     with connected(context, deployment) as client:
-        schedule = client.schedules.change_occurrence(name, at, action, due_at=due_at, reason=reason)
+        schedule = client.schedules.update_occurrence(name, at, action, due_at=due_at, reason=reason)
     show(schedule, clock, as_json=as_json)
 
 
@@ -111,5 +111,5 @@ def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to those of schedules."""
-    for command in (pause, resume, change, run, events):
+    for command in (pause, resume, update_occurrence, run, events):
         app.command()(command)

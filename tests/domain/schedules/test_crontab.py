@@ -94,7 +94,7 @@ def test_two_spellings_are_one_expression(text: str, same: str) -> None:
         ("0 10 * * ? *", "dialect: eventbridge"),
         ("cron(0 10 * * ? *)", "dialect: eventbridge"),
         ("0 0 * * L", "write SAT for each Saturday, 6L for the last"),
-        ("0 0 * * 1,5#2", "two schedules"),
+        ("0 0 * * 1,5#2", "two timings"),
         ("0 0 * * 5#6", "no value, range or step"),
         ("0 0 * * 5#0", "no value, range or step"),
         ("0 0 L-31 * *", "in no month"),

@@ -36,6 +36,9 @@ MISSED_AFTER = 10 * SECOND
 """An occurrence that is found later than this after its time was missed; `catch_up_seconds` decides whether it runs."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE
 """How often a permanent schedule is checked, in case the chain of its runs has broken."""
+RULE_CHANGE_PATIENCE = DAY
+"""How late an occurrence still runs that newer time zone rules moved before the timer of its schedule, whatever
+`catch_up_seconds` is: no zone has moved by more than a day."""
 CHANGED_OCCURRENCE_LIFE = DAY
 """How long after its time a schedule remembers that one of its occurrences was moved or skipped."""
 LONGEST_SLEEP = 7 * DAY

@@ -211,17 +211,8 @@ class ScheduleActionRequest(Body):
     reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
 
 
-class OccurrenceChange(Body):
-    """Changes one occurrence that is to come."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"scheduled_at": "2027-01-01T01:30:00Z", "action": "move", "due_at": "2027-01-01T09:00:00Z"},
-                {"scheduled_at": "2027-01-02T01:30:00Z", "action": "skip"},
-            ]
-        }
-    )
+class OccurrenceUpdate(Body):
+    """Updates one occurrence that is to come."""
 
     scheduled_at: Annotated[
         Millis,

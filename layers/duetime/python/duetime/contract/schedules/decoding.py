@@ -10,7 +10,7 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.bodies import (
     BackfillCreate,
-    OccurrenceChange,
+    OccurrenceUpdate,
     PreviewRequest,
     ScheduleActionRequest,
     ScheduleCreate,
@@ -156,7 +156,7 @@ def occurrence_request(document: Document) -> tuple[OccurrenceRequest, str]:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    body = read_body(OccurrenceChange, document)
+    body = read_body(OccurrenceUpdate, document)
     if (body.due_at is not None) is not (body.action is OccurrenceAction.MOVE):
         raise FieldsInvalid(
             [Fault("due_at", "should be given with the action move, and only then", FaultCode.CONFLICT)]

@@ -158,15 +158,15 @@ LIST_OCCURRENCES = Operation(
     "why it does not run.",
     query=queries.OccurrencesQuery,
 )
-CHANGE_OCCURRENCE = Operation(
-    "changeOccurrence",
-    "POST /v1/schedules/{name}/occurrences/change",
+UPDATE_OCCURRENCE = Operation(
+    "updateOccurrence",
+    "POST /v1/schedules/{name}/occurrences/update",
     "Skip, move or run early one occurrence",
     _SCHEDULE.but("The schedule after the change."),
     description="Changes one occurrence that is to come, and nothing else. One that is due within seconds has a task: "
     "change that. Another timing drops the changes of occurrences that it does not have. Repeating the request changes "
     "nothing.",
-    body=bodies.OccurrenceChange,
+    body=bodies.OccurrenceUpdate,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )

@@ -165,7 +165,7 @@ def _weekdays(field: str, column: Field) -> str:
     items = items_of(field, column)
     special = [_special(item, column) for item in items]
     if any(special) and not all(special):
-        raise FieldInvalid(FIELD, "mixes weekdays of the month (#, L) with weekdays of any week; make it two schedules")
+        raise FieldInvalid(FIELD, "mixes weekdays of the month (#, L) with weekdays of any week; make it two timings")
     return ",".join(each or ranged(item, column) for each, item in zip(special, items, strict=True))
 
 

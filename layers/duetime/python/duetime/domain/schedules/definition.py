@@ -59,7 +59,7 @@ class OnExcluded(StrEnum):
 
 
 class CatchUpMode(StrEnum):
-    """Which of the occurrences run that nobody placed in time, within the catch-up window.
+    """Which of the missed occurrences run that are not too late.
 
     Attributes:
         LATEST: the latest of them.

@@ -11,6 +11,7 @@ from duetime.domain.operating_parameters import LONGEST_SLEEP, MISSED_AFTER, PER
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand, is_caught_up
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.pauses import paused
+from duetime.domain.schedules.rule_changes import with_new_rules, with_patience
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.time_zones import tzdata_version
@@ -94,6 +95,7 @@ class ExpansionPlanner:
         except FieldInvalid as refusal:
             self._pause(stored, refusal, calendars)
             return None
+        stored = with_new_rules(stored, tzdata_version(), now)
         after = replace(stored, generation=timer.generation + 1, tzdata=tzdata_version())
         current = ExpansionPass(timer, stored, after)
         horizon = first_unread(now, self.look_ahead) - 1
@@ -178,7 +180,7 @@ class ExpansionPlanner:
 
     def _decided(self, stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis) -> StoredSchedule:
         """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
-        decided, found = decide_missed(stored, schedule, missed_by, now)
+        decided, found = decide_missed(stored, with_patience(stored, schedule, tzdata_version()), missed_by, now)
         if not found.missed:
             # All of it runs, and is placed by this expansion like any other.
             return stored
