@@ -80,7 +80,7 @@ def test_a_task_that_is_no_topology_is_not_found(api: Gateway) -> None:
 
 
 def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingClock) -> None:
-    """Planned, its first node is due and its last one awaited; each end releases the next; then its task has an outcome."""
+    """Planned, its first node is due, and its last one awaited; each end releases the next; then it has an outcome."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     assert state("plan", task_id) == {"chunks": [[2]], "large": False, "looks": 0}
