@@ -249,9 +249,11 @@ def handlers(world: World) -> str:
 
 
 def follow_up(world: World) -> str:
-    """Its callback takes a while."""
+    """Its target takes a while to clean up."""
     world.endpoint.seconds = 4
-    task = world.create(target=world.target("done"), callback_url=f"{world.endpoint.url}/ended")
+    target = {**world.target("cleans"), "phases": ["clean"]}
+    world.endpoint.answers["PUT", "/cleans?action=clean"] = (200, b"")
+    task = world.create(target=target)
     assert until(lambda: world.client.tasks.get(task.id).state == "succeeded")
     return task.id
 

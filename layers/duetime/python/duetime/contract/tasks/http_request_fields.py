@@ -89,7 +89,6 @@ def _texts_known(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 _Name = Annotated[str, Field(min_length=1, max_length=MAX_HTTP_FIELD_NAME_LENGTH)]
 _Value = Annotated[str, Field(max_length=MAX_HTTP_FIELD_LENGTH), AfterValidator(_with_placeholders)]
-_MAP: Any = {"additionalProperties": False}
 RequestMethod = Annotated[
     Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
     Field(
@@ -107,7 +106,6 @@ RequestHeaders = Annotated[
         max_length=MAX_HTTP_FIELDS,
         description="Headers to add. Values may hold placeholders. Secrets belong in `auth`.",
         examples=[{"Accept": "application/json"}],
-        json_schema_extra=_MAP,
     ),
     AfterValidator(_each_header_once),
 ]
@@ -117,7 +115,6 @@ RequestQuery = Annotated[
         max_length=MAX_HTTP_FIELDS,
         description="Parameters to add to the URL's query; they are percent-encoded. Values may hold placeholders.",
         examples=[{"day": "<duetime.scheduled-at>"}],
-        json_schema_extra=_MAP,
     ),
 ]
 SuccessStatuses = Annotated[

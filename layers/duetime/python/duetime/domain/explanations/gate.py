@@ -42,7 +42,7 @@ class GateName(StrEnum):
         RUN: an attempt, which runs.
         NOTIFICATION: its target, which has accepted the work and will report the outcome.
         RECOVERY: another worker, for the one that ran it was lost.
-        FOLLOW_UP: what follows its outcome: cleaning up, its callback, the nodes after it.
+        FOLLOW_UP: what follows its outcome: cleaning up, creating its callback, releasing the nodes after it.
         ENDED: nothing: it had ended, before its user had it tried again or rolled back.
         NOT_RECORDED: the record does not tell.
     """
