@@ -183,6 +183,36 @@ def test_a_retry_and_a_creation_at_once_do_not_both_take_the_key() -> None:
         assert tasks.state(first.body["id"]) is State.FAILED
 
 
+@pytest.mark.parametrize("field", ["unique", "debounce"])
+def test_a_retry_of_a_task_that_never_started_takes_a_key_until_the_start(field: str) -> None:
+    """It is refused while another task holds the key, also one that takes it just then."""
+    with Tasks() as tasks:
+        keyed = {"unique": unique(until="started")["unique"], "debounce": {"key": KEY, "seconds": 600}}[field]
+        first = make(tasks, 10 * MINUTE, **{field: keyed}, expires_seconds=60)
+        path = f"/v1/tasks/{first.body['id']}"
+        assert tasks.do(first.body["id"], "pause").status == 200
+        tasks.run(15 * MINUTE)
+        assert tasks.do(first.body["id"], "resume").status == 200
+        tasks.run(MINUTE)
+        expired = tasks.record(first.body["id"])
+        assert (expired.state, expired.started_at) == (State.FAILED, None)
+        second = make(tasks, 10 * MINUTE, **{field: keyed})
+        assert second.status == 201
+        refused = tasks.ask("POST", f"{path}/retry")
+        assert (refused.status, refused.body.get("code")) == (409, "unique_key_held")
+        assert second.body["id"] in refused.body["detail"]
+        assert tasks.cancel(second.body["id"]).status == 200
+        late: list[Reply] = []
+        body = {"type": PLAIN, "delay_seconds": 60, **unique(until="started")}
+        tasks.once(writes_with_key, lambda _call: late.append(tasks.users.ask("POST", "/v1/tasks", body)))  # type: ignore[arg-type]
+        refused = tasks.ask("POST", f"{path}/retry")
+        assert (late[0].status, refused.status) == (201, 409)
+        assert tasks.cancel(late[0].body["id"]).status == 200
+        assert tasks.ask("POST", f"{path}/retry").status == 200
+        tasks.run(MINUTE)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
+
+
 def test_a_deleted_or_cancelled_task_frees_its_key() -> None:
     """At once."""
     with Tasks() as tasks:
