@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -146,6 +147,52 @@ def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
         assert again.headers["Idempotent-Replayed"] == "true"
         assert make(tasks, MINUTE, **unique(), idempotency="one").status == 201
         assert len(list(tasks.watching.tasks())) == 1
+
+
+@pytest.mark.parametrize("field", ["unique", "debounce"])
+def test_a_creation_that_has_replaced_a_task_and_crashed_makes_no_other_one(field: str) -> None:
+    """Repeated with its idempotency key after that task's end, it is answered with it."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        keyed: dict[str, Any] = {
+            "unique": unique(on_conflict="replace")["unique"],
+            "debounce": {"key": KEY, "seconds": 1},
+        }
+        first = make(tasks, 10 * MINUTE, **{field: keyed[field]})
+        died = tasks.once(
+            lambda call: call.machine.function == "api" and call.operation == "send_message_batch",
+            lambda call: call.machine.die(),
+        )
+        body = {"type": PLAIN, "timeout_seconds": 60, "payload": {"n": 2}, field: keyed[field]}
+        lost: list[Reply | None] = []
+        ask = partial(tasks.users.ask, "POST", "/v1/tasks", body, headers={"Idempotency-Key": "two"})
+        tasks.time.start_process(lambda: lost.append(ask()))
+        tasks.run(10 * MINUTE)
+        assert died
+        assert lost == [None] or (lost[0] and lost[0].status >= 500)
+        assert tasks.record(first.body["id"]).state is State.SUCCEEDED
+        again = tasks.ask("POST", "/v1/tasks", body, headers={"Idempotency-Key": "two"})
+        assert (again.status, held(again), again.body["id"]) == (200, "replace", first.body["id"])
+        assert again.headers["Idempotent-Replayed"] == "true"
+        assert len(list(tasks.watching.tasks())) == 1
+
+
+def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
+    """The other one is answered with what that did, and not refused."""
+    with Tasks() as tasks:
+        first = make(tasks, HOUR, **unique())
+        late: list[Reply] = []
+        body = {"type": PLAIN, "delay_seconds": 1_800, **unique(on_conflict="replace")}
+        headers = {"Idempotency-Key": "two"}
+        tasks.once(
+            writes_with_key,
+            lambda _call: late.append(tasks.users.ask("POST", "/v1/tasks", body, headers=headers)),  # type: ignore[arg-type]
+        )
+        outer = tasks.ask("POST", "/v1/tasks", body, headers=headers)
+        assert [each.status for each in (late[0], outer)] == [200, 200]
+        assert {each.body["id"] for each in (late[0], outer)} == {first.body["id"]}
+        assert outer.headers["Idempotent-Replayed"] == "true"
+        assert tasks.record(first.body["id"]).version == 2
 
 
 def test_a_retry_is_refused_while_another_task_holds_the_key() -> None:

@@ -38,6 +38,23 @@ class Accepted(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class KeyRedirect:
+    """An idempotency key stands for a task that is there, in place of the one that was to be made.
+
+    Attributes:
+        wanted: the task that was to be made; the key still names it.
+        instead: the task that holds the unique key.
+        on_conflict: what is done with that one.
+    """
+
+    owner: str
+    key: str
+    wanted: TaskId
+    instead: TaskId
+    on_conflict: OnConflict
+
+
+@dataclass(frozen=True, slots=True)
 class RememberedKey:
     """What is kept under an idempotency key before its task is written, so that a replay writes that very task.
 
