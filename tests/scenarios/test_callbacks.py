@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -197,7 +197,7 @@ def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
     with Tasks() as tasks:
         tasks.fail(error=Unretriable)
         lock = {"key": "db-17", "wait_seconds": 10}
-        asked = {"callback_url": CALLBACK_URL, "notify_on": {"failed": True, "to": NOTICE_URL}}
+        asked: dict[str, Any] = {"callback_url": CALLBACK_URL, "notify_on": {"failed": True, "to": NOTICE_URL}}
         task_id = tasks.create(lock=lock, **asked)
         tasks.run(MINUTE)
         tasks.last(40)

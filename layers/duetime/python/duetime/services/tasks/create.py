@@ -205,9 +205,11 @@ class TaskCreator:
     def _replayed(self, remembered: RememberedKey, identity: _Identity) -> Accepted[Task] | None:
         """The task that an idempotency key stands for; `None` if it is still to be made."""
         known = self.stores.tasks.read(remembered.task_id)
-        if known is not None and known.erased:
+        if known is None:
+            return None
+        if known.erased:
             raise TaskDeleted(known.id)
-        return known and Accepted(self._retained(known, identity), is_replay=True, on_conflict=remembered.on_conflict)
+        return Accepted(self._retained(known, identity), is_replay=True, on_conflict=remembered.on_conflict)
 
     def _new_record(self, owner: str, order: Order, identity: _Identity) -> Task:
         """The record that is to be written, with its payload kept."""
