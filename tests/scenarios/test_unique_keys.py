@@ -195,6 +195,28 @@ def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
         assert tasks.record(first.body["id"]).version == 2
 
 
+def test_a_creation_that_stands_still_while_its_repeat_replaces_makes_no_task() -> None:
+    """It goes on when the task that was replaced has ended and holds the key no more."""
+    with Tasks() as tasks:
+        first = make(tasks, HOUR, **unique())
+        late: list[Reply] = []
+        body = {"type": PLAIN, "timeout_seconds": 60, **unique(on_conflict="replace")}
+        headers = {"Idempotency-Key": "two"}
+
+        def repeat(_call: Call) -> None:
+            late.append(tasks.users.ask("POST", "/v1/tasks", body, headers=headers))  # type: ignore[arg-type]
+            tasks.take(5 * SECOND)
+
+        tasks.once(
+            lambda call: call.operation == "get_item" and schema.UNIQUE_KEY_PREFIX in str(call.request["Key"]), repeat
+        )
+        outer = tasks.ask("POST", "/v1/tasks", body, headers=headers)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
+        assert (late[0].status, late[0].body["id"]) == (200, first.body["id"])
+        assert (outer.status, held(outer), outer.body["id"]) == (200, "replace", first.body["id"])
+        assert len(list(tasks.watching.tasks())) == 1
+
+
 def test_a_retry_is_refused_while_another_task_holds_the_key() -> None:
     """The failed task does not hold it any more; once the other one has ended, it can be retried."""
     with Tasks() as tasks:

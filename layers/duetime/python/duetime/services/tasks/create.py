@@ -186,11 +186,16 @@ class TaskCreator:
                 return Accepted(self._retained(known, identity), is_replay=True)
             may_exist = True
             status = key_status(self.stores, owner, unique.key)
+            settled = None
             if status.holder is not None:
                 wanted = None if order.key is None else (order.key.text, identity.task_id)
                 settled = self.key_conflicts.settle(status.holder, order.spec, unique, wanted)
-                if settled := settled or self._answered(owner, order, identity):
-                    return settled
+            # Read after the key: whoever repeats this request may have replaced a task that has ended since.
+            if settled is None and status.nonce is not None:
+                settled = self._answered(owner, order, identity)
+            if settled is not None:
+                return settled
+            if status.holder is not None:
                 continue
             task = self._new_record(owner, order, identity)
             if self.enqueuer.create(task, status.taken_by(task.id)):
