@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE
+
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task_options import OnConflict
@@ -15,6 +17,15 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's key for a request, the hash of the body it came with, and how long it is remembered."""
+
+    text: str
+    body_hash: str
+    life: Millis = IDEMPOTENCY_KEY_LIFE
 
 
 @dataclass(frozen=True, slots=True)

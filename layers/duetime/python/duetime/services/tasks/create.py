@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import KeyReused, RequestError, TaskDeleted, Unavailable
-from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
+from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.creation import Origin
+    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.tasks.task_options import Unique
     from duetime.domain.times import Millis
@@ -36,15 +37,6 @@ if TYPE_CHECKING:
 _TAIL_BITS = 64
 _TRIES = 5
 """How often a creation is tried whose unique key others take, or whose holder others change, in between."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdempotencyKey:
-    """A client's key for a request, the hash of the body it came with, and how long it is remembered."""
-
-    text: str
-    body_hash: str
-    life: Millis = IDEMPOTENCY_KEY_LIFE
 
 
 @dataclass(frozen=True, slots=True)
