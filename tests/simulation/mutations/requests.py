@@ -76,19 +76,6 @@ MUTANTS = (
         "if status.holder is not None and not status.holder:",
     ),
     Mutant(
-        "a task that never started is retried without its unique key",
-        "services/unique_keys.py",
-        "if unique is None or not holds_key(task):",
-        'if unique is None or unique.until.value != "ended":',
-    ),
-    Mutant(
-        "a retry that brings no attempt has the callback of the failure before",
-        "domain/tasks/task.py",
-        'return f"{self.id}-{fence}" if self.reopened_at is None else f"{self.id}-{fence}-{self.reopened_at}"',
-        'return f"{self.id}-{fence}"',
-        also=(("last.started_at >= (self.reopened_at or 0)", "last.started_at"),),
-    ),
-    Mutant(
         "a notification is taken whatever its fence",
         "services/tasks/attempt_reports.py",
         "if task.fence != fence or task.state is not State.RUNNING:",
