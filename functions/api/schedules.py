@@ -24,9 +24,9 @@ from duetime.contract.schedules.schedule_events import schedule_events
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.schedules.timing_description import describe_timing
+from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.services.schedules.manual_runs import Period
 from duetime.services.schedules.runs import RunsQuery
-from duetime.services.tasks.create import IdempotencyKey
 
 from .requests import body_hash
 from .responses import Response, answer, replayed, task_response

@@ -10,11 +10,12 @@ import pytest
 from duetime import composition
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
+from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Debounce, OnConflict, Priority, Unique
 from duetime.domain.times import SECOND
-from duetime.services.tasks.create import IdempotencyKey, Order
+from duetime.services.tasks.create import Order
 from tests.functions.stack import OWNER, Stack
 
 if TYPE_CHECKING:
@@ -84,3 +85,10 @@ def test_a_task_that_is_put_off_costs_a_change_of_its_due_time(stack: Stack) -> 
     assert spent(stack, lambda: created(debounced)) == (2, 3)
     assert created(debounced).on_conflict is OnConflict.REPLACE
     assert composed(TaskServices).reader.record(OWNER, first.id).state is State.SCHEDULED
+
+
+def test_an_idempotency_key_is_written_with_the_task_that_is_put_off(stack: Stack) -> None:
+    """The key itself and the timer, then record and key in one transaction, which is read afterwards."""
+    created(TaskSpec(TYPE, debounce=Debounce("a", 600)))
+    stack.clock.at += 120 * SECOND
+    assert spent(stack, lambda: created(TaskSpec(TYPE, debounce=Debounce("a", 600)), "k")) == (6, 4)

@@ -162,6 +162,14 @@ def unique_failed(world: World) -> None:
     _state(world, "failed")
 
 
+def unique_expired(world: World) -> None:
+    """Has failed without a start, and held a unique key until then."""
+    _made(world, expires_seconds=1, **operations.unique_key("started"))
+    world.time.run_until(world.time.now() + 5 * SECOND)
+    _worked(world)
+    _state(world, "failed")
+
+
 def queued_phased(world: World) -> None:
     """The same of one that has all phases and a lock."""
     _made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
@@ -558,6 +566,7 @@ SUBJECTS = (
     Subject("unique", unique, _OF_UNIQUE + _TICK),
     Subject("unique-queued", unique_queued, _OF_UNIQUE + _WORK),
     Subject("unique-failed", unique_failed, (*_OF_UNIQUE, operations.TTL)),
+    Subject("unique-expired", unique_expired, operations.OF_UNIQUE + _named("retry cancel", _TASKS) + _WORK[:1]),
     Subject("scheduled", scheduled, _TASKS + _TICK),
     Subject("soon", soon, _TASKS + _TICK),
     Subject("queued", queued, _TASKS + _WORK),

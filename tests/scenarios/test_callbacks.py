@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from duetime.domain.operating_parameters import CALLBACK_ATTEMPTS, CALLBACK_TIMEOUT
 from duetime.domain.tasks.callbacks import CALLBACK_TYPE, callback_spec
 from duetime.domain.tasks.states import State
+from duetime.domain.times import to_iso
 from duetime.handlers import Accepted, Unretriable
 from tests.domain.factories import task as ended
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.tasks import Tasks
-from tests.simulation.endpoints import CALLBACK_URL
+from tests.simulation.endpoints import CALLBACK_URL, NOTICE_URL
 
 if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
@@ -190,6 +191,27 @@ def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
         assert tasks.callbacks == [(task_id, "failed"), (task_id, "succeeded")]
         made = tasks.ask("GET", "/v1/tasks", query=f"name={task_id}").body["tasks"]
         assert [each["state"] for each in made] == ["succeeded", "succeeded"]
+
+
+def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
+    """Failed, and retried: then it waits for its lock too long. Both failures are told, each with its time."""
+    with Tasks() as tasks:
+        tasks.fail(error=Unretriable)
+        lock = {"key": "db-17", "wait_seconds": 10}
+        asked: dict[str, Any] = {"callback_url": CALLBACK_URL, "notify_on": {"failed": True, "to": NOTICE_URL}}
+        task_id = tasks.create(lock=lock, **asked)
+        tasks.run(MINUTE)
+        tasks.last(40)
+        holder = tasks.create(lock={"key": "db-17"})
+        assert tasks.run_until(lambda: tasks.phases(holder))
+        retried = tasks.now
+        assert tasks.do(task_id, "retry").status == 200
+        tasks.run(MINUTE)
+        assert tasks.callbacks == [(task_id, "failed")] * 2
+        told = [json.loads(body) for body in tasks.callback_bodies]
+        assert [each["data"]["error"]["type"] for each in told] == ["Unretriable", "LockWaitExpired"]
+        assert told[1]["timestamp"] >= to_iso(retried)
+        assert len(set(tasks.notices)) == len(tasks.notices) == 2
 
 
 def test_what_a_callback_says_cannot_be_changed() -> None:

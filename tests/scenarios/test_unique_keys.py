@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -148,6 +149,74 @@ def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
         assert len(list(tasks.watching.tasks())) == 1
 
 
+@pytest.mark.parametrize("field", ["unique", "debounce"])
+def test_a_creation_that_has_replaced_a_task_and_crashed_makes_no_other_one(field: str) -> None:
+    """Repeated with its idempotency key after that task's end, it is answered with it."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        keyed: dict[str, Any] = {
+            "unique": unique(on_conflict="replace")["unique"],
+            "debounce": {"key": KEY, "seconds": 1},
+        }
+        first = make(tasks, 10 * MINUTE, **{field: keyed[field]})
+        died = tasks.once(
+            lambda call: call.machine.function == "api" and call.operation == "send_message_batch",
+            lambda call: call.machine.die(),
+        )
+        body = {"type": PLAIN, "timeout_seconds": 60, "payload": {"n": 2}, field: keyed[field]}
+        lost: list[Reply | None] = []
+        ask = partial(tasks.users.ask, "POST", "/v1/tasks", body, headers={"Idempotency-Key": "two"})
+        tasks.time.start_process(lambda: lost.append(ask()))
+        tasks.run(10 * MINUTE)
+        assert died
+        assert lost == [None] or (lost[0] and lost[0].status >= 500)
+        assert tasks.record(first.body["id"]).state is State.SUCCEEDED
+        again = tasks.ask("POST", "/v1/tasks", body, headers={"Idempotency-Key": "two"})
+        assert (again.status, held(again), again.body["id"]) == (200, "replace", first.body["id"])
+        assert again.headers["Idempotent-Replayed"] == "true"
+        assert len(list(tasks.watching.tasks())) == 1
+
+
+def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
+    """The other one is answered with what that did, and not refused."""
+    with Tasks() as tasks:
+        first = make(tasks, HOUR, **unique())
+        late: list[Reply] = []
+        body = {"type": PLAIN, "delay_seconds": 1_800, **unique(on_conflict="replace")}
+        headers = {"Idempotency-Key": "two"}
+        tasks.once(
+            writes_with_key,
+            lambda _call: late.append(tasks.users.ask("POST", "/v1/tasks", body, headers=headers)),  # type: ignore[arg-type]
+        )
+        outer = tasks.ask("POST", "/v1/tasks", body, headers=headers)
+        assert [each.status for each in (late[0], outer)] == [200, 200]
+        assert {each.body["id"] for each in (late[0], outer)} == {first.body["id"]}
+        assert outer.headers["Idempotent-Replayed"] == "true"
+        assert tasks.record(first.body["id"]).version == 2
+
+
+def test_a_creation_that_stands_still_while_its_repeat_replaces_makes_no_task() -> None:
+    """It goes on when the task that was replaced has ended and holds the key no more."""
+    with Tasks() as tasks:
+        first = make(tasks, HOUR, **unique())
+        late: list[Reply] = []
+        body = {"type": PLAIN, "timeout_seconds": 60, **unique(on_conflict="replace")}
+        headers = {"Idempotency-Key": "two"}
+
+        def repeat(_call: Call) -> None:
+            late.append(tasks.users.ask("POST", "/v1/tasks", body, headers=headers))  # type: ignore[arg-type]
+            tasks.take(5 * SECOND)
+
+        tasks.once(
+            lambda call: call.operation == "get_item" and schema.UNIQUE_KEY_PREFIX in str(call.request["Key"]), repeat
+        )
+        outer = tasks.ask("POST", "/v1/tasks", body, headers=headers)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
+        assert (late[0].status, late[0].body["id"]) == (200, first.body["id"])
+        assert (outer.status, held(outer), outer.body["id"]) == (200, "replace", first.body["id"])
+        assert len(list(tasks.watching.tasks())) == 1
+
+
 def test_a_retry_is_refused_while_another_task_holds_the_key() -> None:
     """The failed task does not hold it any more; once the other one has ended, it can be retried."""
     with Tasks() as tasks:
@@ -181,6 +250,36 @@ def test_a_retry_and_a_creation_at_once_do_not_both_take_the_key() -> None:
         refused = tasks.do(first.body["id"], "retry")
         assert (late[0].status, refused.status) == (201, 409)
         assert tasks.state(first.body["id"]) is State.FAILED
+
+
+@pytest.mark.parametrize("field", ["unique", "debounce"])
+def test_a_retry_of_a_task_that_never_started_takes_a_key_until_the_start(field: str) -> None:
+    """It is refused while another task holds the key, also one that takes it just then."""
+    with Tasks() as tasks:
+        keyed = {"unique": unique(until="started")["unique"], "debounce": {"key": KEY, "seconds": 600}}[field]
+        first = make(tasks, 10 * MINUTE, **{field: keyed}, expires_seconds=60)
+        path = f"/v1/tasks/{first.body['id']}"
+        assert tasks.do(first.body["id"], "pause").status == 200
+        tasks.run(15 * MINUTE)
+        assert tasks.do(first.body["id"], "resume").status == 200
+        tasks.run(MINUTE)
+        expired = tasks.record(first.body["id"])
+        assert (expired.state, expired.started_at) == (State.FAILED, None)
+        second = make(tasks, 10 * MINUTE, **{field: keyed})
+        assert second.status == 201
+        refused = tasks.ask("POST", f"{path}/retry")
+        assert (refused.status, refused.body.get("code")) == (409, "unique_key_held")
+        assert second.body["id"] in refused.body["detail"]
+        assert tasks.cancel(second.body["id"]).status == 200
+        late: list[Reply] = []
+        body = {"type": PLAIN, "delay_seconds": 60, **unique(until="started")}
+        tasks.once(writes_with_key, lambda _call: late.append(tasks.users.ask("POST", "/v1/tasks", body)))  # type: ignore[arg-type]
+        refused = tasks.ask("POST", f"{path}/retry")
+        assert (late[0].status, refused.status) == (201, 409)
+        assert tasks.cancel(late[0].body["id"]).status == 200
+        assert tasks.ask("POST", f"{path}/retry").status == 200
+        tasks.run(MINUTE)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
 
 
 def test_a_deleted_or_cancelled_task_frees_its_key() -> None:

@@ -124,13 +124,13 @@ class AttemptWatching:
             is_retriable = task.error is not None and task.error.type in _RETRIABLE
             if is_retriable and not isinstance(task.target, TopologyTarget):
                 used, allowed = self._used[name], task.retry.max_attempts
-                is_spent = used >= allowed or self._is_late(task)
+                is_spent = used >= allowed or self._is_late(task, task_of(old).attempt)
                 self._check(is_spent, f"{name} failed after {used} of {allowed} attempts: {task.error}")
             self._used[name] = 0
 
-    def _is_late(self, task: Task) -> bool:
-        """Whether the next attempt might have come too late."""
-        next_at = self._account.time.now() + max(task.retry.bound(task.attempt), OVERDUE)
+    def _is_late(self, task: Task, attempt: int) -> bool:
+        """Whether the attempt after this one might have come too late; the record may count its rollbacks by now."""
+        next_at = self._account.time.now() + max(task.retry.bound(attempt), OVERDUE)
         return task.retry_by is not None and next_at + 2 * SKEW > task.retry_by
 
     def _check_author(self, name: str, fence: int, author: Strand, what: str, new: Mapping[str, Any]) -> None:

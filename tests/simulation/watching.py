@@ -14,7 +14,8 @@ from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.states import LEASED, STARTABLE, State
+from duetime.domain.tasks.callbacks import CALLBACK_TYPE
+from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
@@ -103,6 +104,8 @@ class Watching:
         tasks_made: how many records there are.
         events: the names of the tasks that the intake was asked for by events.
         callbacks: the states that were posted to the callback URL of each task.
+        outcomes: how many outcomes each task has had.
+        retried: how often each task with a callback URL was retried after its failure.
         moves: the states that were left, and for which.
         overdue: tasks of which a call of a target did not end in time, and was ended with its process.
     """
@@ -125,6 +128,8 @@ class Watching:
     tasks_made: int = 0
     events: list[str] = field(default_factory=list)
     callbacks: dict[str, set[str]] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    retried: Counter[str] = field(default_factory=Counter)
     moves: set[tuple[State, State]] = field(default_factory=set)
     overdue: set[str] = field(default_factory=set)
 
@@ -176,6 +181,8 @@ class Watching:
                 self.account.topologies.succeeded(name)
         if before is State.FAILED and after is State.SCHEDULED:
             self.account.topologies.reopened(name)
+            self.retried[name] += task_of(old).callback_url is not None
+        self.outcomes[name] += after in TERMINAL and before not in TERMINAL
         if before in STARTABLE and after is State.RUNNING:
             self.taken_up[name] = fences[1]
         if fences[1] > fences[0]:
@@ -350,8 +357,11 @@ class Watching:
         if not self.account.faulty and len(self.lateness) > _FEW:
             *_, tenth = quantiles(self.lateness, n=10)
             self.check(tenth <= TENTH, f"a tenth of all starts were {tenth:.0f} ms late or more without a fault")
+        self._check_callbacks()
         names = Counter(
-            task.name for task in self.tasks() if task.name and task.node_ref is None and not task.schedule_ref
+            task.name
+            for task in self.tasks()
+            if task.name and task.node_ref is None and not task.schedule_ref and task.type != CALLBACK_TYPE
         )
         for name, number in names.items():
             # An event that is delivered again after the number of shards has grown makes a second task.
@@ -365,6 +375,19 @@ class Watching:
         self.account.occurrences.check_end()
         self.account.topologies.check_end(self.accepted_topologies)
         self.account.schedules.check_end()
+
+    def _check_callbacks(self) -> None:
+        """Each outcome that was to be posted has a task for that, and one only."""
+        made = Counter(task.name for task in self.tasks() if task.type == CALLBACK_TYPE)
+        for name, number in made.items():
+            most = self.outcomes[name or ""]
+            self.check(number <= most, f"{name} has {number} callbacks of {most} outcomes")
+        for task in self.tasks():
+            least = self.retried[task.id.text]
+            if task.callback_url and task.finished_at and task.state in {State.SUCCEEDED, State.FAILED}:
+                least += 1
+            number = made[task.id.text]
+            self.check(number >= least, f"{task.id} has {number} callbacks of at least {least} outcomes")
 
     def _check_outside(self) -> None:
         """What succeeded was sent, and what has a callback URL was called back."""

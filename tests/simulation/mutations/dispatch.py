@@ -91,11 +91,11 @@ MUTANTS = (
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
         "        self.watch_change(task, move, sets, generation)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
-        "        return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)",
+        "        return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)",
         "            pass\n"
         "        self.watch_change(task, move, sets, generation)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
-        "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)\n"
+        "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)\n"
         "        if plan.timer:\n"
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
         "        return result",

@@ -44,7 +44,7 @@ class TaskServices(Part):
     def _key_conflicts(self) -> KeyConflicts:
         from duetime.services.tasks.key_conflicts import KeyConflicts  # noqa: PLC0415 - few creations meet one
 
-        return KeyConflicts(self.updater, self.runtime)
+        return KeyConflicts(self.updater, self.part(CoreServices).stores.keys, self.runtime)
 
     @cached_property
     def reader(self) -> TaskReader:

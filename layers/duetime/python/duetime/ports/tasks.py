@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.content_expiry import Expiry
-    from duetime.domain.tasks.idempotency_keys import RememberedKey
+    from duetime.domain.tasks.idempotency_keys import KeyRedirect, RememberedKey
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_options import OnConflict
-    from duetime.domain.tasks.unique_keys import KeyHolder, KeyTaking
+    from duetime.domain.tasks.unique_keys import KeyHolder, KeyTaking, KeyWrite
     from duetime.domain.times import Millis
 
     MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer | LateTimer
@@ -81,11 +80,11 @@ class TaskStore(Protocol):
         """Read many records, eventually consistently unless asked otherwise; those that do not exist are left out."""
         ...
 
-    def apply(self, write: Write, taking: KeyTaking | None = None) -> WriteResult:
+    def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
         """Make one conditional write, in one request, with no read before or after it.
 
-        Safe to resend: a rejection by a record that bears the write's own nonce is an application. Together with the
-        taking of a unique key it is rejected also if somebody else took the key first, and is read afterwards.
+        Safe to resend: a rejection by a record that bears the write's own nonce is an application. Together with a
+        write to the item of a key it is rejected also if somebody else wrote that first, and is read afterwards.
         """
         ...
 
@@ -195,16 +194,8 @@ class KeyStore(Protocol):
         """
         ...
 
-    def redirect(self, owner: str, key: str, wanted: TaskId, instead: TaskId, on_conflict: OnConflict) -> None:
-        """Have a key stand for another task than the one that was to be made, unless it stands for something else.
-
-        Args:
-            owner: whose key it is.
-            key: the key.
-            wanted: the task that was to be made, which the key stands for.
-            instead: the task that held its unique key.
-            on_conflict: what was done with that.
-        """
+    def redirect(self, redirect: KeyRedirect) -> None:
+        """Have a key stand for another task than the one that was to be made, unless it stands for something else."""
         ...
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.tasks.unique_keys import KeyTaking
+    from duetime.domain.tasks.unique_keys import KeyTaking, KeyWrite
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
@@ -94,16 +94,16 @@ class Enqueuer:
         )
 
     def move(
-        self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, taking: KeyTaking | None = None
+        self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
         """Set a new check of an existing task, as `write` does, and send its message if it is due soon."""
-        result = self.write(task, move, at, guard, sets, taking)
+        result = self.write(task, move, at, guard, sets, key_write)
         if isinstance(result, Applied):
             self.send_due([result.task])
         return result
 
     def write(
-        self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, taking: KeyTaking | None = None
+        self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
         """Set a new check of an existing task, with its next generation, with the move that causes it.
 
@@ -115,7 +115,7 @@ class Enqueuer:
             at: when it shall be checked; now, if that is past.
             guard: what must hold of the record.
             sets: what else the move changes.
-            taking: of the task's unique key, which it holds again by the move; `None` if it has none.
+            key_write: to the item of a key, with the same write; `None` if there is none.
         """
         now = self.runtime.now()
         at = max(at, now)
@@ -127,7 +127,7 @@ class Enqueuer:
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
         self.watch_change(task, move, sets, generation)
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
-        return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), taking)
+        return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)
 
     def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
         """Have it checked whether a task is late or expires, if a move that is about to be written changes when.

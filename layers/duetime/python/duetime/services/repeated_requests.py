@@ -10,9 +10,9 @@ from duetime.domain.tasks.idempotency_keys import RememberedKey
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.times import Millis
     from duetime.ports.tasks import KeyStore
-    from duetime.services.tasks.create import IdempotencyKey
 
 
 @dataclass(frozen=True, slots=True)

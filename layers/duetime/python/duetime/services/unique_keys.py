@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable, UniqueKeyHeld
 from duetime.domain.tasks.content_expiry import after_record
-from duetime.domain.tasks.task_options import Until, unique_of
+from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.tasks.unique_keys import KeyTaking, holds_key
 
 if TYPE_CHECKING:
@@ -49,11 +49,15 @@ def key_status(stores: Stores, owner: str, key: str) -> KeyStatus:
 def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
     """The taking of its unique key by a task that is opened again after its end; `None` if it needs none.
 
+    Args:
+        stores: where keys and tasks are.
+        task: as it will be; one that has never started holds a key until the start anew.
+
     Raises:
         UniqueKeyHeld: another task holds the key by now.
     """
     unique = unique_of(task.unique, task.debounce)
-    if unique is None or unique.until is not Until.ENDED:
+    if unique is None or not holds_key(task):
         return None
     status = key_status(stores, task.owner, unique.key)
     if status.holder is not None and status.holder.id != task.id:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.tasks.idempotency_keys import KeyRedirect
     from duetime.domain.times import Millis
 
 _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"
@@ -47,21 +48,10 @@ class DynamoKeyStore:
                 return _remembered(kept) if kept else wanted
         return wanted
 
-    def redirect(self, owner: str, key: str, wanted: TaskId, instead: TaskId, on_conflict: OnConflict) -> None:
+    def redirect(self, redirect: KeyRedirect) -> None:
         """Have a key stand for another task than the one that was to be made, unless it stands for something else."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key_of(owner, key),
-                UpdateExpression="SET #i = :instead, #u = :u",
-                ConditionExpression="#i = :i",
-                ExpressionAttributeNames={"#i": _TASK, "#u": _ON_CONFLICT},
-                ExpressionAttributeValues={
-                    ":i": attribute_values.text(wanted.text),
-                    ":instead": attribute_values.text(instead.text),
-                    ":u": attribute_values.text(on_conflict.value),
-                },
-            )
+            self._client.update_item(**redirect_of(redirect, self._table))
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
         """What an owner's key stands for, unless it has expired."""
@@ -69,6 +59,22 @@ class DynamoKeyStore:
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, key), ConsistentRead=True)
         found = _remembered(answer["Item"]) if "Item" in answer else None
         return None if found is None or found.expires_at <= now else found
+
+
+def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of `update_item`, or of a transaction
+    """The update of a key's item that has it stand for another task."""
+    return {
+        "TableName": table,
+        "Key": _key_of(redirect.owner, redirect.key),
+        "UpdateExpression": "SET #i = :instead, #u = :u",
+        "ConditionExpression": "#i = :i",
+        "ExpressionAttributeNames": {"#i": _TASK, "#u": _ON_CONFLICT},
+        "ExpressionAttributeValues": {
+            ":i": attribute_values.text(redirect.wanted.text),
+            ":instead": attribute_values.text(redirect.instead.text),
+            ":u": attribute_values.text(redirect.on_conflict.value),
+        },
+    }
 
 
 def _key_of(owner: str, key: str) -> Item:

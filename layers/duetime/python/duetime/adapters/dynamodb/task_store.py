@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.unique_keys import KeyTaking
+    from duetime.domain.tasks.unique_keys import KeyTaking, KeyWrite
     from duetime.ports.runtime import Executor, Telemetry
     from duetime.ports.tasks import ListQuery, MinuteItem
 
@@ -101,10 +101,10 @@ class DynamoTaskStore:
         tasks = {task.id: task for task in found}
         return {task_id: tasks[task_id] for task_id in task_ids if task_id in tasks}
 
-    def apply(self, write: Write, taking: KeyTaking | None = None) -> WriteResult:
+    def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
         """Make one conditional write, in one request, with no read before or after it."""
-        if taking is not None:
-            return self._apply_with_key(write, taking)
+        if key_write is not None:
+            return self._apply_with_key(write, key_write)
         with translated():
             try:
                 answer = self._client.update_item(**update_of(write, self._table))
@@ -129,13 +129,13 @@ class DynamoTaskStore:
         existing = self.read(task.id)
         return existing is not None and existing.nonce == task.nonce
 
-    def _apply_with_key(self, write: Write, taking: KeyTaking) -> WriteResult:
+    def _apply_with_key(self, write: Write, key_write: KeyWrite) -> WriteResult:
         from duetime.adapters.dynamodb.unique_keys import write_with_key  # noqa: PLC0415 - few tasks have one
 
         update = update_of(write, self._table)
         for returned in ("ReturnValues", "ReturnValuesOnConditionCheckFailure"):
             del update[returned]
-        is_applied = write_with_key(self._client, self._table, {"Update": update}, taking, write.nonce)
+        is_applied = write_with_key(self._client, self._table, {"Update": update}, key_write, write.nonce)
         task = self.read(write.task_id)
         if task is not None and (is_applied or task.nonce == write.nonce):
             return Applied(task)

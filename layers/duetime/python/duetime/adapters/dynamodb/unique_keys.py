@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.failed_conditions import is_lost_race
+from duetime.adapters.dynamodb.idempotency_keys import redirect_of
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.unique_keys import KeyHolder
+from duetime.domain.tasks.unique_keys import KeyHolder, KeyTaking
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item
-    from duetime.domain.tasks.unique_keys import KeyTaking
+    from duetime.domain.tasks.unique_keys import KeyWrite
     from duetime.domain.times import Millis
 
 _TASK, _NONCE, _SINCE_FENCE = "i", "j", "k"
@@ -54,20 +55,36 @@ class DynamoUniqueKeyStore:
             )
 
 
-def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], taking: KeyTaking, nonce: str) -> bool:
-    """Make a write of a record together with the taking of its unique key: both or neither.
+def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], key_write: KeyWrite, nonce: str) -> bool:
+    """Make a write of a record together with the one of a key, its unique key or an idempotency key: both or neither.
 
     Args:
         client: of DynamoDB.
         table: the tasks table.
         write: the `Put` or `Update` of the record.
-        taking: of the key.
+        key_write: to the item of the key.
         nonce: of both.
 
     Returns:
         Whether both are done. Where the answer to an earlier sending of the same request was lost, they may be done
         all the same: then the record bears the nonce.
     """
+    if isinstance(key_write, KeyTaking):
+        of_key = {"Put": _put_of(key_write, table, nonce)}
+    else:
+        of_key = {"Update": redirect_of(key_write, table)}
+    with translated():
+        try:
+            items: Any = [of_key, write]
+            client.transact_write_items(TransactItems=items, ClientRequestToken=nonce)
+        except client.exceptions.TransactionCanceledException as refusal:
+            if not is_lost_race(refusal):
+                raise
+            return False
+    return True
+
+
+def _put_of(taking: KeyTaking, table: str, nonce: str) -> dict[str, Any]:
     put = {
         "TableName": table,
         "Item": _item_of(taking, nonce),
@@ -76,15 +93,7 @@ def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], ta
     }
     if taking.after is not None:
         put["ExpressionAttributeValues"] = {":after": attribute_values.text(taking.after)}
-    with translated():
-        try:
-            items: Any = [{"Put": put}, write]
-            client.transact_write_items(TransactItems=items, ClientRequestToken=nonce)
-        except client.exceptions.TransactionCanceledException as refusal:
-            if not is_lost_race(refusal):
-                raise
-            return False
-    return True
+    return put
 
 
 def _key_of(owner: str, key: str) -> Item:

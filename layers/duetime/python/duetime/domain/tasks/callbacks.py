@@ -45,6 +45,4 @@ def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
 
 def outcome_origin(task: Task) -> Origin:
     """The outcome as the event that its callback is made of: made again, it is the same task."""
-    # The fence of the attempt that brought the outcome: whoever follows it up again has a later one.
-    fence = task.attempt_history[-1].fence if task.attempt_history else 0
-    return Origin(CALLBACK_TYPE, f"{task.id}-{fence}-{task.state}", task.outcome_at)
+    return Origin(CALLBACK_TYPE, f"{task.outcome_id}-{task.state}", task.outcome_at)

@@ -16,6 +16,7 @@ from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.idempotency_keys import KeyRedirect
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -81,6 +82,7 @@ class TaskChange:
         due_at: a new due time.
         delay: a new due time, counted from now; excludes `due_at`.
         payload: a new payload.
+        redirect: of the idempotency key of a creation that replaces the task, in one write; needs a new due time.
     """
 
     fields: TaskChanges
@@ -88,6 +90,7 @@ class TaskChange:
     delay: Millis | None = None
     payload: bytes | None = None
     merge: FieldMerge | None = None
+    redirect: KeyRedirect | None = None
 
     def merged_into(self, before: Task, default_target: Target) -> TaskChange:
         """The same change of a task as it is, with nothing left to be merged.

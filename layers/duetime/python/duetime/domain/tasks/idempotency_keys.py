@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE
+
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task_options import OnConflict
@@ -15,6 +17,15 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's key for a request, the hash of the body it came with, and how long it is remembered."""
+
+    text: str
+    body_hash: str
+    life: Millis = IDEMPOTENCY_KEY_LIFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,23 @@ class Accepted(Generic[T]):
     def is_new(self) -> bool:
         """Whether the value was made for this very request."""
         return not self.is_replay and self.on_conflict is None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRedirect:
+    """An idempotency key stands for a task that is there, in place of the one that was to be made.
+
+    Attributes:
+        wanted: the task that was to be made; the key still names it.
+        instead: the task that holds the unique key.
+        on_conflict: what is done with that one.
+    """
+
+    owner: str
+    key: str
+    wanted: TaskId
+    instead: TaskId
+    on_conflict: OnConflict
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,7 @@ def failure_notice(task: Task) -> Notice | None:
     was_undone = is_undone and not _was_asked_to_roll_back(task)
     if task.state is not State.FAILED and not was_undone:
         return None
-    last = task.attempt_history[-1] if task.attempt_history else None
-    return Notice(NoticeKind.FAILED, f"{task.id}-{last.fence if last else 0}-failed", task.outcome_at)
+    return Notice(NoticeKind.FAILED, f"{task.outcome_id}-failed", task.outcome_at)
 
 
 def _was_asked_to_roll_back(task: Task) -> bool:

@@ -210,7 +210,15 @@ class Task(TaskOptions):
     def outcome_at(self) -> Millis:
         """Of a task that has ended: when it did; the same however often what follows its outcome is done."""
         last = self.attempt_history[-1] if self.attempt_history else None
-        return last.started_at + last.took if last and last.started_at else self.next_at
+        is_of_last = last is not None and last.started_at and last.started_at >= (self.reopened_at or 0)
+        return last.started_at + last.took if last and is_of_last else self.next_at
+
+    @property
+    def outcome_id(self) -> str:
+        """Of a task that has ended: names this outcome; the next one may come without another attempt."""
+        # The fence of the attempt that brought the outcome: whoever follows it up again has a later one.
+        fence = self.attempt_history[-1].fence if self.attempt_history else 0
+        return f"{self.id}-{fence}" if self.reopened_at is None else f"{self.id}-{fence}-{self.reopened_at}"
 
     @property
     def awaiting_notification(self) -> bool:

@@ -8,13 +8,14 @@ in one transaction with that item.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.tasks.states import LEASED, TERMINAL
 from duetime.domain.tasks.task_options import Until, unique_of
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.idempotency_keys import KeyRedirect
     from duetime.domain.tasks.task import Task
 
 
@@ -46,6 +47,10 @@ class KeyTaking:
     task_id: TaskId
     since_fence: int
     after: str | None
+
+
+KeyWrite: TypeAlias = "KeyTaking | KeyRedirect"
+"""What is written to the item of a key in one transaction with a record."""
 
 
 def holds_key(task: Task) -> bool:

@@ -16,13 +16,13 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
     from duetime.domain.tasks.action_history import Attribution
+    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.times import Millis
     from duetime.ports.bulk import BulkRequestReader
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.bulk.filtered_tasks import FilteredTasks
     from duetime.services.bulk.manage import BulkOperations
-    from duetime.services.tasks.create import IdempotencyKey
 
 REQUEST = "request"
 """What is called so of an operation's contents: the body it came with."""

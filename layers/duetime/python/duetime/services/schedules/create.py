@@ -17,13 +17,12 @@ from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.definition import ScheduleSpec
-    from duetime.domain.tasks.idempotency_keys import RememberedKey
+    from duetime.domain.tasks.idempotency_keys import IdempotencyKey, RememberedKey
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.repeated_requests import RepeatedRequests
     from duetime.services.schedules.schedule_writer import ScheduleWriter
     from duetime.services.shards import Shards
-    from duetime.services.tasks.create import IdempotencyKey
 
 _NOTHING = Content(ContentPlace.RECORD, PAYLOAD, b"")
 _TAIL_BITS, _NAME_LENGTH = 64, 10

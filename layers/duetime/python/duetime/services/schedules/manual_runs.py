@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
+    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Enqueuer
     from duetime.services.repeated_requests import RepeatedRequests
     from duetime.services.schedules.schedule_writer import ScheduleWriter
-    from duetime.services.tasks.create import IdempotencyKey
 
 _TAIL_BITS, _ID_LENGTH = 64, 8
 _BY_HAND = "run"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import KeyReused, RequestError, TaskDeleted, Unavailable
-from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
+from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.creation import Origin
+    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.tasks.task_options import Unique
     from duetime.domain.times import Millis
@@ -36,15 +37,6 @@ if TYPE_CHECKING:
 _TAIL_BITS = 64
 _TRIES = 5
 """How often a creation is tried whose unique key others take, or whose holder others change, in between."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdempotencyKey:
-    """A client's key for a request, the hash of the body it came with, and how long it is remembered."""
-
-    text: str
-    body_hash: str
-    life: Millis = IDEMPOTENCY_KEY_LIFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +153,8 @@ class TaskCreator:
         if order.key is not None:
             task_id, remembered = identity.task_id, self._remember(owner, order.key, identity)
             identity = _Identity(remembered.task_id, remembered.due_at, remembered.created_at)
-            if identity.task_id != task_id and (known := self.stores.tasks.read(identity.task_id)):
-                if known.erased:
-                    raise TaskDeleted(known.id)
-                return Accepted(self._retained(known, identity), is_replay=True, on_conflict=remembered.on_conflict)
+            if identity.task_id != task_id and (replayed := self._replayed(remembered, identity)):
+                return replayed
         if (unique := unique_of(order.spec.unique, order.spec.debounce)) is not None:
             return self._write_unique(owner, order, identity, unique)
         if self._is_costly(order) and (known := self.stores.tasks.read(identity.task_id)):
@@ -188,18 +178,35 @@ class TaskCreator:
                 return Accepted(self._retained(known, identity), is_replay=True)
             may_exist = True
             status = key_status(self.stores, owner, unique.key)
+            settled = None
             if status.holder is not None:
-                settled = self.key_conflicts.settle(status.holder, order.spec, unique)
-                if settled is None:
-                    continue
-                if order.key is not None and settled.on_conflict is not None:
-                    wanted, instead = identity.task_id, settled.value.id
-                    self.stores.keys.redirect(owner, order.key.text, wanted, instead, settled.on_conflict)
+                wanted = None if order.key is None else (order.key.text, identity.task_id)
+                settled = self.key_conflicts.settle(status.holder, order.spec, unique, wanted)
+            # Read after the key: whoever repeats this request may have replaced a task that has ended since.
+            if settled is None and status.nonce is not None:
+                settled = self._answered(owner, order, identity)
+            if settled is not None:
                 return settled
+            if status.holder is not None:
+                continue
             task = self._new_record(owner, order, identity)
             if self.enqueuer.create(task, status.taken_by(task.id)):
                 return self._created(order, task, identity)
         raise Unavailable(f"the unique key {unique.key!r} was taken by others again and again")
+
+    def _answered(self, owner: str, order: Order, identity: _Identity) -> Accepted[Task] | None:
+        """What somebody else who is repeating the same request just now has done instead of making the task."""
+        known = self.stores.keys.find(owner, order.key.text, self.runtime.now()) if order.key else None
+        return self._replayed(known, identity) if known and known.task_id != identity.task_id else None
+
+    def _replayed(self, remembered: RememberedKey, identity: _Identity) -> Accepted[Task] | None:
+        """The task that an idempotency key stands for; `None` if it is still to be made."""
+        known = self.stores.tasks.read(remembered.task_id)
+        if known is None:
+            return None
+        if known.erased:
+            raise TaskDeleted(known.id)
+        return Accepted(self._retained(known, identity), is_replay=True, on_conflict=remembered.on_conflict)
 
     def _new_record(self, owner: str, order: Order, identity: _Identity) -> Task:
         """The record that is to be written, with its payload kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
@@ -10,7 +10,7 @@ from duetime.domain.errors import StateConflict
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import DONE, ControlRequest, require_legal
-from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.states import LEGAL, Move
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
 
@@ -74,18 +74,18 @@ class TaskReopener:
             if version not in (None, task.version):
                 break
             require_legal(task, move)
-            now, guard, taking = self.runtime.now(), Guard(version=task.version), self._taking(task)
+            now, guard, taking = self.runtime.now(), Guard(version=task.version), self._taking(task, move)
             result = self.enqueuer.move(task, move, now, guard, request.changes(task, now), taking)
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
         return request.after_rejection(task)
 
-    def _taking(self, task: Task) -> KeyTaking | None:
-        """The taking of the task's unique key; `None` if it has none."""
+    def _taking(self, task: Task, move: Move) -> KeyTaking | None:
+        """The taking of the unique key that the task holds by the move; `None` if it holds none."""
         if unique_of(task.unique, task.debounce) is None:
             return None
         # Few tasks have one, and functions start without it.
         from duetime.services.unique_keys import reopened_key  # noqa: PLC0415 - see the line above
 
-        return reopened_key(self.stores, task)
+        return reopened_key(self.stores, replace(task, state=LEGAL[move].to or task.state))

@@ -214,7 +214,7 @@ class TaskUpdater:
         changed = [name for name, value in sets.items() if getattr(task, name) != value]
         sets |= recorded(task, Action.UPDATED, by, now, changed)
         if wanted.sets_due:
-            result = self.enqueuer.move(task, Move.CHANGE, sets["due_at"], guard, sets)
+            result = self.enqueuer.move(task, Move.CHANGE, sets["due_at"], guard, sets, wanted.redirect)
         elif needs_new_check(task, sets):
             # What has waited checks again at once: what it needs now may be free, and its place in a line is gone.
             at = task.next_at if task.waiting_for is None else task.due_at
