@@ -14,7 +14,8 @@ from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.states import LEASED, STARTABLE, State
+from duetime.domain.tasks.callbacks import CALLBACK_TYPE
+from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
@@ -103,6 +104,7 @@ class Watching:
         tasks_made: how many records there are.
         events: the names of the tasks that the intake was asked for by events.
         callbacks: the states that were posted to the callback URL of each task.
+        outcomes: how often each task has come to an end: after one, it may be rolled back or tried again.
         moves: the states that were left, and for which.
         overdue: tasks of which a call of a target did not end in time, and was ended with its process.
     """
@@ -125,6 +127,7 @@ class Watching:
     tasks_made: int = 0
     events: list[str] = field(default_factory=list)
     callbacks: dict[str, set[str]] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
     moves: set[tuple[State, State]] = field(default_factory=set)
     overdue: set[str] = field(default_factory=set)
 
@@ -152,6 +155,7 @@ class Watching:
         self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
         self.moves.add((before, after))
+        self.outcomes[name] += after in TERMINAL and after is not before
         self.check(after in MOVES[before].split(), f"{name} went from {before} to {after}")
         stays = _ERASED in new and after is before
         self.check(_ERASED not in old or stays, f"{name} was deleted, and came back as {after}")
@@ -249,8 +253,6 @@ class Watching:
         for effect in self.live:
             if effect.lives and effect.lock is not None and effect.lock.key == key:
                 effect.lock = None
-        # Whose targets have accepted the work cannot be told.
-        self.account.attempts.deferred.clear()
 
     def freezes(self, process: Strand) -> None:
         """A process stands still: what it does may be taken over without its noticing."""
@@ -322,7 +324,9 @@ class Watching:
         found = set()
         for task_id, until in self.account.attempts.deferred.items():
             task = self.record(task_id) if until > now else None
-            if task is not None and task.lock is not None and task.lock.key == lock.key:
+            if task is None or task.lock is None or task.lock.key != lock.key:
+                continue
+            if not self.account.locks.was_freed(task, self.claimed_at.get(task_id, now)):
                 found.add(task_id)
         return found
 
@@ -350,9 +354,12 @@ class Watching:
         if not self.account.faulty and len(self.lateness) > _FEW:
             *_, tenth = quantiles(self.lateness, n=10)
             self.check(tenth <= TENTH, f"a tenth of all starts were {tenth:.0f} ms late or more without a fault")
-        names = Counter(
-            task.name for task in self.tasks() if task.name and task.node_ref is None and not task.schedule_ref
-        )
+        asked_for = [task for task in self.tasks() if task.name and task.node_ref is None and not task.schedule_ref]
+        callbacks = Counter(task.name for task in asked_for if task.type == CALLBACK_TYPE)
+        for name, number in callbacks.items():
+            ends = self.outcomes[name]
+            self.check(number <= ends, f"{name} has ended {ends} times, and has {number} callbacks")
+        names = Counter(task.name for task in asked_for if task.type != CALLBACK_TYPE)
         for name, number in names.items():
             # An event that is delivered again after the number of shards has grown makes a second task.
             may_differ = name in self.events and "shards doubled" in self.account.faults
