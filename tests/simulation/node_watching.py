@@ -80,7 +80,7 @@ class NodeWatching:
         """The target of a node is called, in the present run of its topology."""
         node_ref = task.node_ref
         assert node_ref is not None
-        if phase == "rollback":
+        if phase == "rollback" and not _is_by_user(task):
             self._check_undone_below(task, whole, graph)
         if phase not in _BEGINNING or task.id.text in self._by_hand:
             # A node that its user has had tried again runs beside the runs of its topology.
