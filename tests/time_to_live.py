@@ -51,6 +51,10 @@ WAITER = Rule(
     "test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held",
 )
 KEY = Rule("the time for which a key is promised to be remembered", "test_a_key_is_kept_for_its_promised_time")
+UNIQUE_KEY = Rule(
+    "as long as the record of the task that it names: a retry takes the key again",
+    "test_the_item_of_a_key_goes_after_the_record_and_never_before",
+)
 CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
 MARKER = Rule(
     "the latest moment at which a write may land that was begun before the deletion, by every clock",
@@ -112,6 +116,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.put_token": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.save": TOPOLOGY,
     "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
+    "adapters/dynamodb/unique_keys.py:DynamoUniqueKeyStore.let_expire": UNIQUE_KEY,
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
     "adapters/dynamodb/live_updates.py:_expiring": WATCH_CONNECTION,
 }
@@ -153,7 +158,10 @@ DECIDERS: dict[str, Rule] = {
     "services/schedules/schedule_writer.py:ScheduleWriter.expire_payload": CONTENT,
     "services/schedules/schedule_writer.py:ScheduleWriter.store_payload": CONTENT,
     "services/schedules/manage.py:ScheduleManager.delete": MARKER,
-    "services/tasks/control.py:TaskControl._reopened": RECORD,
+    "services/tasks/reopen.py:TaskReopener._moved": RECORD,
+    "services/tasks/reopen.py:TaskReopener.reopen": CONTENT,
+    "services/unique_keys.py:let_key_expire": UNIQUE_KEY,
+    "services/outcomes/callbacks.py:CallbackTasks.create": CONTENT,
     "services/topologies/node_transitions.py:NodeActions.count": TOPOLOGY,
     "services/topologies/node_transitions.py:NodeActions.undo": RECORD,
     "services/topologies/retention.py:Retention._set_one": NODE,

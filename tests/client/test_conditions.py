@@ -30,6 +30,7 @@ CONDITIONAL = [
     *(f"tasks {action} a" for action in ("delete", "pause", "resume", "run", "retry", "rollback")),
     "schedules update a --cron 0_2_*_*_*",
     *(f"schedules {action} a" for action in ("delete", "pause", "resume", "run")),
+    "schedules update-occurrence a 2027-01-01T01:30 skip",
     f"schedules backfills create a {' '.join(PERIOD)}",
     "calendars put a FILE",
     "calendars put a ICS",

@@ -61,23 +61,24 @@ def resume(
     "duetime schedules update-occurrence nightly 2027-01-01T01:30 2027-01-01T09:00",
     "duetime schedules update-occurrence nightly 2027-01-02T01:30 skip",
 )
-def update_occurrence(
+def update_occurrence(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     name: ScheduleName,
     scheduled_at: Annotated[str, typer.Argument(metavar="TIME", help="When the occurrence is scheduled.")],
-    to: Annotated[str, typer.Argument(metavar="TIME|now|skip|restore", help="When it runs instead, or what to do.")],
+    to: Annotated[str, typer.Argument(metavar="TO", help="When it runs instead; or now, skip or restore.")],
     *,
     deployment: Deployment,
     reason: Why = "",
+    if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
     """Move one occurrence that is to come, run it now, skip it, or restore it to its time."""
     clock = context.ensure_object(Clock)
     action = _OCCURRENCE_ACTIONS.get(to, "move")
-    due_at = moment(to, clock, "TIME|now|skip|restore") if action == "move" else None
+    due_at = moment(to, clock, "TO") if action == "move" else None
     at = moment(scheduled_at, clock, "TIME")
     with connected(context, deployment) as client:
-        schedule = client.schedules.update_occurrence(name, at, action, due_at=due_at, reason=reason)
+        schedule = client.schedules.update_occurrence(name, at, action, due_at=due_at, reason=reason, if_match=if_match)
     show(schedule, clock, as_json=as_json)
 
 

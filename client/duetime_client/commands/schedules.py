@@ -92,7 +92,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     idempotency_key: IdempotencyKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a schedule; give exactly one of --cron, --rate, --interval, --date and --permanent."""
+    """Create a schedule, with one kind of timing or several times --timing."""
     clock = context.ensure_object(Clock)
     fields: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     fields["task"] = {"type": task_type, **task_fields(task)}
