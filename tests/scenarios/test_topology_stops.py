@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.handlers import Unretriable
 from duetime_testing.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
-from tests.scenarios.scenario import HOUR, MINUTE, SECOND, UNDONE
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 
 if TYPE_CHECKING:
+    from duetime.domain.times import Millis
     from duetime.handlers import Context
     from duetime_testing.simulation.faults import Call
 
@@ -125,3 +128,50 @@ def test_nodes_of_a_topology_that_ended_before_its_plan_are_shown_as_stopped(sto
             assert graphs.ask("GET", path).body["counts"] == {"blocked": len(DIAMOND)}
             graphs.run_until_ended()
             assert graphs.ask("GET", path).body["counts"] == {"succeeded": len(DIAMOND)}
+
+
+_NODE_REF = ATTRIBUTES["node_ref"].name
+FIRST_NODES: dict[str, dict[str, Any]] = {f"n{number}": {"type": PLAIN} for number in range(3)}
+
+
+def plan_stands_still(graphs: Graphs, node: int, duration: Millis) -> list[Call]:
+    """Have the plan wait before it makes the task of one of the nodes that wait for no other."""
+    made = count()
+
+    def is_wanted(call: Call) -> bool:
+        is_put = call.machine.function == "topology" and call.operation == "put_item"
+        return is_put and _NODE_REF in call.request["Item"] and next(made) == node
+
+    graphs.faulty = True
+    return graphs.slow(is_wanted, duration)
+
+
+@pytest.mark.parametrize("policy", ["stop", "rollback"])
+def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
+    """A plan stands still until those that it has made were found, and have failed: the last one stays where it is."""
+    with Graphs() as graphs:
+
+        def fail(_phase: str, _context: Context) -> None:
+            raise Unretriable
+
+        graphs.target = fail
+        stalls = plan_stands_still(graphs, len(FIRST_NODES) - 1, 4 * MINUTE + 40 * SECOND)
+        graphs.submit(FIRST_NODES, on_failure=policy)
+        assert graphs.run_until_ended().state == "failed"
+        assert stalls
+        assert len(graphs.ran) == len(FIRST_NODES) - 1
+        assert [graphs.node(key).state for key in FIRST_NODES if key not in graphs.ran] == ["cancelled"]
+
+
+def test_no_first_node_starts_after_a_pause_that_its_plan_has_not_heard_of() -> None:
+    """The pause is answered while the plan makes its task, due at once: it is held, and runs when all is resumed."""
+    with Graphs() as graphs:
+        stalls = plan_stands_still(graphs, len(FIRST_NODES) - 1, 20 * SECOND)
+        graphs.submit(FIRST_NODES)
+        assert graphs.run_until(lambda: stalls)
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/pause").status == 202
+        graphs.run(10 * MINUTE)
+        assert graphs.ran == []
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/resume").status in {200, 202}
+        assert graphs.run_until_ended().state == "succeeded"
+        assert sorted(graphs.ran) == sorted(FIRST_NODES)

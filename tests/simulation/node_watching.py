@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND, Millis
 from duetime.domain.topologies.graph import OnFailure
@@ -33,6 +34,7 @@ class NodeWatching:
         self._stopped_at: dict[str, Millis] = {}
         self._held_at: dict[str, Millis] = {}
         self._by_hand: set[str] = set()
+        self._resumed: set[str] = set()
         self._failed_at: dict[tuple[str, int], Millis] = {}
 
     # What users are told.
@@ -57,6 +59,10 @@ class NodeWatching:
         if _NODE_REF not in new:
             return
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
+        if before is State.PAUSED and after is State.SCHEDULED and _is_by_user(task_of(new)):
+            self._resumed.add(task_of(new).id.text)
+        elif after is State.PAUSED:
+            self._resumed.discard(task_of(new).id.text)
         if after is State.FAILED and _FINISHED in new and _FINISHED not in old:
             node_ref = task_of(new).node_ref
             if node_ref is not None:
@@ -74,7 +80,7 @@ class NodeWatching:
         """The target of a node is called, in the present run of its topology."""
         node_ref = task.node_ref
         assert node_ref is not None
-        if phase == "rollback":
+        if phase == "rollback" and not _is_by_user(task):
             self._check_undone_below(task, whole, graph)
         if phase not in _BEGINNING or task.id.text in self._by_hand:
             # A node that its user has had tried again runs beside the runs of its topology.
@@ -87,7 +93,9 @@ class NodeWatching:
         if task.attempt_history or task.attempt > 1:
             # What has begun goes on to its end, with its retries.
             return
-        self._check(held_at is None or claimed_at <= held_at, f"{what} after its topology was paused")
+        # Its user may let go on a single node of a topology that is paused.
+        is_held = held_at is not None and claimed_at > held_at and name not in self._resumed
+        self._check(not is_held, f"{what} after its topology was paused")
         failed_at = self._failed_at.get((topology, node_ref.run))
         is_stop = graph.on_failure is not OnFailure.CONTINUE
         is_late = is_stop and failed_at is not None and claimed_at > failed_at
@@ -126,3 +134,9 @@ class NodeWatching:
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         self._account.watching.check(holds, violation)
+
+
+def _is_by_user(task: Task) -> bool:
+    """Whether the last action on a task is its user's own, and not its topology's."""
+    records = task.actions.records
+    return bool(records) and records[-1].by.actor is ActorType.USER

@@ -256,8 +256,6 @@ class Watching:
         for effect in self.live:
             if effect.lives and effect.lock is not None and effect.lock.key == key:
                 effect.lock = None
-        # Whose targets have accepted the work cannot be told.
-        self.account.attempts.deferred.clear()
 
     def freezes(self, process: Strand) -> None:
         """A process stands still: what it does may be taken over without its noticing."""
@@ -329,7 +327,9 @@ class Watching:
         found = set()
         for task_id, until in self.account.attempts.deferred.items():
             task = self.record(task_id) if until > now else None
-            if task is not None and task.lock is not None and task.lock.key == lock.key:
+            if task is None or task.lock is None or task.lock.key != lock.key:
+                continue
+            if not self.account.locks.was_freed(task, self.claimed_at.get(task_id, now)):
                 found.add(task_id)
         return found
 

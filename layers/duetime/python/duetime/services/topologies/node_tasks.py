@@ -50,14 +50,16 @@ class NodeTasks:
         """
         self._make_all(topology_run, self._keys(topology_run, waits=True), self.rules.target_of)
 
-    def start(self, topology_run: TopologyRun) -> Collection[str]:
+    def start(self, topology_run: TopologyRun) -> tuple[Collection[str], TopologyRun]:
         """Make the tasks of the nodes that wait for no other, due at once, and send their messages together.
 
         Args:
             topology_run: as it was read when all other nodes had their tasks. If it lets no node start, they wait.
 
         Returns:
-            Those that were started. What had a task before, by a plan that was cut off, may still have to be released.
+            Those that were started, and the run as it is now. If that lets no node start any more, these must be
+            reconciled: no message was sent. What had a task before, by a plan that was cut off, may still have to be
+            released.
 
         Raises:
             FieldInvalid: the settings do not let tasks call what a node calls any more.
@@ -65,10 +67,13 @@ class NodeTasks:
         keys = self._keys(topology_run, waits=False)
         if not topology_run.starts_nodes:
             self._make_all(topology_run, keys, self.rules.target_of)
-            return ()
+            return (), topology_run
         tasks = self.runtime.executor.map(partial(self._start, topology_run), keys)
-        self.enqueuer.send_due([task for task in tasks if task is not None])
-        return [key for key, task in zip(keys, tasks, strict=True) if task is not None]
+        # Making thousands takes a while: it may have been held since, or one was found, ran and failed already.
+        present = self.definitions.read(topology_run.task.id) or topology_run
+        if present.starts_nodes:
+            self.enqueuer.send_due([task for task in tasks if task is not None])
+        return [key for key, task in zip(keys, tasks, strict=True) if task is not None], present
 
     def complete(self, topology: TaskId) -> None:
         """Make what a plan was cut off from making, when the topology has ended and all of it is to be taken back.

@@ -225,10 +225,13 @@ class StateMachineSteps:
         for arrival in arrivals(topology_run.graph, again, kept, topology_run.run_state.join_group):
             self.nodes.count(topology_run, arrival.child, arrival.edges)
         verdicts = dict(opening(topology_run.graph, again, kept))
-        for key in self.node_tasks.start(topology_run):
+        started, present = self.node_tasks.start(topology_run)
+        for key in started:
             del verdicts[key]
         self.runtime.executor.map(lambda key: self.nodes.act(topology_run, key, verdicts[key]), verdicts)
         self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, opened=True))
+        if not present.starts_nodes:
+            self.reconciler.reconcile(present)
 
     def _kept(self, topology_run: TopologyRun) -> Statuses:
         ids = {key: topology_run.run_state.task_id(key) for key in topology_run.run_state.ran}

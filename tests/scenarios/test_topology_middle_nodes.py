@@ -1,0 +1,203 @@
+"""The execution of a run waits for last nodes only: whatever happens to another, the run comes to its end in time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.operating_parameters import SHORTEST_CHECK_INTERVAL, WAITS_AT_ONCE
+from duetime.handlers import Unretriable
+from duetime.services.topologies import state_machine_steps
+from duetime_testing.simulation.machines import Machine
+from tests.scenarios.graphs import DIAMOND, Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.handlers import Context
+
+NODES: dict[str, dict[str, Any]] = {
+    "top": {"type": UNDONE},
+    "middle": {"type": UNDONE, "depends_on": ["top"], "delay_seconds": 5, "expires_seconds": 600},
+    "beside": {"type": UNDONE, "depends_on": ["top"], "timeout_seconds": 600},
+    "last": {"type": UNDONE, "depends_on": ["middle", "beside"]},
+    "after": {"type": PLAIN, "depends_on": ["middle"], "trigger_rule": "all_done"},
+}
+
+
+def waits(graphs: Graphs) -> None:
+    """Let time pass until its parent has succeeded, and it waits for its own time."""
+    assert graphs.run_until(lambda: graphs.has_node("middle") and graphs.node("middle").state == "scheduled")
+
+
+def has_ended(graphs: Graphs, key: str) -> None:
+    """Let time pass until a node has ended, and what follows that is done."""
+    assert graphs.run_until(lambda: key in graphs.ran and graphs.node(key).finished_at is not None)
+
+
+def ask(graphs: Graphs, key: str, verb: str, **body: Any) -> None:  # noqa: ANN401 - JSON
+    """Have something done to a node by its user, which is accepted."""
+    answer = graphs.ask("POST", f"/v1/tasks/{graphs.node(key).id}/{verb}", body or None)
+    assert answer.status in {200, 202}, answer.body
+
+
+def fails(graphs: Graphs) -> None:
+    """It fails for good, a minute before the node beside it ends."""
+    act = graphs.target
+
+    def target(phase: str, context: Context) -> object:
+        if phase == "run" and graphs.key_of(context.task_id) == "middle" and graphs.ran.count("middle") == 1:
+            raise Unretriable
+        return act(phase, context)
+
+    graphs.target = target
+
+
+def is_cancelled(graphs: Graphs) -> None:
+    """Its user cancels it before it runs."""
+    waits(graphs)
+    ask(graphs, "middle", "cancel")
+
+
+def is_retried(graphs: Graphs) -> None:
+    """It fails, and its user has it tried again while the run goes on."""
+    fails(graphs)
+    has_ended(graphs, "middle")
+    ask(graphs, "middle", "retry")
+
+
+def is_rolled_back(graphs: Graphs) -> None:
+    """It has succeeded, and its user has it rolled back while the node beside it runs."""
+    has_ended(graphs, "middle")
+    ask(graphs, "middle", "rollback")
+
+
+def is_paused(graphs: Graphs) -> None:
+    """Its user pauses it before it runs, and resumes it long after all nodes have ended that do not follow it."""
+    waits(graphs)
+    ask(graphs, "middle", "pause")
+    has_ended(graphs, "beside")
+    graphs.run(5 * MINUTE)
+    assert graphs.node("middle").state == "paused"
+    ask(graphs, "middle", "resume")
+
+
+def expires(graphs: Graphs) -> None:
+    """Its type is stopped until it has expired."""
+    waits(graphs)
+    path = f"/v1/switches/type/{UNDONE}"
+    assert graphs.ask("PUT", path, {"stopped": True, "reason": "it is to expire"}).status == 200
+    graphs.run(12 * MINUTE)
+    assert graphs.ask("DELETE", path).status in {200, 204}
+
+
+def dies(graphs: Graphs) -> None:
+    """Its worker dies while it runs: another attempt follows."""
+    graphs.faulty = True
+    assert graphs.run_until(lambda: "middle" in graphs.ran)
+    name = graphs.node("middle").id.text
+    (process,) = (each.process for each in graphs.watching.live if each.task_id == name and each.lives)
+    assert isinstance(process.home, Machine)
+    process.home.die()
+    assert graphs.run_until(lambda: graphs.ran.count("middle") == 2)
+
+
+@pytest.mark.parametrize("policy", ["stop", "continue", "rollback"])
+@pytest.mark.parametrize(
+    ("happens", "end", "undone"),
+    [
+        (fails, "failed", "rolled_back"),
+        (is_cancelled, "cancelled", "cancelled"),
+        (is_retried, "succeeded", "rolled_back"),
+        (is_rolled_back, "rolled_back", "rolled_back"),
+        (is_paused, "succeeded", "succeeded"),
+        (expires, "failed", "failed"),
+        (dies, "succeeded", "succeeded"),
+    ],
+)
+def test_a_run_ends_soon_after_its_last_node(
+    happens: Callable[[Graphs], None], end: str, undone: str, policy: str
+) -> None:
+    """At most a twentieth of its time later, with its execution, and nothing of it is left."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, context: graphs.take(
+            {"middle": 20, "beside": 80}.get(graphs.key_of(context.task_id), 1) * SECOND
+        )
+        graphs.submit(NODES, on_failure=policy)
+        # What is held up by hand begins long after its parents have ended.
+        graphs.topologies.controlled.add(graphs.topology)
+        happens(graphs)
+        whole = graphs.run_until_ended()
+        assert whole.state == ("succeeded" if happens in {is_paused, dies} else "failed")
+        assert graphs.node("middle").state == (undone if policy == "rollback" else end)
+        assert whole.finished_at is not None
+        ends = [graphs.node(key).finished_at or HOUR**3 for key in NODES]
+        assert whole.finished_at - max(ends) <= (whole.finished_at - whole.created_at) / 20 + SECOND
+        graphs.run(MINUTE)
+        assert graphs.executions() == {"1": "SUCCEEDED"}
+        assert [task.id for task in graphs.watching.unfinished()] == []
+
+
+@pytest.mark.parametrize("policy", ["stop", "continue"])
+def test_a_graph_of_many_last_nodes_ends_with_the_failure_above_them(policy: str) -> None:
+    """More than one execution waits for them, and none has begun when the first node fails."""
+    with Graphs() as graphs:
+
+        def fail(_phase: str, _context: Context) -> None:
+            graphs.take(20 * SECOND)
+            raise Unretriable
+
+        graphs.target = fail
+        lasts = {f"n{number}": {"type": PLAIN, "depends_on": ["first"]} for number in range(WAITS_AT_ONCE + 5)}
+        graphs.submit({"first": {"type": PLAIN}, **lasts}, on_failure=policy)
+        assert graphs.run_until_ended(within=MINUTE).state == "failed"
+        graphs.run(MINUTE)
+        assert graphs.ran == ["first"]
+        assert graphs.executions() == {"1": "SUCCEEDED"}
+        assert graphs.state_machine.entered["Chunk"] == 2
+
+
+def waits_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have plans be as older code makes them: the execution waits for every node."""
+    monkeypatch.setattr(state_machine_steps, "is_awaited", lambda _graph, _key: True)
+
+
+def forget_groups(graphs: Graphs) -> None:
+    """Have the state of the run be as older code stores it: it does not say how large its groups are."""
+    (head,) = (item for item in graphs.items(f"t#{graphs.topology}") if item["s"]["S"] == "head")
+    graphs.table.write(graphs.now, (head["p"]["S"], "head"), {key: head[key] for key in head if key != "jg"})
+
+
+@pytest.mark.parametrize("state", ["older", "newer"])
+def test_an_execution_that_waits_for_all_nodes_holds_no_run_up(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run that older code began, each token is answered; of another, a check ends the run before its execution."""
+    waits_for_all(monkeypatch)
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, _context: graphs.take(10 * SECOND)
+        graphs.submit(DIAMOND)
+        assert graphs.run_until(lambda: graphs.ran)
+        if state == "older":
+            forget_groups(graphs)
+        within = MINUTE if state == "older" else SHORTEST_CHECK_INTERVAL + MINUTE
+        assert graphs.run_until_ended(within).state == "succeeded"
+        graphs.run(MINUTE if state == "older" else 13 * HOUR)
+        assert graphs.state_machine.entered["Node"] >= len(DIAMOND)
+        assert graphs.executions() == {"1": "SUCCEEDED"}
+        assert sorted(graphs.ran) == sorted(DIAMOND)
+
+
+def test_an_edge_that_older_and_newer_code_miss_between_them_is_found_by_a_check() -> None:
+    """One parent ends in a run with groups, the other in one without: neither counts both, and the child waits."""
+    with Graphs() as graphs:
+        graphs.topologies.controlled.add(graphs.topology)
+        graphs.target = lambda _phase, context: graphs.take(
+            20 * SECOND if graphs.key_of(context.task_id) == "right" else SECOND
+        )
+        graphs.submit(DIAMOND)
+        graphs.topologies.controlled.add(graphs.topology)
+        assert graphs.run_until(lambda: "left" in graphs.ran and graphs.node("left").finished_at is not None)
+        forget_groups(graphs)
+        assert graphs.run_until_ended(SHORTEST_CHECK_INTERVAL + MINUTE).state == "succeeded"
+        assert graphs.executions() == {"1": "SUCCEEDED"}
