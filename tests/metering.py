@@ -43,9 +43,15 @@ def value_size(value: Mapping[str, Any]) -> int:
 
 
 def _number_size(number: str) -> int:
-    """One byte for two significant digits, one more, and one for a sign."""
-    digits = number.lstrip("-").replace(".", "").strip("0")
-    return (len(digits) + 1) // 2 + 1 + number.startswith("-")
+    """One byte for each pair of digits, one more, and one for a sign.
+
+    Pairs begin at the decimal point, and zeros at both ends do not count: 120 is 01 20, and 12 and 1200 are 12.
+    """
+    whole, _, fraction = number.lstrip("-").partition(".")
+    digits = whole.zfill(len(whole) + len(whole) % 2) + fraction + "0" * (len(fraction) % 2)
+    pairs = [digits[at : at + 2] for at in range(0, len(digits), 2)]
+    used = [at for at, pair in enumerate(pairs) if pair != "00"]
+    return (used[-1] - used[0] + 1 if used else 0) + 1 + number.startswith("-")
 
 
 def write_units(size: int) -> int:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
         ({"N": "7"}, 2),
         ({"N": "27"}, 2),
         ({"N": "-27"}, 3),
-        ({"N": "1795228380250"}, 7),
+        ({"N": "1795228380250"}, 8),
+        ({"N": "120"}, 3),
+        ({"N": "1200"}, 2),
+        ({"N": "0.5"}, 2),
         ({"B": b"123"}, 3),
         ({"BOOL": True}, 1),
         ({"L": []}, 3),
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_values_have_their_documented_sizes(value: dict[str, Any], size: int) -> None:
-    """The sizer counts as the Developer Guide says."""
+    """As the Developer Guide says; digits in pairs from the decimal point, which the Guide calls approximate."""
     assert value_size(value) == size
 
 
