@@ -54,7 +54,7 @@ def check(arguments: list[str], *, whole: bool) -> None:
     Raises:
         USAGE_ERROR: there is no such command, option or value, or something is missing.
     """
-    command, context = ROOT_COMMAND, typer.Context(ROOT_COMMAND, info_name="duetime")
+    command, context = ROOT_COMMAND, typer.Context(ROOT_COMMAND, info_name="duetime", **ROOT_COMMAND.context_settings)
     while isinstance(command, TyperGroup) and arguments and not arguments[0].startswith("-"):
         _, found, arguments = command.resolve_command(context, arguments)
         assert found is not None
