@@ -11,9 +11,9 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 
 from duetime_local import emulator
 from tests import grants
+from tests.botocore_model_cache import share_service_models
 from tests.parts import ALL, Part, read_part
 from tests.server_dates import drop_server_dates
-from tests.service_models import share_service_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime_client.calendars import AsyncCalendars, Calendars
     from duetime_client.dead_letters import AsyncDeadLetters, DeadLetters
     from duetime_client.deployment_settings import AsyncSettingsResource, SettingsResource
-    from duetime_client.dispatch import AsyncDispatchResource, DispatchResource
+    from duetime_client.dispatch_status import AsyncDispatchResource, DispatchResource
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
@@ -172,7 +172,7 @@ class Client:
     @cached_property
     def dispatch(self) -> DispatchResource:
         """How far dispatch has come."""
-        from duetime_client.dispatch import DispatchResource
+        from duetime_client.dispatch_status import DispatchResource
 
         return DispatchResource(self._runner)
 
@@ -308,7 +308,7 @@ class AsyncClient:
     @cached_property
     def dispatch(self) -> AsyncDispatchResource:
         """How far dispatch has come."""
-        from duetime_client.dispatch import AsyncDispatchResource
+        from duetime_client.dispatch_status import AsyncDispatchResource
 
         return AsyncDispatchResource(self._runner)
 

@@ -35,7 +35,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "topologies": ("topologies",),
     "summary": ("summary",),
     "settings": ("deployment_settings",),
-    "dispatch": ("dispatch",),
+    "dispatch": ("dispatch_status",),
     "watch-tickets": ("watch_tickets",),
     "": ("health_and_openapi",),
     "health": ("health_and_openapi",),

@@ -15,8 +15,8 @@ from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_options import FilterOptions
+from duetime_client.cost_breakdown import CostKey, CostSum, sums
 from duetime_client.cost_estimate import CostEstimate, estimate
-from duetime_client.cost_sums import CostKey, CostSum, sums
 from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES
 from duetime_client.request_limits import MAX_PAGE
 from duetime_client.workload import WORKER_MB, Workload, WorkloadError

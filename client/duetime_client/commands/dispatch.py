@@ -10,7 +10,7 @@ from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
-from duetime_client.dispatch import DispatchStatus
+from duetime_client.dispatch_status import DispatchStatus
 
 
 @examples("duetime dispatch")

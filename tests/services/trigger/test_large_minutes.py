@@ -10,9 +10,9 @@ import pytest
 
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
+from duetime.domain.dispatch.dispatch_status import QueueDepth
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.dispatch.minute_entries import Entry
-from duetime.domain.dispatch.status import QueueDepth
 from duetime.domain.operating_parameters import MINUTE_PAGE
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
-from duetime.services.trigger.status import DispatchStatusReader
+from duetime.services.trigger.dispatch_status import DispatchStatusReader
 
 
 class DispatchStatusServices(Part):

@@ -12,7 +12,7 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.tasks import TaskServices
-from duetime.domain.tasks.console_pages import ConsolePages
+from duetime.domain.tasks.console_links import ConsolePages
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.pull.claims import LeaseClaims
 from duetime.services.pull.lease import LeaseService

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
+    from duetime.domain.dispatch.dispatch_status import QueueDepth
     from duetime.domain.dispatch.enqueue_plan import Message
-    from duetime.domain.dispatch.status import QueueDepth
     from duetime.domain.tasks.task_options import Priority
     from duetime.ports.queues import Delivery, Outgoing
     from duetime.ports.runtime import Executor
@@ -109,7 +109,7 @@ class SqsQueues:
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
         """About how many messages the queue of a priority, or a pull queue, has."""
-        from duetime.domain.dispatch.status import QueueDepth  # noqa: PLC0415 - few functions ask, and they seldom
+        from duetime.domain.dispatch.dispatch_status import QueueDepth  # noqa: PLC0415 - few functions ask, and they seldom
 
         url = self._pull_queues.get(pull_queue, self._urls[priority])
         with translated():

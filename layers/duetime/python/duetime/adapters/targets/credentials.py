@@ -16,7 +16,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime.adapters.targets.http_messages import Call, HttpResponse
-from duetime.adapters.targets.secret_values import CredentialUnavailable, client_of, user_and_password
+from duetime.adapters.targets.secret_parsing import CredentialUnavailable, client_of, user_and_password
 from duetime.domain.tasks.http_requests import AuthScheme
 from duetime.domain.times import MINUTE, SECOND
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
     from duetime.adapters.targets.http_messages import CallAuth
-    from duetime.domain.tasks.http_secrets import HttpSecrets
+    from duetime.domain.tasks.allowed_secrets import HttpSecrets
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
 

@@ -16,7 +16,7 @@ from urllib3.connection import HTTPConnection
 
 from duetime.adapters.targets.address_check import AddressForbidden, Destination, find
 from duetime.adapters.targets.http_messages import SIGNING_KEY_MISSING, TIMEOUT, NoResponse, Reply
-from duetime.adapters.targets.http_responses import ResponseTooLarge, kept_response
+from duetime.adapters.targets.response_capture import ResponseTooLarge, kept_response
 from duetime.adapters.targets.signing import SigningKeyMissing
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "topologies": ("duetime.contract.topologies.operations",),
     "summary": ("duetime.contract.summary",),
     "settings": ("duetime.contract.deployment_settings",),
-    "dispatch": ("duetime.contract.dispatch",),
+    "dispatch": ("duetime.contract.dispatch_status",),
     "watch-tickets": ("duetime.contract.live_updates.operations",),
     "": (_HEALTH,),
     "health": (_HEALTH,),

@@ -23,7 +23,7 @@ from duetime.domain.limits import (
     MIN_EXPECT_EVERY_SECONDS,
 )
 from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, CatchUpMode, Overlap
-from duetime.domain.schedules.occurrence_requests import OccurrenceAction
+from duetime.domain.schedules.occurrence_actions import OccurrenceAction
 from duetime.domain.times import Millis
 
 PREVIEWED = 10

@@ -22,7 +22,7 @@ from duetime.contract.tasks.field_decoding import reject_uniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.errors import ScheduleNotFound
-from duetime.domain.schedules.occurrence_requests import OccurrenceAction, OccurrenceRequest
+from duetime.domain.schedules.occurrence_actions import OccurrenceAction, OccurrenceRequest
 from duetime.domain.schedules.occurrences import Occurrence, following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run

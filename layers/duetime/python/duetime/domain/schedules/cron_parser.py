@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_EXPRESSION_LENGTH
 from duetime.domain.schedules.cron import LAST_OF_MONTH, Cron
-from duetime.domain.schedules.cron_days import read_days
 from duetime.domain.schedules.cron_fields import (
     DAY,
     FIELD,
@@ -27,6 +26,7 @@ from duetime.domain.schedules.cron_fields import (
     ranged,
     years_of,
 )
+from duetime.domain.schedules.days_of_month import read_days
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_REQUEST_BYTES
+from duetime.domain.tasks.allowed_secrets import HttpSecrets
 from duetime.domain.tasks.arns import ArnPatterns, service_of
 from duetime.domain.tasks.http_requests import BODILESS, AuthScheme
-from duetime.domain.tasks.http_secrets import HttpSecrets
 from duetime.domain.tasks.targets import (
     AwsTarget,
     CallbackTarget,

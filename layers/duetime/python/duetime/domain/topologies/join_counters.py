@@ -1,6 +1,6 @@
 """Counting down a node's parents so that crashes, repeats and any order come to the same count.
 
-Only nodes with more parents than a group are counted (`join_groups`), a group at a time.
+Only nodes with more parents than a group are counted (`parent_groups`), a group at a time.
 
 An edge is a number: the parent's place among the child's parents. A chunk keeps, for a hundred edges, the numbers of
 those that have arrived, by outcome: a set, so that an edge which arrives again changes nothing, and one write both

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
 from duetime.domain.topologies.join_counters import chunk_of
-from duetime.domain.topologies.join_groups import kept_edges
 from duetime.domain.topologies.node_status import counts_for
+from duetime.domain.topologies.parent_groups import kept_edges
 from duetime.domain.topologies.trigger_rules import AFTER_ALL, Counts, Verdict, verdict
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
         graph: the topology's.
         again: the nodes that run again.
         statuses: how those have ended that are kept.
-        group: how many parents a group holds (`join_groups`).
+        group: how many parents a group holds (`parent_groups`).
     """
     running = set(again)
     kept = graph.by_key.keys() - running

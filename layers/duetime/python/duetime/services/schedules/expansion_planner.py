@@ -11,9 +11,9 @@ from duetime.domain.operating_parameters import LONGEST_SLEEP, MISSED_AFTER, PER
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand, is_caught_up
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.pauses import paused
-from duetime.domain.schedules.rule_changes import with_new_rules, with_patience
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
+from duetime.domain.schedules.time_zone_updates import with_new_rules, with_patience
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parent_references import Cause
 from duetime.services.schedules.expansion_pass import ExpansionPass

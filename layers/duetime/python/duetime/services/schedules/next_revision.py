@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.occurrence_requests import kept_by
+from duetime.domain.schedules.occurrence_actions import kept_by
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import edited, rescheduled, retimed, with_new_timing
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.occurrence_requests import CHANGED_OCCURRENCES
+from duetime.domain.schedules.occurrence_actions import CHANGED_OCCURRENCES
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
 from duetime.services.schedules.next_revision import with_spec
 from duetime.services.schedules.schedule_writer import busy
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.occurrence_requests import OccurrenceRequest
+    from duetime.domain.schedules.occurrence_actions import OccurrenceRequest
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
     from duetime.ports.runtime import Runtime

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.join_groups import edges_to_count, group_around, is_counted
 from duetime.domain.topologies.node_status import counts_for
+from duetime.domain.topologies.parent_groups import edges_to_count, group_around, is_counted
 from duetime.domain.topologies.run_state import counted_status
 from duetime.domain.topologies.trigger_rules import Counts, verdict
 

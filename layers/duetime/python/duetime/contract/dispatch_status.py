@@ -15,7 +15,7 @@ from duetime.domain.tasks.task_options import Priority  # noqa: TC001 - same
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch.status import DispatchStatus, WorkQueue
+    from duetime.domain.dispatch.dispatch_status import DispatchStatus, WorkQueue
     from duetime.domain.times import Millis
 
 

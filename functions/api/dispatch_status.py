@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.dispatch_status import DispatchStatusServices
-from duetime.contract.dispatch import GET, dispatch_response
+from duetime.contract.dispatch_status import GET, dispatch_response
 from duetime.contract.tasks.encoding import json_text
 
 from .responses import Response, answer
