@@ -181,7 +181,7 @@ def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Cons
     world.create(type=PLAIN, delay_seconds=20)
     page = console.open("/tasks")
     expect(page.locator(".live")).to_have_text("Live")
-    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(page.locator(ROWS)).to_have_count(1)
     world.down = True
     world.cut_off()
     expect(page.locator(".live")).to_have_text("Every 30 s")
