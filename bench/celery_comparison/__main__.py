@@ -77,7 +77,7 @@ class Outcome:
             if figures["ended"] != count:
                 raise TasksMissing(figures["ended"], count)
             requests = Counter({name: n for name, n in proxy.requests.items() if name not in _SETTING_UP})
-            return cls(requests, figures["whole"], figures["wall"])
+            return cls(requests, figures["cpu"], figures["wall"])
 
 
 def compare(count: int) -> dict[str, Outcome]:

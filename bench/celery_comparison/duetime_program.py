@@ -37,9 +37,9 @@ def main() -> None:
     ended = 0
     while (event := stack.receive(Priority.NORMAL))["Records"]:
         ended += len(event["Records"]) - len(stack.run(Priority.NORMAL, event))
-    whole = time.process_time() - began
-    told = {"sent": sent - began, "whole": whole, "wall": time.perf_counter() - clock, "ended": ended}
-    sys.stderr.write(f"\n{json.dumps(told)}\n")
+    cpu = time.process_time() - began
+    figures = {"sent": sent - began, "cpu": cpu, "wall": time.perf_counter() - clock, "ended": ended}
+    sys.stderr.write(f"\n{json.dumps(figures)}\n")
 
 
 if __name__ == "__main__":

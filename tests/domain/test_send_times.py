@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.dispatch.enqueue_plan import HEADROOM, Message, Precision, delay_seconds
-from duetime.domain.dispatch.send_times import departures
+from duetime.domain.dispatch.send_times import send_groups
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import MAX_DELAY, MOST_SENT_IN_TIME, SEND_STEP, SHORTEST_WAIT_SENT_IN_TIME
 from duetime.domain.tasks.task_options import Priority
@@ -26,7 +26,7 @@ def arrivals(dues: list[int], precision: Precision = Precision.NORMAL) -> dict[i
     """When messages sent as planned arrive, by their due times."""
     return {
         each.due: group.at + delay_seconds(each.due, group.at, precision) * SECOND
-        for group in departures([message(due) for due in dues], NOW, precision)
+        for group in send_groups([message(due) for due in dues], NOW, precision)
         for each in group.messages
     }
 
@@ -37,7 +37,7 @@ dues = st.lists(st.integers(NOW - 5 * SECOND, NOW + 2 * MAX_DELAY), min_size=1, 
 @given(dues)
 def test_every_message_is_sent_once_within_a_second_and_early_enough(each: list[int]) -> None:
     """None is lost or doubled, none waits longer than a second to be sent, and none arrives after its headroom."""
-    groups = departures([message(due) for due in each], NOW, Precision.NORMAL)
+    groups = send_groups([message(due) for due in each], NOW, Precision.NORMAL)
     assert sorted(one.due for group in groups for one in group.messages) == sorted(each)
     assert all(0 <= group.at - NOW < SECOND for group in groups)
     assert all(earlier.at < later.at for earlier, later in pairwise(groups))
@@ -55,9 +55,9 @@ def test_messages_arrive_a_tenth_of_a_second_before_their_headroom_at_most(each:
 
 def test_the_trigger_waits_for_no_single_message() -> None:
     """Its time costs more than the worker's, which would hold one message as long."""
-    (only,) = departures([message(NOW + 60_950)], NOW, Precision.NORMAL)
+    (only,) = send_groups([message(NOW + 60_950)], NOW, Precision.NORMAL)
     assert only.at == NOW
-    first, second = departures(
+    first, second = send_groups(
         [message(NOW + 60_400), message(NOW + 60_700), message(NOW + 60_900)], NOW, Precision.NORMAL
     )
     assert (first.at - NOW, second.at - NOW) == (200, 500)
@@ -70,13 +70,13 @@ def test_the_trigger_waits_for_no_single_message() -> None:
 )
 def test_many_messages_and_other_precisions_are_sent_at_once(precision: Precision, count: int) -> None:
     """Full batches share their wait; `relaxed` has none; `exact` is to be a second early."""
-    (group,) = departures([message(NOW + 60_000 + 37 * n) for n in range(count)], NOW, precision)
+    (group,) = send_groups([message(NOW + 60_000 + 37 * n) for n in range(count)], NOW, precision)
     assert (group.at, len(group.messages)) == (NOW, count)
 
 
 def test_what_is_due_within_three_seconds_is_not_waited_for() -> None:
     """It is sent at once, at the cost of a hold, beside others that wait for their moment."""
     soon, later, latest = NOW + 2_900, NOW + 60_950, NOW + 61_950
-    first, second = departures([message(due) for due in (later, soon, latest)], NOW, Precision.NORMAL)
+    first, second = send_groups([message(due) for due in (later, soon, latest)], NOW, Precision.NORMAL)
     assert (first.at, [each.due for each in first.messages]) == (NOW, [soon])
     assert (second.at - NOW, len(second.messages)) == (800, 2)

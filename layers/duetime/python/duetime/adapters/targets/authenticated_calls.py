@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from duetime.adapters.targets.credentials import CredentialRefused
 from duetime.adapters.targets.http_messages import NoResponse
-from duetime.adapters.targets.secret_parsing import CredentialUnavailable
+from duetime.adapters.targets.secret_formats import CredentialUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

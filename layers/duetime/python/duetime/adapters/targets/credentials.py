@@ -16,7 +16,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime.adapters.targets.http_messages import Call, HttpResponse
-from duetime.adapters.targets.secret_parsing import CredentialUnavailable, client_of, user_and_password
+from duetime.adapters.targets.secret_formats import CredentialUnavailable, client_of, user_and_password
 from duetime.domain.tasks.http_requests import AuthScheme
 from duetime.domain.times import MINUTE, SECOND
 

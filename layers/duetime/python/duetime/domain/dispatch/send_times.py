@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class SendGroup:
     """Messages that are sent together.
 
     Attributes:
@@ -38,7 +38,7 @@ class Departure:
     messages: tuple[Message, ...]
 
 
-def departures(messages: Sequence[Message], now: Millis, precision: Precision) -> list[Departure]:
+def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) -> list[SendGroup]:
     """In which groups, and when within the next second, messages are sent; in the order of their times.
 
     All of them at once, if they are so many that workers are given full batches, which share their wait; or if the
@@ -46,7 +46,7 @@ def departures(messages: Sequence[Message], now: Millis, precision: Precision) -
     if the trigger's own time would cost more than their workers'.
     """
     if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
-        return [Departure(now, tuple(messages))]
+        return [SendGroup(now, tuple(messages))]
     groups: dict[Millis, list[Message]] = {}
     last = 0
     waiting = len(messages)
@@ -55,7 +55,7 @@ def departures(messages: Sequence[Message], now: Millis, precision: Precision) -
         last = step if waiting >= FEWEST_WAITED_FOR else last
         groups.setdefault(last, []).append(message)
         waiting -= 1
-    return [Departure(now + step, tuple(group)) for step, group in groups.items()]
+    return [SendGroup(now + step, tuple(group)) for step, group in groups.items()]
 
 
 def _step(message: Message, now: Millis) -> Millis:

@@ -19,7 +19,7 @@ from duetime.domain.dispatch.enqueue_plan import (
     is_direct,
 )
 from duetime.domain.dispatch.minute_entries import queue_of
-from duetime.domain.dispatch.send_times import departures
+from duetime.domain.dispatch.send_times import send_groups
 from duetime.domain.operating_parameters import LATEST_SEND
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
@@ -30,7 +30,7 @@ from duetime.services.trigger.shard_group_reader import Served
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.dispatch.send_times import Departure
+    from duetime.domain.dispatch.send_times import SendGroup
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
@@ -64,14 +64,14 @@ class DueMessages:
         if not messages:
             return Served({}, frozenset())
         with self.runtime.tracer.span(dispatch_span(messages)):
-            groups = departures(messages, self.runtime.now(), self.precision)
+            groups = send_groups(messages, self.runtime.now(), self.precision)
             unsent = [each for group in groups for each in self._send_in_time(group)]
         if unsent:
             self.runtime.telemetry.count("messages_unsent", len(unsent))
         sent = Counter(queue_of(message) for message in messages)
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 
-    def _send_in_time(self, group: Departure) -> Sequence[Outgoing]:
+    def _send_in_time(self, group: SendGroup) -> Sequence[Outgoing]:
         """Send messages together when it is time; says which were not acknowledged."""
         self.runtime.clock.sleep_until(group.at)
         now = self.runtime.now()
