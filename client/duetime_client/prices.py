@@ -1,7 +1,7 @@
 """The price table: what AWS is assumed to charge, in three regions. Every calculation of dollars uses these figures.
 
-Public on-demand list prices without free tiers, volume tiers, savings plans and taxes. Of these
-only DynamoDB's and the HTTP API's in us-east-1 were compared with a published list; all others are assumed. Check yours.
+Public on-demand list prices without free tiers, volume tiers, savings plans and taxes. Only DynamoDB's and the HTTP
+API's in us-east-1 were compared with a published list; all others are assumed. Check yours.
 """
 
 from __future__ import annotations
