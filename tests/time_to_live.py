@@ -56,6 +56,10 @@ UNIQUE_KEY = Rule(
     "test_the_item_of_a_key_goes_after_the_record_and_never_before",
 )
 CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
+RATE = Rule(
+    "the time of its last place, and as far ahead as it has counted starts",
+    "test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it",
+)
 MARKER = Rule(
     "the latest moment at which a write may land that was begun before the deletion, by every clock",
     "test_a_deletion_marker_outlives_every_write_that_may_still_come",
@@ -107,6 +111,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/dispatch_items.py:late_timer_item_of": TIMER,
     "adapters/dynamodb/dispatch_items.py:schedule_timer_item_of": TIMER,
     "adapters/dynamodb/dispatch_items.py:timer_item_of": TIMER,
+    "adapters/dynamodb/rates.py:DynamoRateStore.apply": RATE,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
     "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
     "adapters/dynamodb/summary.py:DynamoSummaryStore.expire_counts": SUMMARY_COUNTS,

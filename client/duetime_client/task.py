@@ -183,6 +183,7 @@ class Task(ResponseModel):
     requested_action: RequestedAction | None = None
     traceparent: str | None = None
     lock: Mapping[str, object] | None = None
+    rate: Mapping[str, object] | None = None
     unique: Mapping[str, object] | None = None
     debounce: Mapping[str, object] | None = None
     waiting_for: WaitingFor | None = None

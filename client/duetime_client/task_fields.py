@@ -1,7 +1,7 @@
 """The fields of the API's requests about tasks, as typed dictionaries.
 
 An absent field has its default when a task is created, and keeps its value when one is updated; so does an absent part
-of `tags`, `retry`, `lock` and of a `target` of the same kind.
+of `tags`, `retry`, `lock`, `rate` and of a `target` of the same kind.
 """
 
 from __future__ import annotations
@@ -90,6 +90,15 @@ class LockSpec(TypedDict):
     wait_seconds: NotRequired[int | None]
 
 
+class RateSpec(TypedDict):
+    """How often attempts of all tasks with one key start: `limit` in `per_seconds`, and `burst` more at once."""
+
+    key: str
+    limit: int
+    per_seconds: NotRequired[int]
+    burst: NotRequired[int]
+
+
 class UniqueKey(TypedDict):
     """Makes a task the only one of a key, until it starts or has ended.
 
@@ -160,6 +169,7 @@ class TaskOptions(TypedDict, total=False):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: LockSpec | None
+    rate: RateSpec | None
     target: Target
     callback_url: str | None
     notify_on: NotifyOn | None

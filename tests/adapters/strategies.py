@@ -28,7 +28,7 @@ from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate
 from duetime.domain.times import SECOND
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.
@@ -147,6 +147,15 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
         st.integers(1, 100),
         st.sampled_from(LockScope),
     ),
+    "rate": st.none()
+    | st.builds(
+        Rate,
+        st.from_regex(r"[A-Za-z0-9_.:-]{1,64}", fullmatch=True),
+        st.integers(1, 10_000),
+        st.integers(1, 86_400),
+        st.integers(0, 10_000),
+    ),
+    "rate_place": st.none() | INSTANTS,
     "callback_url": st.none() | NAMES,
     "notify_on": st.none() | st.builds(NotifyOn, NAMES, st.booleans(), st.none() | st.integers(60, 604_800)),
     "expires_seconds": st.none() | st.integers(1, 2_592_000),

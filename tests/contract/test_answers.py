@@ -49,6 +49,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
     missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease"}
     missing |= {
         "lock",
+        "rate",
         "waiting_for",
         "callback_url",
         "notify_on",

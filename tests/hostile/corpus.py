@@ -33,6 +33,7 @@ TASK: Mapping[str, Any] = {
     "notify_within_seconds": 60,
     "rollback_on_failure": True,
     "lock": {"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": 30},
+    "rate": {"key": "crm", "limit": 50, "per_seconds": 1, "burst": 10},
     "target": {
         "kind": "http",
         "url": "http://127.0.0.1:9/x",

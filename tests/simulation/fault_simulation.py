@@ -19,6 +19,7 @@ from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
 from tests.simulation.lock_watching import LockWatching
 from tests.simulation.node_watching import NodeWatching
 from tests.simulation.occurrence_watching import OccurrenceWatching
+from tests.simulation.rate_watching import RateWatching
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
 from tests.simulation.topology_users import TopologyUsers
@@ -124,6 +125,7 @@ class FaultSimulation(Account):
         self.locks = LockWatching(self)
         self.attempts = AttemptWatching(self)
         self.expiries = ExpiryWatching(self)
+        self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)

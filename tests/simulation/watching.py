@@ -221,6 +221,7 @@ class Watching:
             self._check_expiry(task, now, what)
         self.check(phase not in _BEGINNING or task_id not in self.cancelled, f"{what} began after its cancel")
         self.account.attempts.began(task, phase, fence)
+        self.account.rates.began(task, phase, fence, process)
         self.account.topologies.began(task, phase)
         if phase in _BEGINNING:
             self.account.schedules.began(task, self.claimed_at.get(task_id, now))
@@ -284,7 +285,12 @@ class Watching:
 
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
         # How many pull workers there are is not the scheduler's to say.
-        if task.lock is not None or task.pull_queue or self.taken_up.pop(task.id.text, None) != task.fence:
+        if (
+            task.lock is not None
+            or task.rate is not None
+            or task.pull_queue
+            or self.taken_up.pop(task.id.text, None) != task.fence
+        ):
             return
         late = now - max(task.next_at, self.account.received_from)
         self.latest = max(self.latest, late)

@@ -275,6 +275,33 @@ class TaskOptions:
             rich_help_panel=START,
         ),
     ] = None
+    rate_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Limit how often attempts of tasks with this key start. Needs --rate-limit.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    rate_limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="How many attempts start in the time of --rate-per.", rich_help_panel=START
+        ),
+    ] = None
+    rate_per: Annotated[
+        int | None,
+        typer.Option(metavar="SECONDS", min=1, help="Default: 1. Needs --rate-key.", rich_help_panel=START),
+    ] = None
+    rate_burst: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="How many more start at once after a pause. Needs --rate-key.",
+            rich_help_panel=START,
+        ),
+    ] = None
     retry_for: Annotated[
         int | None,
         typer.Option(

@@ -101,6 +101,8 @@ def start_lines(task: Task) -> Iterator[tuple[str, Text]]:
     """What decides whether and when a task starts, besides its due time."""
     if task.lock is not None:
         yield "lock", shown_json(task.lock)
+    if task.rate is not None:
+        yield "rate", shown_json(task.rate)
     if task.unique is not None:
         yield "unique", shown_json(task.unique)
     if task.debounce is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred
+from duetime.composition.deferred_imports import deferred, rate_limits
 from duetime.composition.deferred_topologies import topology_services
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
@@ -34,6 +34,7 @@ class PullServices(Part):
             outcome_writer=self.part(OutcomeServices).delegating_writer,
             pull_locks=self._pull_locks,
             input_reader=deferred(lambda: topology_services(self).node_inputs),
+            rate_limits=rate_limits(self),
             runtime=self.runtime,
         )
         return LeaseService(

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred, task_entry
+from duetime.composition.deferred_imports import deferred, rate_limits, task_entry
 from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.deferred_topologies import topology_services
 from duetime.composition.http_calls import HttpServices
@@ -68,6 +68,7 @@ class WorkerServices(Part):
             contents=core.stores.contents,
             targets=self.part(TargetServices).circuit_breakers,
             input_reader=deferred(lambda: topology_services(self).node_inputs),
+            rate_limits=rate_limits(self),
             lease=lease,
             runtime=self.runtime,
         )

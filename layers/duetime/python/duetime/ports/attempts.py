@@ -18,6 +18,18 @@ class StartGate(Protocol):
         ...
 
 
+class RateLimits(Protocol):
+    """Says when the attempts of a rate may start."""
+
+    def held(self, task: Task) -> Postponed | None:
+        """Whether a claimed task whose target is about to be called must wait; nothing once it may start.
+
+        Args:
+            task: the record as it was claimed.
+        """
+        ...
+
+
 class ConcurrencyCaps(Protocol):
     """Says how many tasks of a kind may run at once."""
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from duetime.ports.live_updates import WatchStore
     from duetime.ports.locks import LockStore
     from duetime.ports.long_polls import LongPollStore
+    from duetime.ports.rates import RateStore
     from duetime.ports.schedules import CalendarStore, ScheduleStore
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore, UniqueKeyStore
@@ -62,6 +63,11 @@ class Stores(Protocol):
     @property
     def locks(self) -> LockStore:
         """Locks and who waits for them."""
+        ...
+
+    @property
+    def rates(self) -> RateStore:
+        """How far the rates of tasks are used up."""
         ...
 
     @property

@@ -14,7 +14,7 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,6 +138,17 @@ def read_lock(value: Value) -> LockSpec:
     """Read a named resource."""
     limit, scope, key = str(value["S"]).split(" ")
     return LockSpec(key, int(limit), LockScope(scope))
+
+
+def rate(value: Rate) -> Value:
+    """How often attempts of a key may start."""
+    return {"S": f"{value.limit} {value.per_seconds} {value.burst} {value.key}"}
+
+
+def read_rate(value: Value) -> Rate:
+    """Read how often attempts of a key may start."""
+    limit, seconds, burst, key = str(value["S"]).split(" ")
+    return Rate(key, int(limit), int(seconds), int(burst))
 
 
 def notify_on(value: NotifyOn) -> Value:

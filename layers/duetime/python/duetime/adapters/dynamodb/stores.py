@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
     from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+    from duetime.adapters.dynamodb.rates import DynamoRateStore
     from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
     from duetime.adapters.dynamodb.shards import DynamoShardStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
@@ -109,6 +110,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.locks import DynamoLockStore
 
         return DynamoLockStore(self._client, self._table, self._runtime.executor)
+
+    @cached_property
+    def rates(self) -> DynamoRateStore:
+        """How far the rates of tasks are used up."""
+        from duetime.adapters.dynamodb.rates import DynamoRateStore
+
+        return DynamoRateStore(self._client, self._table)
 
     @cached_property
     def switches(self) -> DynamoSwitchStore:

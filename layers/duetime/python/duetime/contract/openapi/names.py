@@ -33,6 +33,7 @@ NAMES: Mapping[str, str] = {
     "NotifyOn": "NotifyOnInput",
     "PermanentTiming": "PermanentTimingInput",
     "PullTarget": "PullTargetInput",
+    "Rate": "TaskRateInput",
     "RequestAuth": "HttpAuthInput",
     "RequestBody": "HttpContentInput",
     "ResponseOptions": "HttpResponseOptionsInput",

@@ -27,7 +27,7 @@ from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import Lock, NotifyOn, Retry
+    from duetime.contract.tasks.bodies import Lock, NotifyOn, Rate, Retry
     from duetime.contract.tasks.patch_bodies import TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, Target
     from duetime.contract.tasks.unique_bodies import Debounce, Unique
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Place = tuple[str | int, ...]
 ROOT: Place = ()
-_MADE = {"retry", "lock", "notify_on"}
+_MADE = {"retry", "lock", "rate", "notify_on"}
 _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
 
 
@@ -72,6 +72,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
         "target": _target(body.target) if "target" in body.model_fields_set else None,
         "retry": _retry(body.retry),
         "lock": _lock(body.lock),
+        "rate": _rate(body.rate),
         "notify_on": _notify_on(body.notify_on),
     }
 
@@ -177,6 +178,10 @@ def _aws_target(body: AwsTarget) -> targets.AwsTarget:
 
 def _lock(body: Lock | None) -> task_options.LockSpec | None:
     return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope, body.wait_seconds)
+
+
+def _rate(body: Rate | None) -> task_options.Rate | None:
+    return None if body is None else task_options.Rate(body.key, body.limit, body.per_seconds, body.burst)
 
 
 def _notify_on(body: NotifyOn | None) -> task_options.NotifyOn | None:

@@ -17,6 +17,10 @@ from duetime.contract.tasks.fields import (
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
+    RateBurst,
+    RateKey,
+    RateLimit,
+    RateSeconds,
     RollbackOnFailure,
     TagKey,
     TagValue,
@@ -88,6 +92,17 @@ class LockPatch(Body):
         Field(description="Whether it is held for all phases of an attempt, or for `run` only."),
     ] = None
     wait_seconds: LockWaitSeconds | None = None
+
+
+class RatePatch(Body):
+    """What to change of the rate of a task; one that had none needs a `key` and a `limit`."""
+
+    model_config = ConfigDict(json_schema_extra=_as_part)
+
+    key: RateKey | None = None
+    limit: RateLimit | None = None
+    per_seconds: RateSeconds | None = None
+    burst: RateBurst | None = None
 
 
 class NotifyOnPatch(Body):
@@ -167,6 +182,9 @@ class TaskPatch(Body):
     timeout_seconds: TimeoutSeconds | None = None
     notify_within_seconds: NotifyWithinSeconds | None = None
     rollback_on_failure: RollbackOnFailure | None = None
+    rate: Annotated[
+        RatePatch | None, Field(description="How often attempts of its key can start; null for no limit.")
+    ] = None
     lock: Annotated[LockPatch | None, Field(description="What it needs for itself while it runs; null for none.")] = (
         None
     )

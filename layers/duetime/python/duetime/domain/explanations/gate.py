@@ -32,6 +32,7 @@ class GateName(StrEnum):
         SWITCH: a switch that stops its type, its owner or all tasks.
         HANDLERS: the handlers, which cannot be imported.
         LOCK: its lock.
+        RATE: its rate: as many attempts of its key have started as may.
         CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
         CIRCUIT: the host that it calls, which keeps failing.
         TARGET: its target, which does not accept more calls.
@@ -59,6 +60,7 @@ class GateName(StrEnum):
     SWITCH = "switch"
     HANDLERS = "handlers"
     LOCK = "lock"
+    RATE = "rate"
     CONCURRENCY_LIMIT = "concurrency_limit"
     CIRCUIT = "circuit"
     TARGET = "target"

@@ -72,10 +72,12 @@ class Postponed:
     Attributes:
         until: when it is worth another check.
         reason: what is waited for, in words a user understands: `lock db-17`.
+        rate_place: its place in the line of its rate; `None` leaves it the one that it has.
     """
 
     until: Millis
     reason: str
+    rate_place: int | None = None
 
 
 class SkipCode(StrEnum):

@@ -90,6 +90,7 @@ class Task(TaskOptions):
         requested_action: what its user asks of the running attempt.
         waiting_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
         waits: what it has waited for besides its time, and since when, oldest first; kept after its end.
+        rate_place: its place in the line of its rate, as `duetime.domain.rates` counts; `None` if it has none.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         run_at: when the present attempt, or the last one, was to start.
@@ -131,6 +132,7 @@ class Task(TaskOptions):
     requested_action: RequestedAction | None = None
     waiting_for: str | None = None
     waits: tuple[Wait, ...] = ()
+    rate_place: int | None = None
     checkpoint: Content | None = None
     progress: Progress | None = None
     result: Content | None = None

@@ -14,6 +14,7 @@ class WaitReason(StrEnum):
     Attributes:
         LOCK: its lock.
         CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
+        RATE: its rate: as many attempts of its key have started as may.
         SWITCH: its type, its owner or all tasks are stopped.
         CIRCUIT: the host that it calls keeps failing, and is not called for a while.
         OVERLAP: an earlier run of its schedule.
@@ -26,6 +27,7 @@ class WaitReason(StrEnum):
 
     LOCK = "lock"
     CONCURRENCY_LIMIT = "concurrency_limit"
+    RATE = "rate"
     SWITCH = "switch"
     CIRCUIT = "circuit"
     OVERLAP = "overlap"
@@ -39,6 +41,7 @@ class WaitReason(StrEnum):
 _BEGINNINGS = (
     ("lock ", WaitReason.LOCK),
     ("a lock that it lost", WaitReason.LOCK),
+    ("rate ", WaitReason.RATE),
     ("the switches could not be read", WaitReason.SWITCH),
     ("the circuit of ", WaitReason.CIRCUIT),
     ("the run of ", WaitReason.OVERLAP),

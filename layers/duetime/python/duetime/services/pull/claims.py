@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest
     from duetime.domain.tasks.task import Task
-    from duetime.ports.attempts import InputReader
+    from duetime.ports.attempts import InputReader, RateLimits
     from duetime.ports.queues import Delivery, PullQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -56,6 +56,7 @@ class LeaseClaims:
     outcome_writer: OutcomeWriter
     pull_locks: PullLocks
     input_reader: InputReader
+    rate_limits: RateLimits
     runtime: Runtime
 
     def claim(self, wanted: LeaseRequest, delivery: Delivery) -> ClaimedDelivery:
@@ -119,11 +120,19 @@ class LeaseClaims:
             end = self.outcome_writer.finish(Run(task, now, now), failed, RUN_ONLY)
             self.pull_locks.give_back(task)
             return self._ended(end)
-        if late := expired(task, self.runtime.now()):
-            return self._expired(task, late)
+        if not_begun := self._not_begun(task):
+            return not_begun
         attempt_metrics.count_start(self.runtime.telemetry, task, now)
         key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
+
+    def _not_begun(self, task: Task) -> DeleteMessage | RedeliverMessage | None:
+        """What happens to a message whose task has come to its start, if it may not start now."""
+        if late := expired(task, self.runtime.now()):
+            return self._expired(task, late)
+        if task.rate is not None and (held := self.rate_limits.held(task)):
+            return self._ended(self._postpone(task, held))
+        return None
 
     def _expired(self, task: Task, late: Expired) -> DeleteMessage | RedeliverMessage:
         end = self.outcome_writer.expire(task, late, RUN_ONLY)
