@@ -47,6 +47,7 @@ GateName: TypeAlias = Literal[
     "switch",
     "handlers",
     "lock",
+    "rate",
     "concurrency_limit",
     "circuit",
     "target",
@@ -116,6 +117,16 @@ UniqueKeyConflictPolicy: TypeAlias = Literal["keep", "replace", "refuse"]
 UniqueKeyScope: TypeAlias = Literal["started", "ended"]
 """How long a task holds its unique key."""
 WaitReason: TypeAlias = Literal[
-    "lock", "concurrency_limit", "switch", "circuit", "overlap", "handlers", "worker", "target", "topology", "other"
+    "lock",
+    "concurrency_limit",
+    "rate",
+    "switch",
+    "circuit",
+    "overlap",
+    "handlers",
+    "worker",
+    "target",
+    "topology",
+    "other",
 ]
 """What a task waits for besides its time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -163,3 +164,42 @@ def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
         made = create(tasks, 3)
         tasks.run(MINUTE)
         assert len(starts(tasks)) == len(made)
+
+
+def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
+    """One for the start; one each for the place in line, for being put back, and for the claim at the turn."""
+    spent: Counter[str] = Counter()
+
+    def count(call: Call) -> None:
+        is_write = call.operation in {"put_item", "update_item", "delete_item"}
+        if is_write and not (call.partition or "").startswith((schema.CURSOR_PREFIX, schema.SUMMARY_PREFIX)):
+            spent[str(call.partition)[:2]] += 1
+
+    with Tasks() as tasks:
+        tasks.before_call = count
+        tasks.create()
+        tasks.run(5 * SECOND)
+        assert spent.total() == 3
+        spent.clear()
+        create(tasks, 1)
+        tasks.run(SECOND)
+        assert spent.total() == 4
+        spent.clear()
+        (made,) = create(tasks, 1)
+        tasks.run(10 * SECOND)
+        assert tasks.state(made) is State.SUCCEEDED
+        assert (spent.total(), spent[schema.RATE_PREFIX]) == (7, 2)
+
+
+def test_the_explanation_says_until_when_a_task_waits() -> None:
+    """The gate is its rate, with the limit in words and the time of its turn."""
+    with Tasks() as tasks:
+        made = create(tasks, 3)
+        tasks.run(2 * SECOND)
+        told = tasks.ask("GET", f"/v1/tasks/{made[2]}/explain").body
+        (gate,) = [gate for gate in told["gates"] if gate["state"] == "waiting"]
+        assert gate["name"] == "rate"
+        assert gate["text"].startswith("It waits for its turn in the line of the rate crm, by which 2 in 10 s start.")
+        tasks.run(MINUTE)
+        after = tasks.ask("GET", f"/v1/tasks/{made[2]}/explain").body
+        assert "rate" in {gate["name"] for gate in after["gates"]}
