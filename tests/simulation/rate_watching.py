@@ -46,8 +46,9 @@ class RateWatching:
         is_start = phase in _STARTING and attempt not in self._begun and task.fence == fence
         self._begun.add(attempt)
         # An endpoint learns of it, and a pull worker, once the answer to a request has come.
-        is_seen = isinstance(task.target, HandlerTarget) and isinstance(machine, Machine) and not task.pull_queue
-        if not is_start or not is_seen or task.rate is None:
+        if not isinstance(machine, Machine) or not isinstance(task.target, HandlerTarget) or task.pull_queue:
+            return
+        if not is_start or task.rate is None:
             return
         rate, now = task.rate, machine.clock.now()
         starts = self.starts.setdefault((task.owner, rate.key), [])

@@ -82,8 +82,8 @@ UPDATE = Operation(
     "Update a task that has not started",
     TASK.but("The task after the update."),
     description="A merge patch (RFC 7396): `retry`, `lock`, `rate`, `tags` and a `target` of the same kind are merged, "
-    "null removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a whole. "
-    "The body is a patch of the task, so the reason is a parameter of the query.",
+    "null removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a "
+    "whole. The body is a patch of the task, so the reason is a parameter of the query.",
     query=queries.UpdateQuery,
     body=patch_bodies.TaskPatch,
     headers=(IF_MATCH,),
