@@ -10,11 +10,7 @@ if TYPE_CHECKING:
 
 
 class RateStore(Protocol):
-    """How far rates are used up. Both methods may raise `duetime.domain.errors.Unavailable`."""
-
-    def read(self, name: RateName) -> RateState:
-        """Read a part of a rate, eventually consistently; of one that is not stored every field is 0."""
-        ...
+    """How far rates are used up."""
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis) -> tuple[bool, RateState]:
         """Make an update, if what it requires holds. One that is sent twice may be made twice: a start is lost then.
@@ -26,5 +22,8 @@ class RateStore(Protocol):
 
         Returns:
             Whether it was made; and the state after it, or the one that has rejected it.
+
+        Raises:
+            Unavailable: the store throttles or fails after its own retries.
         """
         ...

@@ -31,12 +31,6 @@ class DynamoRateStore:
         self._client = client
         self._table = table
 
-    def read(self, name: RateName) -> RateState:
-        """Read a part of a rate, eventually consistently; of one that is not stored every field is 0."""
-        with translated():
-            answer = self._client.get_item(TableName=self._table, Key=_key_of(name))
-        return _state(answer.get("Item"))
-
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis) -> tuple[bool, RateState]:
         """Make an update, if what it requires holds."""
         names = {"#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL}
