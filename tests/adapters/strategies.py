@@ -155,7 +155,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
         st.integers(1, 86_400),
         st.integers(0, 10_000),
     ),
-    "rate_place": st.none() | INSTANTS,
+    "rate_places": st.dictionaries(st.sampled_from(["crm", "type/report"]), INSTANTS),
     "callback_url": st.none() | NAMES,
     "notify_on": st.none() | st.builds(NotifyOn, NAMES, st.booleans(), st.none() | st.integers(60, 604_800)),
     "expires_seconds": st.none() | st.integers(1, 2_592_000),

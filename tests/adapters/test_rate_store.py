@@ -89,13 +89,13 @@ def test_no_window_has_more_starts_than_it_may_on_an_atomic_engine(engine_cloud:
     priorities = [draw.choice(list(Priority)) for _ in range(5_000)]
 
     def work(number: int) -> list[Millis]:
-        starts = []
+        starts: list[Millis] = []
         for turn in range(number, 5_000, 12):
             one = replace(task(id=numbered(turn)), rate=rate, priority=priorities[turn])
-            while held := limiters[number % 3].held(one):
+            while held := limiters[number % 3].held(one, ()):
                 if held.until >= end:
                     return starts
-                one = replace(one, rate_place=held.rate_place or one.rate_place)
+                one = replace(one, rate_places=held.rate_places or one.rate_places)
                 clock.sleep_until(held.until)
             starts.append(clock.told)
             if starts[-1] >= end:

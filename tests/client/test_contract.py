@@ -68,7 +68,10 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "schedules.preview": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
     "calendars.put": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
     "calendars.put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),
-    "switches.put": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
+    "switches.put": (
+        ("type", "mail"),
+        {"stopped": True, "max_concurrent": 5, "rate": {"limit": 5, "per_seconds": 60, "burst": 1}, "reason": "why"},
+    ),
     "tasks.retry_by_filter": (({"error_type": "Boom"},), _BULK),
     "leases.renew": (("a", 5, "on"), {}),
     "tasks.report_heartbeat": (_TOLD, {}),

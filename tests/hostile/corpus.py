@@ -114,7 +114,12 @@ BODIES: Mapping[str, Any] = {
     "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "queryTask": {"action": "progress"},
     "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30, "worker": "w"},
-    "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},
+    "putSwitch": {
+        "stopped": False,
+        "max_concurrent": 3,
+        "rate": {"limit": 50, "per_seconds": 1, "burst": 10},
+        "reason": "for now",
+    },
     "createSchedule": SCHEDULE,
     "updateSchedule": {"cron": "0 2 * * *"},
     "previewSchedule": {"cron": "30 1 * * *", "timezone": "Europe/London", "count": 3},

@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.tasks.states import State
 from duetime_testing.simulation.faults import Call
 from tests.clocks import NOW
-from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, Tasks
 from tests.simulation.account import PULLED
 
@@ -43,7 +43,7 @@ def test_attempts_start_at_the_rate_and_in_order() -> None:
         assert told["waiting_for"]["reason"] == "rate"
         tasks.run(MINUTE)
         assert starts(tasks) == [(name, 5 * place) for place, name in enumerate(made)]
-        assert tasks.record(made[4]).rate_place is None
+        assert tasks.record(made[4]).rate_places == {}
 
 
 def test_a_retry_is_a_start() -> None:
@@ -189,6 +189,37 @@ def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
         tasks.run(10 * SECOND)
         assert tasks.state(made) is State.SUCCEEDED
         assert (spent.total(), spent[schema.RATE_PREFIX]) == (7, 2)
+
+
+def test_a_switch_limits_the_rate_of_a_type() -> None:
+    """Tasks that name no rate start at that of their type, together with those that name one, which keep to both."""
+    with Tasks() as tasks:
+        body = {"rate": {"limit": 3, "per_seconds": 9}}
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", body).body["rate"]["burst"] == 0
+        tasks.run(10 * SECOND)
+        plain = [tasks.create() for _ in range(4)]
+        (own,) = create(tasks, 1)
+        other = tasks.create(kind=UNDONE)
+        tasks.run(2 * SECOND)
+        assert tasks.state(other) is State.SUCCEEDED
+        assert tasks.record(plain[3]).waiting_for == f"rate type/{PLAIN}"
+        tasks.run(MINUTE)
+        ended = [tasks.effect_times(name)[0] for name in (*plain, own)]
+        assert all(3 * SECOND <= after - before <= 4 * SECOND for before, after in pairwise(sorted(ended)))
+
+
+def test_two_rates_hold_at_once() -> None:
+    """A task with a rate of its own and one of its type starts when both allow it, and in the end all have started."""
+    with Tasks() as tasks:
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"rate": {"limit": 1, "per_seconds": 4}}).status == 200
+        tasks.run(10 * SECOND)
+        made = [*create(tasks, 4), *(tasks.create() for _ in range(4))]
+        tasks.run(3 * MINUTE)
+        began = [at for _, at in starts(tasks)]
+        assert len(began) == len(made)
+        assert all(after - before >= 4 for before, after in pairwise(began))
+        mine = [tasks.effect_times(name)[0] for name in made[:4]]
+        assert all(after - before >= 5 * SECOND for before, after in pairwise(sorted(mine)))
 
 
 def test_the_explanation_says_until_when_a_task_waits() -> None:

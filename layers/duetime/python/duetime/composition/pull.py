@@ -11,6 +11,7 @@ from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
+from duetime.composition.switches import SwitchServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.console_links import ConsolePages
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
@@ -34,6 +35,7 @@ class PullServices(Part):
             outcome_writer=self.part(OutcomeServices).delegating_writer,
             pull_locks=self._pull_locks,
             input_reader=deferred(lambda: topology_services(self).node_inputs),
+            switch_rates=self.part(SwitchServices).gate,
             rate_limits=rate_limits(self),
             runtime=self.runtime,
         )

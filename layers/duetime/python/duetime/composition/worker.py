@@ -14,6 +14,7 @@ from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
+from duetime.composition.switches import SwitchServices
 from duetime.composition.targets import TargetServices
 from duetime.domain.tasks.console_links import ConsolePages
 from duetime.services.outcomes.callbacks import CallbackTasks
@@ -68,6 +69,7 @@ class WorkerServices(Part):
             contents=core.stores.contents,
             targets=self.part(TargetServices).circuit_breakers,
             input_reader=deferred(lambda: topology_services(self).node_inputs),
+            switch_rates=self.part(SwitchServices).gate,
             rate_limits=rate_limits(self),
             lease=lease,
             runtime=self.runtime,

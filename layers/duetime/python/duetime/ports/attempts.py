@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Rate
 
 
 class StartGate(Protocol):
@@ -18,14 +19,23 @@ class StartGate(Protocol):
         ...
 
 
+class SwitchRates(Protocol):
+    """Says how often attempts at tasks of a kind may start."""
+
+    def rates(self, task: Task) -> tuple[Rate, ...]:
+        """The rates that a task has because of that, besides its own."""
+        ...
+
+
 class RateLimits(Protocol):
     """Says when the attempts of a rate may start."""
 
-    def held(self, task: Task) -> Postponed | None:
+    def held(self, task: Task, of_switches: tuple[Rate, ...]) -> Postponed | None:
         """Whether a claimed task whose target is about to be called must wait; nothing once it may start.
 
         Args:
             task: the record as it was claimed.
+            of_switches: the rates that it has besides its own.
         """
         ...
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import RATE_BUSY_WAIT, RATE_LIFE
 from duetime.domain.rates import MICROS, RateState, Start, StartRequest, Wait, part_of
+from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.times import SECOND
 
@@ -32,28 +33,33 @@ class RateLimiter:
     runtime: Runtime
     _known: dict[RateName, RateState] = field(default_factory=dict, init=False)
 
-    def held(self, task: Task) -> Postponed | None:
+    def held(self, task: Task, of_switches: tuple[Rate, ...]) -> Postponed | None:
         """Whether a claimed task whose target is about to be called must wait, and until when.
 
-        If it may start, this returns once it may, a second later at most, and its target must be called at once.
+        If it may start, this returns once it may, a second later at most, and its target must be called at once. A
+        start that one rate has granted is lost if another one does not: the slowest, which is the likeliest not to, is
+        asked first.
         """
-        rate = task.rate
-        if rate is None:
-            return None
-        try:
-            return self._held(task, rate)
-        except Unavailable as error:
-            # Its lease would have to end first, and cost an attempt.
-            self.runtime.telemetry.note("a rate could not be asked", error=str(error), task=task.id.text)
-            return self._busy(rate)
+        rates = [(SYSTEM, rate) for rate in of_switches] + ([] if task.rate is None else [(task.owner, task.rate)])
+        for owner, rate in sorted(rates, key=lambda each: each[1].limit / each[1].per_seconds):
+            try:
+                held = self._held(task, owner, rate)
+            except Unavailable as error:
+                # Its lease would have to end first, and cost an attempt.
+                self.runtime.telemetry.note("a rate could not be asked", error=str(error), task=task.id.text)
+                held = self._busy(rate)
+            if held is not None:
+                return held
+        return None
 
-    def _held(self, task: Task, rate: Rate) -> Postponed | None:
-        name, pace = part_of(rate, task.owner, task.id)
+    def _held(self, task: Task, owner: str, rate: Rate) -> Postponed | None:
+        name, pace = part_of(rate, owner, task.id)
+        place = task.rate_places.get(rate.key)
         state, took, is_fresh = self._known.get(name, RateState()), 0, False
         for _ in range(_TRIES):
             now = self.runtime.now()
             # What the store takes to answer must not use up the slack.
-            request = StartRequest(pace, task.priority, (now + took) * MICROS, task.rate_place)
+            request = StartRequest(pace, task.priority, (now + took) * MICROS, place)
             step = request.next_step(state, is_fresh=is_fresh)
             if isinstance(step, Wait):
                 return Postponed(step.until, _reason(rate))
@@ -63,7 +69,7 @@ class RateLimiter:
                 continue
             if not isinstance(step, Start):
                 until, place = request.joined(state)
-                return Postponed(until, _reason(rate), place)
+                return Postponed(until, _reason(rate), {**task.rate_places, rate.key: place})
             earliest, latest = request.granted(state)
             self.runtime.clock.sleep_until(-(-earliest // MICROS))
             # Its clock may have been set meanwhile.

@@ -99,7 +99,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("requested_action", "A", field_codecs.requested_action, field_codecs.read_requested_action),
         Attribute("waiting_for", "W", attribute_values.text, attribute_values.string),
         Attribute("waits", "Y", field_codecs.waits, field_codecs.read_waits),
-        Attribute("rate_place", "xp", attribute_values.number, attribute_values.integer),
+        Attribute("rate_places", "xp", field_codecs.rate_places, field_codecs.read_rate_places),
         Attribute("checkpoint", "C", field_codecs.content, partial(field_codecs.read_content, "checkpoint")),
         Attribute("progress", "P", field_codecs.progress, field_codecs.read_progress),
         Attribute("result", "R", field_codecs.content, partial(field_codecs.read_content, "result")),

@@ -17,7 +17,7 @@ from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from duetime.adapters.dynamodb.attribute_values import Value
 
@@ -149,6 +149,16 @@ def read_rate(value: Value) -> Rate:
     """Read how often attempts of a key may start."""
     limit, seconds, burst, key = str(value["S"]).split(" ")
     return Rate(key, int(limit), int(seconds), int(burst))
+
+
+def rate_places(value: Mapping[str, int]) -> Value | None:
+    """Places in the lines of rates, by their keys; nothing for none."""
+    return {"M": {key: {"N": str(place)} for key, place in value.items()}} if value else None
+
+
+def read_rate_places(value: Value) -> Mapping[str, int]:
+    """Read places in the lines of rates."""
+    return {key: int(place["N"]) for key, place in value["M"].items()}
 
 
 def notify_on(value: NotifyOn) -> Value:

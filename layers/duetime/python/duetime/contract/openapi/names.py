@@ -41,6 +41,7 @@ NAMES: Mapping[str, str] = {
     "SnsTarget": "SnsTargetInput",
     "SqsTarget": "SqsTargetInput",
     "StepFunctionsTarget": "StepFunctionsTargetInput",
+    "SwitchRate": "SwitchRateInput",
     "TaskTemplate": "TaskTemplateInput",
     "TopologyNode": "TopologyNodeInput",
     "TopologyTarget": "TopologyTargetInput",

@@ -11,6 +11,8 @@ from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, LONGEST_NOT
 from duetime.domain.tasks.attempt_records import EXPIRED, TaskError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -72,12 +74,12 @@ class Postponed:
     Attributes:
         until: when it is worth another check.
         reason: what is waited for, in words a user understands: `lock db-17`.
-        rate_place: its place in the line of its rate; `None` leaves it the one that it has.
+        rate_places: its places in the lines of its rates; `None` leaves it those that it has.
     """
 
     until: Millis
     reason: str
-    rate_place: int | None = None
+    rate_places: Mapping[str, int] | None = None
 
 
 class SkipCode(StrEnum):

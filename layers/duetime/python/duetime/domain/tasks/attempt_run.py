@@ -160,9 +160,9 @@ class Run:
             "deferred_fence": None,
             "waiting_for": None,
         }
-        if self.task.rate_place is not None:
+        if self.task.rate_places:
             # The next attempt is another start.
-            changes["rate_place"] = None
+            changes["rate_places"] = {}
         if self.progress is not None:
             changes["progress"] = self.progress
         if (waits := self._late_waits()) is not None:

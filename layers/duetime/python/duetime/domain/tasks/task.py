@@ -15,6 +15,8 @@ from duetime.domain.tasks.task_options import TaskOptions
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
@@ -90,7 +92,7 @@ class Task(TaskOptions):
         requested_action: what its user asks of the running attempt.
         waiting_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
         waits: what it has waited for besides its time, and since when, oldest first; kept after its end.
-        rate_place: its place in the line of its rate, as `duetime.domain.rates` counts; `None` if it has none.
+        rate_places: its places in the lines of its rates by their keys, as `duetime.domain.rates` counts.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         run_at: when the present attempt, or the last one, was to start.
@@ -132,7 +134,7 @@ class Task(TaskOptions):
     requested_action: RequestedAction | None = None
     waiting_for: str | None = None
     waits: tuple[Wait, ...] = ()
-    rate_place: int | None = None
+    rate_places: Mapping[str, int] = field(default_factory=dict)
     checkpoint: Content | None = None
     progress: Progress | None = None
     result: Content | None = None

@@ -49,7 +49,7 @@ class TaskChanges(TypedDict, total=False):
     requested_action: RequestedAction | None
     waiting_for: str | None
     waits: tuple[Wait, ...]
-    rate_place: int | None
+    rate_places: Mapping[str, int]
     checkpoint: Content | None
     progress: Progress | None
     result: Content | None

@@ -99,8 +99,8 @@ class OutcomeWriter:
             "waits": waits_with(task, held.reason, self.runtime.now()),
             "lease_expires_at": None,
         }
-        if held.rate_place is not None:
-            sets["rate_place"] = held.rate_place
+        if held.rate_places is not None:
+            sets["rate_places"] = held.rate_places
         held = replace(held, until=checked_by(task, held.until))
         attempt_metrics.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:

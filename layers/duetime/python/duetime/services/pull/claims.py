@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest
     from duetime.domain.tasks.task import Task
-    from duetime.ports.attempts import InputReader, RateLimits
+    from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
     from duetime.ports.queues import Delivery, PullQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -56,6 +56,7 @@ class LeaseClaims:
     outcome_writer: OutcomeWriter
     pull_locks: PullLocks
     input_reader: InputReader
+    switch_rates: SwitchRates
     rate_limits: RateLimits
     runtime: Runtime
 
@@ -130,7 +131,8 @@ class LeaseClaims:
         """What happens to a message whose task has come to its start, if it may not start now."""
         if late := expired(task, self.runtime.now()):
             return self._expired(task, late)
-        if task.rate is not None and (held := self.rate_limits.held(task)):
+        of_switches = self.switch_rates.rates(task)
+        if (task.rate or of_switches) and (held := self.rate_limits.held(task, of_switches)):
             return self._ended(self._postpone(task, held))
         return None
 

@@ -67,8 +67,8 @@ class AttemptPhases:
             return ending
         if isinstance(ending, Deferred):
             ending = self._keep_locks(delivery_state, task, deferred_until(task, started))
-        if task.rate is not None:
-            # It has waited for its turn, which is when it starts.
+        if delivery_state.had_turn:
+            # Which is when it starts: it was claimed before.
             started = delivery_state.started_at or started
         run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival)
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)

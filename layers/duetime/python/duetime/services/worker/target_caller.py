@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.targets import Phase
     from duetime.domain.tasks.task import Progress, Task
-    from duetime.ports.attempts import InputReader, RateLimits
+    from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import TargetRunner
     from duetime.ports.tasks import ContentStore
@@ -33,6 +33,7 @@ class TargetCaller:
     contents: ContentStore
     targets: TargetRunner
     input_reader: InputReader
+    switch_rates: SwitchRates
     rate_limits: RateLimits
     lease: AttemptLease
     runtime: Runtime
@@ -57,7 +58,7 @@ class TargetCaller:
             return failure(type(error).__name__, str(error), retriable=False)
         if ended := self.lease.confirm(delivery_state, task):
             return ended
-        if task.rate is not None and delivery_state.started_at is None and (held := self._held(delivery_state, task)):
+        if delivery_state.started_at is None and (held := self._held(delivery_state, task)):
             return held
         now = self.runtime.now()
         if delivery_state.started_at is None:
@@ -88,8 +89,12 @@ class TargetCaller:
 
     def _held(self, delivery_state: DeliveryState, task: Task) -> Postponed | None:
         """Whether a task with a rate must wait; nothing once it may start, under a lease that lasts."""
-        if held := self.rate_limits.held(task):
+        of_switches = self.switch_rates.rates(task)
+        if task.rate is None and not of_switches:
+            return None
+        if held := self.rate_limits.held(task, of_switches):
             return held
+        delivery_state.had_turn = True
         # Renewing it now could take longer than a start is granted for.
         is_over = self.runtime.now() >= delivery_state.leased_until
         return Postponed(self.runtime.now(), "a lease with time left") if is_over else None
