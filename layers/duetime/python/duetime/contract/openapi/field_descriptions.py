@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.openapi.descriptions import default_in
+from duetime.contract.openapi.docstring_descriptions import default_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.request_model import Body
+from duetime.contract.tasks.action_bodies import ReportedError
 from duetime.contract.tasks.fields import Percent, ProgressMessage, TaskType, each_once, printable
-from duetime.contract.tasks.report_bodies import ReportedError
 from duetime.contract.tasks.responses import Instant, TaskSummary
 from duetime.domain.limits import (
     LEASE_SECONDS,

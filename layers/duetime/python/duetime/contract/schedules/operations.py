@@ -7,10 +7,10 @@ from duetime.contract.schedules import (
     bodies,
     calendar_responses,
     calendars,
+    event_responses,
     queries,
     responses,
     run_responses,
-    schedule_events,
 )
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.domain import errors
@@ -186,7 +186,7 @@ LIST_EVENTS = Operation(
     "listScheduleEvents",
     "GET /v1/schedules/{name}/events",
     "List the events of a schedule",
-    Returns(schedule_events.ScheduleEventList, "The events, oldest first."),
+    Returns(event_responses.ScheduleEventList, "The events, oldest first."),
     description="Its creation, and what users and the system did to it since, by whom and why. The latest "
     f"{ACTIONS_INLINE} actions are kept; `dropped` counts the older ones. What became of its occurrences are its runs.",
 )

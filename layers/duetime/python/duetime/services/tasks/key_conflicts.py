@@ -10,7 +10,7 @@ from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.creation import TaskChange, debounced_due, due_of
 from duetime.domain.tasks.idempotency_keys import Accepted, KeyRedirect
 from duetime.domain.tasks.task_options import OnConflict
-from duetime.domain.tasks.unique_keys import has_begun
+from duetime.domain.tasks.unique_key_holders import has_begun
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId

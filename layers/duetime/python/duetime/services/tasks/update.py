@@ -16,8 +16,8 @@ from duetime.domain.errors import (
     Unavailable,
     VersionMismatch,
 )
-from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action, ActionRecord
+from duetime.domain.tasks.action_recording import recorded
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import needs_new_check
 from duetime.domain.tasks.creation import due_of
