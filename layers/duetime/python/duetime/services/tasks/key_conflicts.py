@@ -14,8 +14,9 @@ from duetime.domain.tasks.unique_key_holders import has_begun
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import KeyStore
     from duetime.services.tasks.update import TaskUpdater
