@@ -8,7 +8,7 @@ import pytest
 
 from duetime.domain.schedules import time_zones
 from duetime.domain.times import DAY
-from duetime.services.schedules import expansion_planner, schedule_writer
+from duetime.services.schedules import creator, expansion_planner, schedule_writer
 from tests.scenarios.scenario import HOUR, MINUTE
 from tests.scenarios.schedules import Schedules
 
