@@ -20,7 +20,7 @@ MUTANTS = (
     Mutant(
         "a node that has ended does not tell its children",
         "services/topologies/joins.py",
-        "return self.nodes.decide(topology_run, edge.child, found, task)\n",
+        "return self.nodes.decide(topology_run, key, found, tasks[key])\n",
         "return None\n",
     ),
     Mutant(
