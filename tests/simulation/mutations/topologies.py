@@ -24,6 +24,12 @@ MUTANTS = (
         "return None\n",
     ),
     Mutant(
+        "a pause does not hold the nodes that may start",
+        "services/topologies/reconciler.py",
+        "        return [partial(self._hold, topology_run, key) for key in ready]\n",
+        "        return [partial(self._hold, topology_run, key) for key in ready if not key]\n",
+    ),
+    Mutant(
         "the last run of a topology is taken for the one that was asked for since",
         "domain/topologies/run_state.py",
         "return run_state.fence > task.reopened_fence",
