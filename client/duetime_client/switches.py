@@ -6,7 +6,7 @@ from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotati
 from datetime import datetime  # noqa: TC003 - same
 from typing import Any, Literal
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.responses import one
 from duetime_client.session import segment

@@ -13,15 +13,8 @@ from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.fields import (
-    OWNER_PATTERN,
-    OWNER_RULE,
-    TYPE_PATTERN,
-    RateBurst,
-    RateLimit,
-    RateSeconds,
-    printable,
-)
+from duetime.contract.tasks import fields
+from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain import errors, switch_errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
@@ -50,9 +43,9 @@ _KEPT_ESCAPE = "%25"
 class SwitchRate(Body):
     """How often attempts of the tasks of a switch can start."""
 
-    limit: RateLimit
-    per_seconds: RateSeconds = 1
-    burst: RateBurst = 0
+    limit: fields.RateLimit
+    per_seconds: fields.RateSeconds = 1
+    burst: fields.RateBurst = 0
 
 
 class SwitchPut(Body):
@@ -168,11 +161,8 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
         faults += [Fault(name, why, FaultCode.CONFLICT) for name, value in limits if value is not None]
     if faults:
         raise FieldsInvalid(faults)
-    return Switch(key, body.stopped, body.max_concurrent, body.reason, rate=_rate_of(key, body.rate))
-
-
-def _rate_of(key: SwitchKey, body: SwitchRate | None) -> Rate | None:
-    return None if body is None else Rate(key.resource, body.limit, body.per_seconds, body.burst)
+    rate = None if body.rate is None else Rate(key.resource, body.rate.limit, body.rate.per_seconds, body.rate.burst)
+    return Switch(key, body.stopped, body.max_concurrent, body.reason, rate=rate)
 
 
 def switch_response(switch: Switch) -> SwitchResponse:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from duetime.domain.limits import MAX_STARTS_PER_RATE_PART
-from duetime.domain.operating_parameters import RATE_HOLD, RATE_LATE_COMER, RATE_SLACK, RATE_SLACK_SHARE
+from duetime.domain.operating_parameters import RATE_HOLD, RATE_LATE_COMER, RATE_SLACK
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ DISPLACED = tuple(f"displaced_{priority}" for priority in _PRIORITIES)
 FIELDS = (STARTS, *LINES, *DISPLACED[1:])
 """All that is stored of a part; what is absent is 0, which is long ago."""
 _HOLD = RATE_HOLD * MICROS
+_SLACK_SHARE = 20
+"""The slack is one in so many parts of a window, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def pace_of(rate: Rate, part: int) -> Pace:
     parts = parts_of(rate)
     limit, burst = ((whole + parts - 1 - part) // parts for whole in (rate.limit, rate.burst))
     window = rate.per_seconds * 1_000 * MICROS
-    slack = min(window // RATE_SLACK_SHARE, RATE_SLACK * MICROS)
+    slack = min(window // _SLACK_SHARE, RATE_SLACK * MICROS)
     return Pace(-(-(window + slack) // limit), burst, slack)
 
 
