@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _STARTING = frozenset({"prepare", "run", "rollback"})
 RATES = (
-    {"key": "crm", "limit": 2, "burst": 1},
-    {"key": "mail", "limit": 3, "per_seconds": 20},
+    {"key": "crm", "limit": 1, "per_seconds": 20, "burst": 1},
+    {"key": "mail", "limit": 2, "per_seconds": 60},
     {"key": "fast", "limit": 400, "per_seconds": 1, "burst": 20},
 )
 """The rates of simulated tasks; the last one has parts."""
