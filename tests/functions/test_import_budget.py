@@ -9,14 +9,14 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (193, 215),
+    "api": (195, 215),
     "trigger": (151, 167),
     "worker": (165, 169),
     "topology": (170, 167),
     "bulk": (177, 167),
     "deadletter": (106, 167),
-    "broadcast": (132, 167),
-    "watch": (105, 215),
+    "broadcast": (134, 167),
+    "watch": (107, 215),
     "console": (10, 0),
     "archive": (82, 206),
     "egress": (45, 169),

@@ -43,7 +43,7 @@ def topology_request(document: Document) -> TopologyRequest:
         FieldInvalid: one of them cannot.
     """
     body = read_body(TopologyCreate, document)
-    graph = _graph(body)
+    graph = graph_from(body)
     value = document.value if isinstance(document.value, dict) else {}
     own = {name: value[name] for name in body.model_fields_set if name not in _OF_THE_GRAPH}
     task = validated(TaskCreate, {"type": body.type, **own})
@@ -92,10 +92,16 @@ def graph_of(value: object) -> Graph:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    return _graph(validated(TopologyGraph, value))
+    return graph_from(validated(TopologyGraph, value))
 
 
-def _graph(body: TopologyGraph) -> Graph:
+def graph_from(body: TopologyGraph) -> Graph:
+    """The graph that a body describes.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+        FieldInvalid: one of them cannot.
+    """
     nodes = [_node(key, node) for key, node in body.nodes.items()]
     return checked(nodes, body.on_failure, body.timeout_seconds)
 

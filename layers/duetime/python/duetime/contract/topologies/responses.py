@@ -9,13 +9,15 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
-from duetime.contract.tasks.encoding import error_response, instant
+from duetime.contract.tasks.encoding import definition_run_response, error_response, instant
 from duetime.contract.tasks.responses import (  # noqa: TC001 - pydantic reads the annotations
     AppliedList,
     Instant,
     TaskErrorResponse,
 )
+from duetime.contract.tasks.target_responses import DefinitionRunResponse  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.targets import definition_of
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure  # noqa: TC001 - pydantic reads the annotations
@@ -76,6 +78,9 @@ class TopologySummary(TypedDict):
     finished_at: Instant | None
     requested_action: RequestedAction | None
     error: TaskErrorResponse | None
+    definition: Annotated[
+        DefinitionRunResponse | None, Field(description="The definition that it is a run of; null if it is none.")
+    ]
     version: int
 
 
@@ -119,6 +124,7 @@ def topology_entry(task: Task) -> TopologySummary:
         finished_at=instant(task.finished_at),
         requested_action=task.requested_action,
         error=error_response(task.error),
+        definition=None if (ref := definition_of(task.target)) is None else definition_run_response(ref),
         version=task.version,
     )
 

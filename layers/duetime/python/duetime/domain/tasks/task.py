@@ -10,7 +10,7 @@ from duetime.domain.limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.action_history import NO_ACTIONS
 from duetime.domain.tasks.attempt_records import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State
-from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
+from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions
 from duetime.domain.times import SECOND
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task_options import Debounce, Unique
     from duetime.domain.times import Millis
+
+_GRAPH_OF_ITS_OWN = TopologyTarget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,11 @@ class TaskSpec(TaskOptions):
     unique: Unique | None = None
     debounce: Debounce | None = None
 
-    def of_graph(self, payload: bytes, notify_within_seconds: int) -> TaskSpec:
+    def of_graph(
+        self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN
+    ) -> TaskSpec:
         """The same as a topology's task, with the graph for its payload and the time that the whole may take."""
-        return replace(self, payload=payload, target=TopologyTarget(), notify_within_seconds=notify_within_seconds)
+        return replace(self, payload=payload, target=target, notify_within_seconds=notify_within_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +204,11 @@ class Task(TaskOptions):
     def is_topology(self) -> bool:
         """Whether it runs a topology."""
         return isinstance(self.target, TopologyTarget)
+
+    @property
+    def definition(self) -> str | None:
+        """The name of the definition that its topology is a run of; `None` for a graph of its own and other tasks."""
+        return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property
     def is_terminal(self) -> bool:
