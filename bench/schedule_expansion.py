@@ -20,16 +20,16 @@ from duetime.composition.deferred_imports import read_graph, topology_definition
 from duetime.domain.dispatch.enqueue_plan import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
+from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
-from duetime.services.enqueue import Enqueuer
+from duetime.services.enqueuer import Enqueuer
 from duetime.services.repeated_requests import RepeatedRequests
-from duetime.services.schedules.create import ScheduleCreator
+from duetime.services.schedules.creator import ScheduleCreator
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks

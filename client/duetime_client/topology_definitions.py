@@ -10,20 +10,20 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read, several, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.task import ResponseModel
-from duetime_client.task_fields import body_of
+from duetime_client.task_request_fields import body_of
 from duetime_client.topologies import TOPOLOGIES
 
 if TYPE_CHECKING:
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
     from duetime_client.literals import TaskPriority
     from duetime_client.task import Task
-    from duetime_client.task_fields import Debounce, NotifyOn, Priority, UniqueKey
+    from duetime_client.task_request_fields import Debounce, NotifyOn, Priority, UniqueKey
 
 DEFINITIONS = f"{TOPOLOGIES}/definitions"
 

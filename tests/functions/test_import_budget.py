@@ -9,18 +9,18 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (195, 215),
-    "trigger": (151, 167),
-    "worker": (165, 169),
-    "topology": (170, 167),
-    "bulk": (177, 167),
-    "deadletter": (106, 167),
-    "broadcast": (134, 167),
-    "watch": (107, 215),
+    "api": (197, 215),
+    "trigger": (154, 167),
+    "worker": (168, 169),
+    "topology": (173, 167),
+    "bulk": (180, 167),
+    "deadletter": (108, 167),
+    "broadcast": (136, 167),
+    "watch": (108, 215),
     "console": (10, 0),
-    "archive": (82, 206),
+    "archive": (83, 206),
     "egress": (45, 169),
-    "intake": (164, 215),
+    "intake": (167, 215),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 MOST_COLLECTIONS = 2

@@ -11,11 +11,11 @@ from rich.table import Table
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, printable, say, show_json
 from duetime_client.commands.task_arguments import reject_constant
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.errors import InvalidRequest

@@ -85,13 +85,13 @@ MUTANTS = (
     ),
     Mutant(
         "a new schedule has no timer until it is stored",
-        "services/schedules/create.py",
+        "services/schedules/creator.py",
         "        self.writer.write_timer(made)\n        if made",
         "        if made",
     ),
     Mutant(
         "a run by hand is not sent",
-        "services/schedules/manual_runs.py",
+        "services/schedules/manual_runs_and_backfills.py",
         "        self.enqueuer.send_due([task])\n        if not is_new:",
         "        if not is_new:",
     ),
@@ -103,7 +103,7 @@ MUTANTS = (
     ),
     Mutant(
         "a resumed schedule has no timer",
-        "services/schedules/manage.py",
+        "services/schedules/manager.py",
         "self.writer.expand(self.writer.write(stored, version, going_on, with_timer=True))",
         "self.writer.write(stored, version, going_on)",
     ),

@@ -14,7 +14,7 @@ from duetime.domain.topologies.parameters import parameters_of, values_of, with_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
 
 GRAPH_FIELDS = ("nodes", "on_failure", "timeout_seconds")

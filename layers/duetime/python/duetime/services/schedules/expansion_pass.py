@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
     from duetime.services.schedules.occurrence_tasks import Due
 

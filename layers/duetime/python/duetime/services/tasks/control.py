@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
-from duetime.domain.tasks.action_changes import is_repeated
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action
+from duetime.domain.tasks.action_recording import is_repeated
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
 from duetime.domain.tasks.control_changes import (
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueue import Enqueuer
-    from duetime.services.locks.locking import LockManager
-    from duetime.services.tasks.reopen import TaskReopener
-    from duetime.services.tasks.update import TaskUpdater
+    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.locks.lock_manager import LockManager
+    from duetime.services.tasks.reopener import TaskReopener
+    from duetime.services.tasks.updater import TaskUpdater
 
 _TRIES = 5
 

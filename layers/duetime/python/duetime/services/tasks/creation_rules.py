@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.tasks.targets import TopologyTarget, definition_of
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.creation import TaskChange
-    from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph

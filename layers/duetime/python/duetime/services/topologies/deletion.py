@@ -15,7 +15,7 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import StateConflict, TaskNotFound
 from duetime.domain.operating_parameters import BULK_INLINE, NODE_MARGIN
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.topologies.planning import Run
+from duetime.domain.topologies.node_plan import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.run_state import RunState
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.bulk.manage import BulkOperations
-    from duetime.services.tasks.erase import TaskEraser
+    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.tasks.eraser import TaskEraser
     from duetime.services.topologies.repository import TopologyRepository
 
 _PAGE = 100

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import RequestError
 from duetime.domain.operating_parameters import BULK_INLINE_NODES
-from duetime.domain.tasks.action_changes import by_topology
+from duetime.domain.tasks.action_recording import by_topology
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
     from duetime.ports.runtime import Runtime
-    from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.bulk.operations import BulkOperations
     from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.node_transitions import NodeActions
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
@@ -72,6 +72,15 @@ class TopologyReconciler:
         """What there is to do about its nodes, nothing of which has been done."""
         found, statuses = self._next_action(topology_run)
         return self._work(topology_run, found, statuses) if statuses else ()
+
+    def suspension(self, topology_run: TopologyRun) -> Work:
+        """What there is to do for a pause at once: `work` and `holds`."""
+        found, statuses = self._next_action(topology_run)
+        return [*self._work(topology_run, found, statuses), *self._holds(topology_run, found, statuses)]
+
+    def holds(self, topology_run: TopologyRun) -> Work:
+        """What has no release be written after a pause that was decided before it. Found again when it is done."""
+        return self._holds(topology_run, *self._next_action(topology_run))
 
     def resumption(self, topology_run: TopologyRun) -> Work:
         """What there is to do for what was paused with the run to go on."""
@@ -208,6 +217,19 @@ class TopologyReconciler:
             if not (topology_run.run_state.stopped and verdict is Verdict.READY)
         )
         return [partial(self.nodes.act, topology_run, key, verdict) for key, verdict in left]
+
+    def _holds(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
+        if found.state is not State.PAUSED or not statuses:
+            return ()
+        verdicts = decided(topology_run.graph, statuses).items()
+        # One that is not there yet is of a plan that reads the run once more before it starts anything.
+        ready = (key for key, verdict in verdicts if verdict is Verdict.READY and not statuses[key].is_missing)
+        return [partial(self._hold, topology_run, key) for key in ready]
+
+    def _hold(self, topology_run: TopologyRun, key: str) -> None:
+        if not self.nodes.hold(topology_run, key):
+            pause = partial(self.task_control.pause, by=by_topology(topology_run.task))
+            _unless_refused(pause, topology_run.task.owner, topology_run.run_state.task_id(key))
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
         # Asked for each: a process that stood still must not do now what was wanted then.

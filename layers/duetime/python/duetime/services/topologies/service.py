@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
-    from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.bulk.operations import BulkOperations
     from duetime.services.tasks.control import TaskControl
-    from duetime.services.tasks.read import TaskReader
+    from duetime.services.tasks.reader import TaskReader
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
 
@@ -141,7 +141,10 @@ class TopologyService:
             return True
         if reconciler.is_large(topology_run):
             return False
-        work = reconciler.resumption(topology_run) if kind is BulkKind.RESUME else reconciler.work(topology_run)
+        found = {BulkKind.RESUME: reconciler.resumption, BulkKind.PAUSE: reconciler.suspension}.get(
+            kind, reconciler.work
+        )
+        work = found(topology_run)
         return reconciler.do(work, until) == len(work) and self.clock.now() < until
 
     def _task(self, owner: str, topology: TaskId) -> Task:

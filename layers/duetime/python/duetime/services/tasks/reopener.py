@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.tasks.unique_keys import KeyTaking
+    from duetime.domain.tasks.unique_key_holders import KeyTaking
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueue import Enqueuer
+    from duetime.services.enqueuer import Enqueuer
 
 _TRIES = 5
 _ACTIONS = {Move.REOPEN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, Unavailable, VersionMismatch
-from duetime.domain.tasks.erasure import NOTHING_LEFT
+from duetime.domain.tasks.erased_fields import NOTHING_LEFT
 from duetime.domain.tasks.states import NOT_STARTED, Move
 from duetime.domain.tasks.targets import TopologyTarget
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.tasks.update import TaskUpdater
+    from duetime.services.tasks.updater import TaskUpdater
 
 _TRIES = 5
 
