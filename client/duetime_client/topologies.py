@@ -103,6 +103,7 @@ class Topology(TopologySummary):
 
     run: int
     on_failure: TopologyFailurePolicy
+    outputs: list[str] = Field(default_factory=list)
     percent: int
     counts: Mapping[str, int]
     critical_path: CriticalPath

@@ -76,6 +76,7 @@ class TopologyDefinition(DefinitionSummary):
     nodes: Mapping[str, Any]
     on_failure: str
     timeout_seconds: int | None = None
+    outputs: Sequence[str] = ()
 
 
 class DefinitionDiff(ResponseModel):

@@ -141,6 +141,7 @@ BODIES: Mapping[str, Any] = {
         "nodes": {"a": {"type": "echo", "payload": {"rows": "<duetime.parameters.rows>"}}},
         "on_failure": "stop",
         "timeout_seconds": 600,
+        "outputs": ["a"],
         "name": "nightly",
     },
     "runTopologyDefinition": {"version": 1, "parameters": {"rows": 3}, "name": "n"},
@@ -150,6 +151,7 @@ BODIES: Mapping[str, Any] = {
             "b": {"type": "echo", "depends_on": ["a"]},
         },
         "on_failure": "stop",
+        "outputs": ["b"],
         "name": "n",
     },
 }

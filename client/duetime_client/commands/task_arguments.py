@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime_client.literals import TaskState
     from duetime_client.task_request_fields import Debounce, LockSpec, NotifyOn, RetryPolicy, TaskFilter, UniqueKey
 
-_GRAPH = ("nodes", "on_failure", "timeout_seconds")
+_GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
 """Fields of a topology that belong to its graph; the others are those of any task."""
 _CONVERTED = frozenset({"payload", "lock", "unique", "debounce"})
 """Fields whose options are not their values: JSON, and the keys of a lock and of a unique task."""

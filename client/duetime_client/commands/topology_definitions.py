@@ -147,11 +147,16 @@ def run(
 
 @app.command()
 @examples("duetime topologies definitions delete nightly")
-def delete(context: typer.Context, name: Name, *, deployment: Deployment, if_match: IfMatch = None) -> None:
+def delete(
+    context: typer.Context, name: Name, *, deployment: Deployment, if_match: IfMatch = None, as_json: AsJson = False
+) -> None:
     """Delete a definition that no schedule runs, with all of its versions."""
     with connected(context, deployment) as client:
         definition = client.topology_definitions.delete(name, if_match=if_match)
-    say(f"deleted the definition {definition.name}")
+    if as_json:
+        show_json(definition.document)
+    else:
+        say(f"deleted the definition {definition.name}")
 
 
 def _values_of(texts: Sequence[str], definition: TopologyDefinition | None) -> dict[str, Any]:

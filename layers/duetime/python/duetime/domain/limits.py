@@ -168,6 +168,8 @@ MAX_PARAMETER_VALUES = 100
 """Values in the `enum` of a parameter."""
 MAX_DESCRIPTION_LENGTH = 1_000
 """Characters of the description of a topology definition, or of a parameter."""
+MAX_OUTPUTS = 100
+"""Nodes whose results are a part of the result of their topology."""
 MAX_INPUTS_BYTES = 1_048_576
 """Size of the results of all parents that a node receives, in bytes of UTF-8."""
 MAX_EVENT_AHEAD = 5 * MINUTE

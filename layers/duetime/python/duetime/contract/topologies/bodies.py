@@ -13,7 +13,7 @@ from duetime.contract.tasks.fields import At, DelaySeconds, TaskType
 from duetime.contract.tasks.queries import ListedQuery
 from duetime.contract.tasks.target_fields import DefinitionName  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.unique_bodies import TaskUniqueness, without_uniqueness
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS, MAX_OUTPUTS, MAX_RESULT_BYTES
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -71,6 +71,15 @@ class TopologyGraph(Body):
         int | None,
         Field(ge=1, le=MAX_DEADLINE_SECONDS, description="Time limit of the whole run in seconds; null for none."),
     ] = None
+    outputs: Annotated[
+        list[str],
+        Field(
+            default_factory=list,
+            max_length=MAX_OUTPUTS,
+            description="Nodes whose results are the `outputs` in the topology's result, by their names; null for one "
+            f"that has none. Together they have at most {MAX_RESULT_BYTES} bytes, or the topology fails.",
+        ),
+    ]
 
 
 def as_creation(schema: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.field_decoding import compact, fields_spec, reject_uniqueness
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES
-from duetime.domain.topologies.graph import Graph, Node
+from duetime.domain.topologies.graph import GRAPH_FIELDS, Graph, Node
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_spec import TaskSpec
 
 from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode
-
-_OF_THE_GRAPH = ("nodes", "on_failure", "timeout_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +43,9 @@ def topology_request(document: Document) -> TopologyRequest:
     body = read_body(TopologyCreate, document)
     graph = graph_from(body)
     value = document.value if isinstance(document.value, dict) else {}
-    own = {name: value[name] for name in body.model_fields_set if name not in _OF_THE_GRAPH}
+    own = {name: value[name] for name in body.model_fields_set if name not in GRAPH_FIELDS}
     task = validated(TaskCreate, {"type": body.type, **own})
-    payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
+    payload = compact({name: value[name] for name in GRAPH_FIELDS if name in value})
     if len(payload) > MAX_GRAPH_BYTES:
         reason = f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed"
         raise FieldInvalid("nodes", reason, FaultCode.TOO_LONG)
@@ -103,7 +101,7 @@ def graph_from(body: TopologyGraph) -> Graph:
         FieldInvalid: one of them cannot.
     """
     nodes = [_node(key, node) for key, node in body.nodes.items()]
-    return checked(nodes, body.on_failure, body.timeout_seconds)
+    return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs))
 
 
 def _node(key: str, body: TopologyNode) -> Node:

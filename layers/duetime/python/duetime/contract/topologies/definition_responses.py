@@ -51,6 +51,7 @@ class DefinitionResponse(DefinitionSummary):
     nodes: Annotated[Mapping[str, Any], Field(description="The nodes, as they were written.")]
     on_failure: OnFailure
     timeout_seconds: int | None
+    outputs: Annotated[Sequence[str], Field(description="Nodes whose results are a part of a run's result.")]
 
 
 class DefinitionPage(TypedDict):
@@ -109,6 +110,7 @@ def definition_response(definition: Definition) -> DefinitionResponse:
         nodes=document["nodes"],
         on_failure=OnFailure(document.get("on_failure", OnFailure.STOP)),
         timeout_seconds=document.get("timeout_seconds"),
+        outputs=document.get("outputs", []),
     )
 
 

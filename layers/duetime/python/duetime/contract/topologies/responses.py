@@ -98,6 +98,7 @@ class TopologyResponse(TopologySummary):
     run: Annotated[int, Field(description="Number of the run; 0 before the first.")]
     on_failure: OnFailure
     timeout_seconds: int | None
+    outputs: Annotated[list[str], Field(description="Nodes whose results are a part of the topology's result.")]
     percent: Annotated[
         int, Field(description="Progress of the run in percent; each node counts by its expected duration.")
     ]
@@ -138,6 +139,7 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
         run=run_state.number if run_state else 0,
         on_failure=graph.on_failure,
         timeout_seconds=graph.timeout_seconds,
+        outputs=list(graph.outputs),
         percent=percent(graph, statuses),
         counts=counted(statuses),
         critical_path=CriticalPathResponse(nodes=list(path.nodes), seconds=path.seconds),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_GRAPH_BYTES
 from duetime.domain.tasks.targets import DefinitionRef, TopologyTarget
+from duetime.domain.topologies.graph import GRAPH_FIELDS
 from duetime.domain.topologies.parameters import parameters_of, values_of, with_values
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
-
-GRAPH_FIELDS = ("nodes", "on_failure", "timeout_seconds")
-"""Fields of a definition that its runs have, too."""
 
 
 @dataclass(frozen=True, slots=True)
