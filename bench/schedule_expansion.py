@@ -27,9 +27,9 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
-from duetime.services.enqueuer import Enqueuer
+from duetime.services.enqueue import Enqueuer
 from duetime.services.repeated_requests import RepeatedRequests
-from duetime.services.schedules.creator import ScheduleCreator
+from duetime.services.schedules.create import ScheduleCreator
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.queries import TaskListQuery
     from duetime.domain.tasks.idempotency_keys import Accepted
     from duetime.domain.tasks.task import Task
-    from duetime.services.tasks.reader import Page
+    from duetime.services.tasks.read import Page
 
 _NO_STORE = {"Cache-Control": "no-store"}
 # An outcome stays as it is until somebody retries it: caches ask by the ETag each time.

@@ -21,7 +21,7 @@ from duetime.domain.tasks.idempotency_keys import Accepted, IdempotencyKey
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
-from duetime.services.tasks.reader import Page
+from duetime.services.tasks.read import Page
 
 from .requests import body_hash
 from .responses import (

@@ -10,7 +10,7 @@ from duetime.contract.tasks.intake_events import task_of_event
 from duetime.domain.errors import RequestError
 from duetime.domain.tasks.creation import Order, Origin
 from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
-from duetime.services.tasks.event_tasks import Arrival
+from duetime.services.tasks.from_events import Arrival
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.messages import body_of
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import WAITS_AT_ONCE
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from tests.adapters.clouds import EXECUTOR, SILENT
 from tests.waiting import until
 

@@ -58,7 +58,7 @@ from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.works import work
 from tests.functions.meter import Meter

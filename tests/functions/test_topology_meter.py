@@ -17,7 +17,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Outgoing
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from tests.adapters.clouds import Cloud
 from tests.functions.api.gateway import Gateway
 from tests.functions.meter import Meter

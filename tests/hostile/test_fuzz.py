@@ -174,7 +174,7 @@ def test_answers_are_as_the_document_says(fuzzer: Fuzzer) -> None:
 
 def test_fuzzing_tells_what_is_broken(fresh: Fuzzer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect in a route, and a refusal that has written, are found."""
-    monkeypatch.setattr("duetime.services.tasks.reader.TaskReader.record", lambda *_: 1 / 0)
+    monkeypatch.setattr("duetime.services.tasks.read.TaskReader.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
     creating = composition.composed(TaskServices).creator
     create = type(creating).create_once

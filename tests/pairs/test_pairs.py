@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb import dispatch_items, schedules, task_store
 from duetime.adapters.dynamodb.versioned_items import save_next
 from duetime.domain.conditional_writes import Guard
 from duetime.services.pull.lease import LeaseService
-from duetime.services.tasks import control, updater
+from duetime.services.tasks import control, update
 from duetime.services.tasks.control import TaskControl
 from tests.pairs import exploring
 from tests.pairs.exploring import Exploration
@@ -66,7 +66,7 @@ def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
 
 def test_a_change_that_does_not_ask_for_the_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both of two changes of one version are accepted if the write does not name the version it read."""
-    monkeypatch.setattr(updater, "Guard", lambda **how: replace(Guard(**how), version=None))
+    monkeypatch.setattr(update, "Guard", lambda **how: replace(Guard(**how), version=None))
     found = list(Exploration(every_pair()["scheduled patch-matching-05 patch-matching-55"], ()).found())
     assert "no order of the two is answered accepted and accepted" in found[0].violations[0]
     assert "make pairs AGAIN='scheduled patch-matching-05 patch-matching-55 1 " in told(found[0])
@@ -149,9 +149,9 @@ def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
 
 
 def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
-    cancel = updater.TaskUpdater.cancel
+    cancel = update.TaskUpdater.cancel
     patch.setattr(
-        updater.TaskUpdater,
+        update.TaskUpdater,
         "cancel",
         lambda self, owner, task_id, _version, *by: cancel(self, owner, task_id, None, *by),
     )

@@ -16,7 +16,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from tests.functions.api.gateway import Gateway
 from tests.functions.stack import OWNER, Stack
 

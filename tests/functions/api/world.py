@@ -11,7 +11,7 @@ from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.states import Move
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Ending

@@ -31,7 +31,7 @@ MUTANTS = (
     ),
     Mutant(
         "a task that is placed again in a minute that was read gets no message",
-        "services/enqueuer.py",
+        "services/enqueue.py",
         "        if isinstance(result, Applied):\n            self.send_due([result.task])\n",
         "",
     ),
@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         "a creation that comes after its home minute gets no timer",
-        "services/enqueuer.py",
+        "services/enqueue.py",
         "        if plan.timer:\n"
         "            self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))\n"
         "        self._watch_lateness",
@@ -87,7 +87,7 @@ MUTANTS = (
     ),
     Mutant(
         "the timer of a moved task is written after its record",
-        "services/enqueuer.py",
+        "services/enqueue.py",
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
         "        self.watch_change(task, move, sets, generation)\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
@@ -102,7 +102,7 @@ MUTANTS = (
     ),
     Mutant(
         "nobody is reminded of a task that its target has accepted",
-        "services/enqueuer.py",
+        "services/enqueue.py",
         "        now = self.runtime.now()\n"
         "        plan = enqueue_plan(task.id, at, now, self.look_ahead)\n"
         "        if plan.timer:\n"

@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lock is handed to nobody when it is given back",
-        "services/locks/lock_manager.py",
+        "services/locks/locking.py",
         "for waiter in line:",
         "for waiter in line[:0]:",
     ),

@@ -13,13 +13,13 @@ MUTANTS = (
     ),
     Mutant(
         "an event that is delivered again becomes another task",
-        "services/tasks/creator.py",
+        "services/tasks/create.py",
         "        if order.origin is None:\n            due = due_of(order.spec, now)",
         "        if True:\n            due = due_of(order.spec, now)",
     ),
     Mutant(
         "nothing of a batch is sent",
-        "services/tasks/creator.py",
+        "services/tasks/create.py",
         "        ends = self.runtime.executor.map(attempt, orders)\n"
         "        self._send_new(ends)\n"
         "        return list(ends)\n"
@@ -53,13 +53,13 @@ MUTANTS = (
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
-        "services/tasks/reopener.py",
+        "services/tasks/reopen.py",
         'opened: TaskChanges = {\n            "attempt": 0,\n',
         "opened: TaskChanges = {\n",
     ),
     Mutant(
         "a reopened task keeps the expiry of its record",
-        "services/tasks/reopener.py",
+        "services/tasks/reopen.py",
         '            "expires_at": None,\n            "requested_action": None,\n',
         '            "requested_action": None,\n',
     ),

@@ -85,7 +85,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new schedule has no timer until it is stored",
-        "services/schedules/creator.py",
+        "services/schedules/create.py",
         "        self.writer.write_timer(made)\n        if made",
         "        if made",
     ),
@@ -103,7 +103,7 @@ MUTANTS = (
     ),
     Mutant(
         "a resumed schedule has no timer",
-        "services/schedules/manager.py",
+        "services/schedules/manage.py",
         "self.writer.expand(self.writer.write(stored, version, going_on, with_timer=True))",
         "self.writer.write(stored, version, going_on)",
     ),

@@ -7,7 +7,7 @@ from functools import cached_property
 from duetime.adapters.bulk_invoker import LambdaBulkStarter
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
-from duetime.services.bulk.operations import BulkOperations
+from duetime.services.bulk.manage import BulkOperations
 
 
 class BulkServices(Part):

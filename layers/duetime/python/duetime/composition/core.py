@@ -12,7 +12,7 @@ from duetime.adapters.targets.python_handlers import known_types
 from duetime.canary_task import BUILT_IN
 from duetime.composition.root import Part
 from duetime.domain.tasks.allowed_targets import TargetRules
-from duetime.services.enqueuer import Enqueuer
+from duetime.services.enqueue import Enqueuer
 from duetime.services.shards import Shards
 
 if TYPE_CHECKING:

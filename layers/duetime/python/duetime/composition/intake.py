@@ -7,7 +7,7 @@ from functools import cached_property
 from duetime.adapters.sqs.rejected_events import SqsRejects
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
-from duetime.services.tasks.event_tasks import EventTaskCreator
+from duetime.services.tasks.from_events import EventTaskCreator
 
 
 class IntakeServices(Part):

@@ -8,7 +8,7 @@ from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 from duetime.adapters.websocket import ApiGatewaySender
 from duetime.composition.root import Part
 from duetime.contract.live_updates.encoding import JsonEncoder
-from duetime.services.live_updates.change_pusher import ChangePusher
+from duetime.services.live_updates.push import ChangePusher
 
 
 class PushServices(Part):

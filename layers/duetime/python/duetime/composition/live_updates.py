@@ -9,7 +9,7 @@ from duetime.adapters.dynamodb.stores import DynamoStores
 from duetime.composition.live_update_push import PushServices
 from duetime.composition.root import Part
 from duetime.services.live_updates.connections import WatchConnections
-from duetime.services.tasks.reader import TaskReader
+from duetime.services.tasks.read import TaskReader
 
 if TYPE_CHECKING:
     from duetime.ports.live_updates import ConnectionSender, MessageEncoder

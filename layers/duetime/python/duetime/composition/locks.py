@@ -8,7 +8,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
 from duetime.composition.switches import SwitchServices
 from duetime.services.locks.admin import LockAdmin
-from duetime.services.locks.lock_manager import LockManager
+from duetime.services.locks.locking import LockManager
 
 
 class LockServices(Part):

@@ -11,8 +11,8 @@ from duetime.composition.schedule_expansion import ScheduleServices
 from duetime.composition.tasks import TaskServices
 from duetime.services.repeated_requests import RepeatedRequests
 from duetime.services.schedules.calendars import CalendarManager
-from duetime.services.schedules.creator import ScheduleCreator
-from duetime.services.schedules.manager import ScheduleManager
+from duetime.services.schedules.create import ScheduleCreator
+from duetime.services.schedules.manage import ScheduleManager
 from duetime.services.schedules.manual_runs_and_backfills import ManualRuns
 from duetime.services.schedules.occurrence_changes import OccurrenceChanger
 from duetime.services.schedules.preview import SchedulePreview

@@ -14,13 +14,13 @@ from duetime.composition.root import Part
 from duetime.services.long_poll_limit import LongPolls
 from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl
+from duetime.services.tasks.create import TaskCreator
 from duetime.services.tasks.creation_rules import CreationRules
-from duetime.services.tasks.creator import TaskCreator
-from duetime.services.tasks.eraser import TaskEraser
-from duetime.services.tasks.outcome_waiter import OutcomeWaiter
-from duetime.services.tasks.reader import ArchiveAge, TaskReader
-from duetime.services.tasks.reopener import TaskReopener
-from duetime.services.tasks.updater import TaskUpdater
+from duetime.services.tasks.erase import TaskEraser
+from duetime.services.tasks.read import ArchiveAge, TaskReader
+from duetime.services.tasks.reopen import TaskReopener
+from duetime.services.tasks.update import TaskUpdater
+from duetime.services.tasks.wait import OutcomeWaiter
 
 if TYPE_CHECKING:
     from duetime.services.tasks.key_conflicts import KeyConflicts

@@ -9,7 +9,7 @@ from duetime.domain.bulk.operation import BulkState
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.operating_parameters import BULK_INVOCATION, BULK_STEP
 from duetime.domain.times import SECOND
-from duetime.services.bulk.operations import REPLACED
+from duetime.services.bulk.manage import REPLACED
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation

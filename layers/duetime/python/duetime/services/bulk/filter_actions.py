@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.bulk.filtered_tasks import FilteredTasks
-    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.bulk.manage import BulkOperations
 
 REQUEST = "request"
 """What is called so of an operation's contents: the body it came with."""

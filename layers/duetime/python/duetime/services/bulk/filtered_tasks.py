@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.tasks import TaskStore
     from duetime.services.tasks.control import TaskControl
-    from duetime.services.tasks.reader import TaskReader
-    from duetime.services.tasks.updater import TaskUpdater
+    from duetime.services.tasks.read import TaskReader
+    from duetime.services.tasks.update import TaskUpdater
 
 
 _AT_ONCE = 48

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
-    from duetime.services.tasks.reader import TaskReader
+    from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.repository import TopologyRepository
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.ports.live_updates import WatchStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.schedules import ScheduleStore
-    from duetime.services.tasks.reader import TaskReader
+    from duetime.services.tasks.read import TaskReader
 
 
 @dataclass(frozen=True, slots=True)

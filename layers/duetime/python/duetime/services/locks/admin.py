@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.locks import Lock, Waiter
     from duetime.ports.locks import LockStore
     from duetime.ports.runtime import Runtime
-    from duetime.services.locks.lock_manager import LockManager
+    from duetime.services.locks.locking import LockManager
 
 _LINE_SHOWN = 100
 _TRIES = 20

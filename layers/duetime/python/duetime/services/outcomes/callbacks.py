@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.targets import Callbacks
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.shards import Shards
 
 _PAYLOAD = "payload"

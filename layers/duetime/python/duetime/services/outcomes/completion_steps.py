@@ -25,7 +25,7 @@ from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.ports.targets import Work
 from duetime.services.content_retention import let_expire
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.outcome import OutcomeWriter
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
 
 
 def write_deferral(stores: Stores, enqueuer: Enqueuer, runtime: Runtime, run: Run) -> WriteResult:

@@ -27,7 +27,7 @@ from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Outgoing
 from duetime.services.content_retention import retain_paused
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from duetime.services.outcomes import attempt_metrics, lost_attempts
 from duetime.services.pull.messages import ClaimedDelivery, Leased
 

@@ -14,7 +14,7 @@ from duetime.domain.limits import LEAST_LEASE_SHARE, MAX_LEASED_BYTES
 from duetime.domain.operating_parameters import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from duetime.services.pull.messages import ClaimedDelivery, Leased
 
 if TYPE_CHECKING:

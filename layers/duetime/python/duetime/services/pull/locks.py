@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.attempts import StartGate
-    from duetime.services.locks.lock_manager import LockManager
+    from duetime.services.locks.locking import LockManager
 
 
 @dataclass(frozen=True, slots=True)

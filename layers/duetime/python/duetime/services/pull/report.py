@@ -23,7 +23,7 @@ from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from duetime.services.outcomes.duplicate_report import says_the_same
 from duetime.services.pull.claims import RUN_ONLY
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.repeated_requests import RepeatedRequests
     from duetime.services.schedules.schedule_writer import ScheduleWriter
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.tasks.creation_rules import CreationRules
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.schedules.expander import ScheduleExpander
     from duetime.services.schedules.run_queue import RunQueue
 

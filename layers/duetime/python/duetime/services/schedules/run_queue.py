@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Clock
     from duetime.ports.tasks import TaskStore
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.tasks.control import TaskControl
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
     from duetime.services.schedules.preview import SchedulePreview
-    from duetime.services.tasks.reader import TaskReader
+    from duetime.services.tasks.read import TaskReader
 
 PLANNED = 5
 """Runs that are planned, on the first page."""

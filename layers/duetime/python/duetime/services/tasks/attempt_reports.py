@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
-    from duetime.services.locks.lock_manager import LockManager
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.locks.locking import LockManager
     from duetime.services.outcomes.completion_steps import CompletionSteps
     from duetime.services.outcomes.outcome import OutcomeWriter
-    from duetime.services.tasks.reader import TaskReader
+    from duetime.services.tasks.read import TaskReader
 
 _TIME_IS_OVER = "the attempt's deadline is over"
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
-    from duetime.services.locks.lock_manager import LockManager
-    from duetime.services.tasks.reopener import TaskReopener
-    from duetime.services.tasks.updater import TaskUpdater
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.locks.locking import LockManager
+    from duetime.services.tasks.reopen import TaskReopener
+    from duetime.services.tasks.update import TaskUpdater
 
 _TRIES = 5
 

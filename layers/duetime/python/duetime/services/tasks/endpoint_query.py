@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import Query
     from duetime.ports.runtime import RandomSource
     from duetime.ports.targets import QueryResponse, TargetQueries
-    from duetime.services.tasks.reader import TaskReader
+    from duetime.services.tasks.read import TaskReader
 
 
 @dataclass(frozen=True, slots=True)

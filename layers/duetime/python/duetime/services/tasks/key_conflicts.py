@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import KeyStore
-    from duetime.services.tasks.updater import TaskUpdater
+    from duetime.services.tasks.update import TaskUpdater
 
 _BY_CREATION = Attribution(reason="a creation with its unique key")
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.run_state import RunState
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.bulk.operations import BulkOperations
-    from duetime.services.tasks.eraser import TaskEraser
+    from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.tasks.erase import TaskEraser
     from duetime.services.topologies.repository import TopologyRepository
 
 _PAGE = 100

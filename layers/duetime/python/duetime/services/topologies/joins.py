@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Edge
     from duetime.domain.topologies.node_status import Statuses
     from duetime.ports.runtime import Executor
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.topologies.node_transitions import NodeActions
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 

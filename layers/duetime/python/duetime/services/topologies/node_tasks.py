@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.topologies.repository import TopologyRepository
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 _TRIES = 5

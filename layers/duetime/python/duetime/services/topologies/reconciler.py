@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
     from duetime.ports.runtime import Runtime
-    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.node_transitions import NodeActions
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun

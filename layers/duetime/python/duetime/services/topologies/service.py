@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
-    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
-    from duetime.services.tasks.reader import TaskReader
+    from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Runtime
     from duetime.ports.topologies import StateMachine
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.repository import TopologyRepository

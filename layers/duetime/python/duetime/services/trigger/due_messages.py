@@ -23,7 +23,7 @@ from duetime.domain.dispatch.send_times import send_groups
 from duetime.domain.operating_parameters import LATEST_SEND
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from duetime.services.spans import dispatch_span, expansion_span
 from duetime.services.trigger.shard_group_reader import Served
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import MinuteItem, TaskStore
-    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.bulk.manage import BulkOperations
     from duetime.services.schedules.expander import ScheduleExpander
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import LockScope
     from duetime.domain.times import Millis
-    from duetime.services.locks.lock_manager import LockManager
+    from duetime.services.locks.locking import LockManager
     from duetime.services.worker.delivery_state import DeliveryState
 
 

@@ -10,7 +10,7 @@ from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_D
 from duetime.domain.tasks.states import LEASED, STARTABLE, Move, State
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
-from duetime.services.enqueuer import message_for
+from duetime.services.enqueue import message_for
 from duetime.services.outcomes.lost_attempts import fail_unwatched
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import TaskStore
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.completion_steps import CompletionSteps
     from duetime.services.outcomes.outcome import OutcomeWriter
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import ConcurrencyCaps
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
 
 _TRIES = 20
 _RETURN_TRIES = 3

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.unique_key_holders import KeyTaking
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
+    from duetime.services.enqueue import Enqueuer
 
 _TRIES = 5
 _ACTIONS = {Move.REOPEN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}

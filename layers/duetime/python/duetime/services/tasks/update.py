@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import OccurrenceListener
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.enqueuer import Enqueuer
-    from duetime.services.locks.lock_manager import LockManager
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.locks.locking import LockManager
     from duetime.services.tasks.creation_rules import CreationRules
 
 _TRIES = 5

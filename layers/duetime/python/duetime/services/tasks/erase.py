@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.tasks.updater import TaskUpdater
+    from duetime.services.tasks.update import TaskUpdater
 
 _TRIES = 5
 
