@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import PLAIN
-
-if TYPE_CHECKING:
-    from duetime.handlers import Context
 
 LARGE = [f"row {number}" for number in range(2_000)]
 NODES: dict[str, dict[str, Any]] = {
@@ -29,7 +26,7 @@ class Outputs(Graphs):
         super().__init__()
         self.results: dict[str, Any] = {"count": 3, "rows": LARGE}
 
-    def act(self, phase: str, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Give the node's result."""
         super().act(phase, context, payload)
         return self.results.get(self.key_of(context.task_id))
