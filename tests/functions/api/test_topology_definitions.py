@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
 from duetime.composition.schedule_expansion import ScheduleServices
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.services.schedules.occurrence_tasks import Due
@@ -253,3 +254,30 @@ def test_an_expansion_that_is_overtaken_by_a_new_version_changes_no_graph(api: G
     tasks.produce(stored, Due(occurrence), older)
     found = api.send("GET", f"/v1/tasks/{made.id}").body
     assert (found["target"]["definition"]["version"], [*found["payload"]["nodes"]]) == (2, ["new"])
+
+
+def test_what_a_late_write_brings_back_of_a_deleted_definition_is_not_shown(api: Gateway) -> None:
+    """A version that was copied after the deletion belongs to no definition of the name, and the next deletion goes."""
+    first = put(api).body["version"]
+    definitions = composed(CoreServices).stores.definitions
+    copied, _ = definitions.read("local", "nightly")
+    assert copied is not None
+    api.send("DELETE", NIGHTLY)
+    definitions.keep_earlier("local", copied)
+    put(api)
+    assert [each["version"] for each in api.send("GET", f"{NIGHTLY}/versions").body["versions"]] == [first + 2]
+    assert api.send("GET", NIGHTLY, query=f"version={first}").status == 404
+    api.send("DELETE", NIGHTLY)
+    assert definitions.list_earlier("local", "nightly") == []
+
+
+def test_a_run_replaces_the_one_that_holds_its_unique_key(api: Gateway) -> None:
+    """With the graph of its own parameters: the task stays, its payload and its target say the same."""
+    put(api)
+    unique = {"unique": {"key": "import", "on_conflict": "replace"}, "delay_seconds": 600}
+    made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 1}, **unique}).body
+    again = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 2, "region": "us"}, **unique})
+    assert (again.status, again.body["id"]) == (200, made["id"])
+    found = api.send("GET", f"/v1/tasks/{made['id']}").body
+    assert found["payload"]["nodes"]["fetch"]["payload"] == {"from": "s3://us/in", "rows": 2}
+    assert found["target"]["definition"]["parameters"] == {"region": "us", "rows": 2}
