@@ -136,10 +136,19 @@ class AwsTarget(TypedDict):
     detail_type: NotRequired[str]
 
 
+class DefinitionRun(TypedDict):
+    """The run of a topology definition; of the latest version, unless one is named."""
+
+    name: str
+    version: NotRequired[int | None]
+    parameters: NotRequired[Mapping[str, object]]
+
+
 class TopologyTarget(TypedDict):
-    """A topology: the payload is its graph, with `nodes`, `on_failure` and `timeout_seconds`."""
+    """A topology: the payload is its graph, or the graph is that of a definition."""
 
     kind: Literal["topology"]
+    definition: NotRequired[DefinitionRun | None]
 
 
 Target = HttpTarget | PullTarget | TopologyTarget | AwsTarget

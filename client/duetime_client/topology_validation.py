@@ -29,6 +29,7 @@ OF_A_TOPOLOGY = frozenset(
         "nodes",
         "on_failure",
         "timeout_seconds",
+        "outputs",
         "type",
         "due_at",
         "delay_seconds",
@@ -75,6 +76,7 @@ def _faults(body: object) -> Iterator[InvalidField]:
         yield InvalidField("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}")
     yield from _unknown(body, OF_A_TOPOLOGY, "")
     yield from _choice_faults("on_failure", body.get("on_failure", "stop"), ON_FAILURE)
+    yield from _name_faults("outputs", body.get("outputs", []), nodes, "which is not a node")
     clean = True
     for key, node in nodes.items():
         for fault in _node_faults(key, node, nodes):

@@ -26,7 +26,16 @@ from duetime.domain.tasks.http_requests import (
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
-from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
+from duetime.domain.tasks.targets import (
+    AwsTarget,
+    DefinitionRef,
+    HandlerTarget,
+    HttpTarget,
+    Phase,
+    PullTarget,
+    Query,
+    TopologyTarget,
+)
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate
 from duetime.domain.times import SECOND
@@ -131,6 +140,9 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "payload": contents("payload"),
     "priority": st.sampled_from(Priority),
     "target": st.sampled_from([HandlerTarget(), TopologyTarget()])
+    | st.builds(DefinitionRef, st.from_regex(r"[a-z]{1,9}", fullmatch=True), st.none() | st.integers(1, 99), TEXT).map(
+        TopologyTarget
+    )
     | st.just(PullTarget())
     | st.builds(
         HttpTarget, TEXT, st.frozensets(st.sampled_from(Phase)), st.frozensets(st.sampled_from(Query)), REQUESTS

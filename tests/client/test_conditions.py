@@ -35,6 +35,8 @@ CONDITIONAL = [
     "calendars put a FILE",
     "calendars put a ICS",
     "calendars delete a",
+    "topologies definitions put a FILE",
+    "topologies definitions delete a",
     *(f"topologies {action} a" for action in ("retry", "cancel", "pause", "resume", "delete")),
 ]
 KEYED = [
@@ -43,6 +45,7 @@ KEYED = [
     "schedules run a",
     f"schedules backfills create a {' '.join(PERIOD)}",
     "topologies run FILE",
+    "topologies definitions run a",
 ]
 BY_OTHER_WAYS = {"createTaskBatch", "cancelTasksByFilter", "updateTasksByFilter", "retryTasksByFilter"}
 """No command sends a batch; actions by a filter have a key of their own for each piece."""

@@ -9,14 +9,14 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (196, 215),
-    "trigger": (153, 167),
+    "api": (197, 215),
+    "trigger": (154, 167),
     "worker": (168, 169),
-    "topology": (173, 167),
-    "bulk": (180, 167),
+    "topology": (174, 167),
+    "bulk": (181, 167),
     "deadletter": (108, 167),
-    "broadcast": (134, 167),
-    "watch": (106, 215),
+    "broadcast": (136, 167),
+    "watch": (108, 215),
     "console": (10, 0),
     "archive": (83, 206),
     "egress": (45, 169),

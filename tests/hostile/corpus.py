@@ -141,12 +141,23 @@ BODIES: Mapping[str, Any] = {
     "completeLease": {"result": {"x": 1}},
     "failLease": {"error": {"type": "Boom", "message": "no such row"}, "retriable": True, "traceback": "line 1"},
     "acknowledgeLeasePause": {"checkpoint": {"at": 17}},
+    "putTopologyDefinition": {
+        "description": "Every night",
+        "parameters": {"rows": {"type": "integer", "default": 3, "enum": [3, 4], "description": "How many."}},
+        "nodes": {"a": {"type": "echo", "payload": {"rows": "<duetime.parameters.rows>"}}},
+        "on_failure": "stop",
+        "timeout_seconds": 600,
+        "outputs": ["a"],
+        "name": "nightly",
+    },
+    "runTopologyDefinition": {"version": 1, "parameters": {"rows": 3}, "name": "n"},
     "createTopology": {
         "nodes": {
             "a": {"type": "echo"},
             "b": {"type": "echo", "depends_on": ["a"]},
         },
         "on_failure": "stop",
+        "outputs": ["b"],
         "name": "n",
     },
 }
@@ -158,6 +169,13 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTask": [
         {"type": "echo", "due_at": "2026-12-01T09:00:00Z"},
         {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
+        {
+            "type": "topology",
+            "target": {
+                "kind": "topology",
+                "definition": {"name": "nightly", "version": 1, "parameters": {"rows": 3}},
+            },
+        },
     ],
     "updateTask": [
         {
@@ -189,6 +207,18 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {name: SCHEDULE[name] for name in _PREVIEWED},
     ],
     "pauseSchedule": [{"reason": "why"}],
+    "runTopologyDefinition": [
+        {
+            **{
+                key: TASK[key]
+                for key in ("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds")
+            },
+            "type": "nightly",
+            "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
+        },
+        {"due_at": "2026-12-01T09:00:00Z"},
+        {"debounce": {"key": "graph-3", "seconds": 60}},
+    ],
     "createTopology": [
         {
             "nodes": {"a": {"type": "echo", "tags": {"a": "b"}}},
@@ -206,6 +236,9 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
 }
 """Other good bodies of an operation: fields that the first one has not, or cannot have beside its own."""
 QUERIES_OF: Mapping[str, str] = {
+    "getTopologyDefinitionDiff": "from=1&to=1",
+    "getTopologyDefinition": "version=1",
+    "listTopologies": "definition=nightly&limit=5",
     "explainSchedule": "at=2026-11-21T01:30:00Z",
     "listTasks": "state=scheduled&limit=5",
 }

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
+_DEFINITION, _DEFINED = "simulated", 3
+"""What definitions are called, and which topologies are runs of one: every third."""
 _LARGE = 0.03
 """How many of the topologies have a hundred nodes or so."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
@@ -45,15 +47,35 @@ class TopologyUsers:
                 self._control(self.random.choice(self.made))
 
     def _create(self) -> None:
-        body, headers = self._body(), {"Idempotency-Key": f"topology-{next(self._keys)}"}
+        number = next(self._keys)
+        path, body, headers = PATH, self._body(), {"Idempotency-Key": f"topology-{number}"}
+        version = self._defined(f"{_DEFINITION}-{number % 2}", body) if number % _DEFINED == 0 else None
+        if version is not None:
+            path = f"{PATH}/definitions/{_DEFINITION}-{number % 2}/runs"
+            body = {"parameters": {"number": number}, "delay_seconds": body["delay_seconds"]}
         for _ in range(4):
-            answer = self.users.ask("POST", PATH, body, headers=headers)
+            answer = self.users.ask("POST", path, body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
                 self.simulation.watching.check(answer.status == 201, f"a topology was answered {answer.body}")
+                if version is not None:
+                    found = answer.body["target"]["definition"]["version"], answer.body["payload"]["nodes"]["n0"]
+                    wanted = (version, number) == (found[0], found[1]["payload"])
+                    self.simulation.watching.check(wanted, f"a run of version {version} is {found}")
                 self.made.append(answer.body["id"])
                 self.simulation.watching.accepted_topologies.append(answer.body["id"])
                 return
             self.simulation.take(2 * SECOND)
+
+    def _defined(self, name: str, body: dict[str, Any]) -> int | None:
+        """Store the graph as the next version of a definition; its number, or nothing if that was not answered."""
+        nodes = {**body["nodes"], "n0": {**body["nodes"]["n0"], "payload": "<duetime.parameters.number>"}}
+        graph = {key: body[key] for key in ("on_failure", "timeout_seconds")}
+        definition = {**graph, "nodes": nodes, "parameters": {"number": {"type": "integer"}}}
+        for _ in range(4):
+            answer = self.users.ask("PUT", f"{PATH}/definitions/{name}", definition)
+            if answer is not None and answer.status in {200, 201}:
+                return int(answer.body["version"])
+        return None
 
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         UniqueKey,
     )
 
-_GRAPH = ("nodes", "on_failure", "timeout_seconds")
+_GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
 """Fields of a topology that belong to its graph; the others are those of any task."""
 _CONVERTED = frozenset({"payload", "lock", "rate", "unique", "debounce"})
 """Fields whose options are not their values: JSON, and the keys of a lock, of a rate and of a unique task."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.attempts import RateLimits
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.topologies.definitions import TopologyDefinitions
 
 T = TypeVar("T")
 
@@ -80,6 +83,17 @@ def task_entry(task: Task) -> Mapping[str, object]:
     from duetime.contract.tasks.encoding import entry
 
     return entry(task)
+
+
+def topology_definitions(stores: Stores, runtime: Runtime) -> TopologyDefinitions:
+    """`duetime.services.tasks.creation_rules.DefinitionReader`; few tasks are runs of definitions."""
+
+    def make() -> TopologyDefinitions:
+        from duetime.services.topologies.definitions import TopologyDefinitions
+
+        return TopologyDefinitions(stores, runtime)
+
+    return deferred(make)
 
 
 def calendar_from_ics(

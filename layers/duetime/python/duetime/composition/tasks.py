@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred, read_graph
+from duetime.composition.deferred_imports import deferred, read_graph, topology_definitions
 from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
@@ -32,7 +32,8 @@ class TaskServices(Part):
     @cached_property
     def creation_rules(self) -> CreationRules:
         """What a task must be to be accepted."""
-        return CreationRules(self.part(CoreServices).target_rules, read_graph)
+        core = self.part(CoreServices)
+        return CreationRules(core.target_rules, read_graph, topology_definitions(core.stores, self.runtime))
 
     @cached_property
     def creator(self) -> TaskCreator:

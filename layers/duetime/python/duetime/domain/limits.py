@@ -164,6 +164,20 @@ MAX_GRAPH_BYTES = 2_097_152
 MAX_NODE_KEY_LENGTH = 128
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
+MAX_DEFINITION_BYTES = 300_000
+"""Size of a topology definition after compression: it is one item, and those have 400 KB (Source: DynamoDB quotas)."""
+MAX_DEFINITION_VERSIONS = 100
+"""Versions of a topology definition that can be read and run: the latest ones."""
+MAX_PARAMETERS = 50
+"""Parameters of a topology definition."""
+MAX_PARAMETERS_BYTES = 4_096
+"""Size of the parameters of a run, in bytes of JSON in UTF-8: the record of the run keeps them."""
+MAX_PARAMETER_VALUES = 100
+"""Values in the `enum` of a parameter."""
+MAX_DESCRIPTION_LENGTH = 1_000
+"""Characters of the description of a topology definition, or of a parameter."""
+MAX_OUTPUTS = 100
+"""Nodes whose results are a part of the result of their topology."""
 MAX_INPUTS_BYTES = 1_048_576
 """Size of the results of all parents that a node receives, in bytes of UTF-8."""
 MAX_EVENT_AHEAD = 5 * MINUTE

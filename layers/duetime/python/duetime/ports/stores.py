@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.ports.schedules import CalendarStore, ScheduleStore
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore, UniqueKeyStore
-    from duetime.ports.topologies import TopologyStore
+    from duetime.ports.topologies import DefinitionStore, TopologyStore
 
 
 class Stores(Protocol):
@@ -53,6 +53,11 @@ class Stores(Protocol):
     @property
     def topologies(self) -> TopologyStore:
         """How far the runs of topologies have come."""
+        ...
+
+    @property
+    def definitions(self) -> DefinitionStore:
+        """Topology definitions."""
         ...
 
     @property

@@ -127,6 +127,7 @@ ATTRIBUTES: dict[str, Attribute] = {
 
 COMPANIONS: dict[str, Companion] = {
     "retry": Companion("retry_duration", "rd", field_codecs.retry_duration, field_codecs.with_retry_duration),
+    "target": Companion("target_definition", "ud", target_codec.definition, target_codec.with_definition),
     "lock": Companion("lock_wait", "kw", field_codecs.lock_wait, field_codecs.with_lock_wait),
 }
 """By field."""

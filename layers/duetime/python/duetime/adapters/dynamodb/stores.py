@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
     from duetime.adapters.dynamodb.shards import DynamoShardStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+    from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
     from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
     from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
@@ -96,6 +97,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 
         return DynamoTopologyStore(self._client, self._table)
+
+    @cached_property
+    def definitions(self) -> DynamoDefinitionStore:
+        """Topology definitions."""
+        from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
+
+        return DynamoDefinitionStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def bulk(self) -> DynamoBulkStore:

@@ -19,6 +19,8 @@ from duetime.domain.tasks.http_requests import (
 from duetime.domain.tasks.targets import (
     AwsTarget,
     CallbackTarget,
+    DefinitionRef,
+    HandlerTarget,
     HttpTarget,
     Phase,
     PullTarget,
@@ -78,6 +80,22 @@ def read_target(value: Value) -> Target:
     if value["S"].startswith(_CALLBACK):
         return CallbackTarget(value["S"].partition(" ")[2])
     return _read_http_target(value["S"], HttpRequest())
+
+
+def definition(value: Target) -> Value | None:
+    """The definition that a topology is a run of: name, version and parameters; a version of 0 is the latest."""
+    if not isinstance(value, TopologyTarget) or (ref := value.definition) is None:
+        return None
+    return packed(f"{ref.name} {ref.version or 0} {ref.parameters}".encode())
+
+
+def with_definition(before: Target | None, value: Value) -> Target:
+    """Read the definition that a topology is a run of."""
+    if not isinstance(before, TopologyTarget):
+        # Another target has replaced the topology, by code that knows no definitions.
+        return before or HandlerTarget()
+    name, version, parameters = unpacked(value).decode().split(" ", 2)
+    return TopologyTarget(DefinitionRef(name, int(version) or None, parameters))
 
 
 def _read_http_target(text: str, request: HttpRequest) -> HttpTarget:

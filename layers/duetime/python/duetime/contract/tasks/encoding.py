@@ -18,6 +18,7 @@ from duetime.contract.tasks.responses import (
 from duetime.contract.tasks.target_responses import (
     AwsTargetResponse,
     CallbackTargetResponse,
+    DefinitionRunResponse,
     EventBridgeTargetResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
@@ -168,7 +169,7 @@ def target_response(target: targets.Target) -> TargetResponse:
     if isinstance(target, targets.PullTarget):
         return PullTargetResponse(kind="pull")
     if isinstance(target, targets.TopologyTarget):
-        return TopologyTargetResponse(kind="topology")
+        return _topology_target(target.definition)
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(
             kind="http",
@@ -180,6 +181,17 @@ def target_response(target: targets.Target) -> TargetResponse:
     if isinstance(target, targets.CallbackTarget):
         return CallbackTargetResponse(kind="callback", url=target.url)
     return HandlerTargetResponse(kind="handler")
+
+
+def _topology_target(ref: targets.DefinitionRef | None) -> TopologyTargetResponse:
+    if ref is None:
+        return TopologyTargetResponse(kind="topology")
+    return TopologyTargetResponse(kind="topology", definition=definition_run_response(ref))
+
+
+def definition_run_response(ref: targets.DefinitionRef) -> DefinitionRunResponse:
+    """The definition that a topology is a run of."""
+    return DefinitionRunResponse(name=ref.name, version=ref.version, parameters=json.loads(ref.parameters))
 
 
 def _aws_target(target: targets.AwsTarget) -> TargetResponse:

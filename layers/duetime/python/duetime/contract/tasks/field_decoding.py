@@ -29,7 +29,7 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from duetime.contract.tasks.bodies import Lock, NotifyOn, Rate, Retry
     from duetime.contract.tasks.patch_bodies import TaskPatch
-    from duetime.contract.tasks.target_bodies import AwsTarget, Target
+    from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, Target
     from duetime.contract.tasks.unique_bodies import Debounce, Unique
     from duetime.domain.times import Millis
 
@@ -163,8 +163,14 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, HandlerTarget):
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
-        return targets.TopologyTarget()
+        return targets.TopologyTarget(_definition(body.definition))
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
+
+
+def _definition(body: DefinitionRun | None) -> targets.DefinitionRef | None:
+    if body is None:
+        return None
+    return targets.DefinitionRef(body.name, body.version, compact(body.parameters).decode())
 
 
 def _aws_target(body: AwsTarget) -> targets.AwsTarget:

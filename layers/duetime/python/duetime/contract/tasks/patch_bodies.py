@@ -144,6 +144,9 @@ class TargetPatch(Body):
     response: Annotated[
         dict[str, str | int | None] | None, Field(description="What of an HTTP endpoint's response is kept.")
     ] = None
+    definition: Annotated[
+        dict[str, Any] | None, Field(description="The topology definition that is run; null for a graph of its own.")
+    ] = None
     arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
     detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None

@@ -17,12 +17,15 @@ from duetime.contract.tasks.http_request_fields import (
     SuccessStatuses,
 )
 from duetime.contract.tasks.target_fields import (
+    DefinitionName,
+    DefinitionNumber,
     DetailType,
     EventBusArn,
     FunctionArn,
     LambdaMode,
     OfferedQueries,
     QueueArn,
+    RunParameters,
     StateMachineArn,
     TargetPhases,
     TargetUrl,
@@ -65,10 +68,22 @@ class PullTarget(Body):
     kind: Literal["pull"]
 
 
+class DefinitionRun(Body):
+    """The run of a topology definition."""
+
+    name: DefinitionName
+    version: DefinitionNumber | None = None
+    parameters: RunParameters = {}  # noqa: RUF012 - pydantic copies defaults
+
+
 class TopologyTarget(Body):
-    """A topology: the payload is its graph, with `nodes`, `on_failure` and so on."""
+    """A topology: the payload is its graph, with `nodes`, `on_failure` and so on, or the graph is of a definition."""
 
     kind: Literal["topology"]
+    definition: Annotated[
+        DefinitionRun | None,
+        Field(description="A topology definition, whose graph is run. The payload is left out then, and becomes it."),
+    ] = None
 
 
 class LambdaTarget(Body):

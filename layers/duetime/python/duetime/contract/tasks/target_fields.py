@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from duetime.contract.tasks.fields import each_once, printable
-from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_URL_LENGTH
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, each_once, printable
+from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_PARAMETERS, MAX_URL_LENGTH
 from duetime.domain.tasks import placeholders
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 
@@ -115,4 +115,18 @@ DetailType = Annotated[
         description="Detail type of the event; the type of the task if left out.",
     ),
     AfterValidator(printable),
+]
+DefinitionName = Annotated[
+    str, Field(pattern=SCHEDULE_NAME_PATTERN, description="Name of the topology definition.", examples=["nightly"])
+]
+DefinitionNumber = Annotated[
+    int, Field(ge=1, description="Version of the definition; null for the latest when the run is created.")
+]
+RunParameters = Annotated[
+    dict[str, Any],
+    Field(
+        max_length=MAX_PARAMETERS,
+        description="Values of the parameters that the definition declares; those with a default may be left out.",
+        examples=[{"region": "eu-west-1"}],
+    ),
 ]

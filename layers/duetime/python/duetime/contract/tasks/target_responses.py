@@ -74,10 +74,23 @@ class PullTargetResponse(TypedDict):
     kind: Literal["pull"]
 
 
+class DefinitionRunResponse(TypedDict):
+    """The run of a topology definition."""
+
+    name: str
+    version: Annotated[
+        int | None, Field(description="Its version; null in a schedule that runs the latest one each time.")
+    ]
+    parameters: Annotated[dict[str, Any], Field(description="The values of its parameters.")]
+
+
 class TopologyTargetResponse(TypedDict):
     """A topology, whose graph is the payload."""
 
     kind: Literal["topology"]
+    definition: Annotated[
+        NotRequired[DefinitionRunResponse], Field(description="The definition that it is a run of, if it is one.")
+    ]
 
 
 class LambdaTargetResponse(TypedDict):

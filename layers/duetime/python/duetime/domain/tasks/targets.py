@@ -91,8 +91,28 @@ class AwsTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class DefinitionRef:
+    """The definition that a topology is a run of.
+
+    Attributes:
+        version: of the definition; `None` for the latest one, until a run is created.
+        parameters: of the run, as JSON text.
+    """
+
+    name: str
+    version: int | None = None
+    parameters: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyTarget:
-    """The state machine that runs a graph of tasks; the graph is the task's payload."""
+    """The state machine that runs a graph of tasks; the graph is the task's payload.
+
+    Attributes:
+        definition: what the graph was made of; `None` if its user gave the graph itself.
+    """
+
+    definition: DefinitionRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +123,11 @@ class CallbackTarget:
 
 
 Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | CallbackTarget
+
+
+def definition_of(target: Target | None) -> DefinitionRef | None:
+    """The definition that a topology is a run of; `None` for anything else that is called."""
+    return target.definition if isinstance(target, TopologyTarget) else None
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:

@@ -10,7 +10,7 @@ from duetime.domain.record_sizes import ATTEMPTS_INLINE
 from duetime.domain.tasks.action_history import NO_ACTIONS
 from duetime.domain.tasks.attempt_records import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State
-from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
+from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions
 from duetime.domain.times import SECOND
 
@@ -175,6 +175,11 @@ class Task(TaskOptions):
     def is_topology(self) -> bool:
         """Whether it runs a topology."""
         return isinstance(self.target, TopologyTarget)
+
+    @property
+    def definition(self) -> str | None:
+        """The name of the definition that its topology is a run of; `None` for a graph of its own and other tasks."""
+        return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property
     def is_terminal(self) -> bool:

@@ -33,7 +33,7 @@ def outline_of(payload: bytes) -> Graph:
     body = json.loads(payload)
     nodes = tuple(_node(key, node) for key, node in body["nodes"].items())
     timeout = body.get("timeout_seconds", body.get(FORMER_NAMES["timeout_seconds"]))
-    return Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout)
+    return Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout, tuple(body.get("outputs", ())))
 
 
 def _node(key: str, body: Mapping[str, Any]) -> Node:

@@ -18,13 +18,18 @@ NODE_KEY_PATTERN = rf"[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_NODE_KEY_LENGTH - 1}}
 _KEY = re.compile(NODE_KEY_PATTERN)
 
 
-def checked(nodes: Iterable[Node], on_failure: OnFailure = OnFailure.STOP, timeout_seconds: int | None = None) -> Graph:
+def checked(
+    nodes: Iterable[Node],
+    on_failure: OnFailure = OnFailure.STOP,
+    timeout_seconds: int | None = None,
+    outputs: tuple[str, ...] = (),
+) -> Graph:
     """A graph of these nodes.
 
     Raises:
         FieldInvalid: it has no node, too many of them or too many edges; a name is unfit or given twice; a node
             depends on an unknown node, on itself, on one twice, or through others on itself; it asks for a result of
-            a node that it does not depend on; a time is out of bounds.
+            a node that it does not depend on; a time is out of bounds; an output is no node, or given twice.
     """
     given = tuple(nodes)
     _reject_size(given)
@@ -33,7 +38,8 @@ def checked(nodes: Iterable[Node], on_failure: OnFailure = OnFailure.STOP, timeo
         _reject_node(node, known)
     if timeout_seconds is not None and not 1 <= timeout_seconds <= MAX_DEADLINE_SECONDS:
         raise FieldInvalid("timeout_seconds", f"should be 1 to {MAX_DEADLINE_SECONDS}", FaultCode.OUT_OF_RANGE)
-    graph = Graph(given, on_failure, timeout_seconds)
+    _reject_outputs(outputs, known)
+    graph = Graph(given, on_failure, timeout_seconds, outputs)
     if cycle := cycle_in(graph):
         raise FieldInvalid("nodes", f"depend on each other in a cycle: {shown(cycle)}", FaultCode.CONFLICT)
     return graph
@@ -56,6 +62,14 @@ def _names(nodes: tuple[Node, ...]) -> Collection[str]:
         if times > 1:
             raise FieldInvalid("nodes", f"name {name!r} {times} times", FaultCode.DUPLICATE)
     return names
+
+
+def _reject_outputs(outputs: tuple[str, ...], known: Collection[str]) -> None:
+    for name, times in Counter(outputs).items():
+        if name not in known:
+            raise FieldInvalid("outputs", f"names {_short(name)}, which is not a node", FaultCode.NOT_ALLOWED)
+        if times > 1:
+            raise FieldInvalid("outputs", f"names {name!r} {times} times", FaultCode.DUPLICATE)
 
 
 def _reject_node(node: Node, known: Collection[str]) -> None:

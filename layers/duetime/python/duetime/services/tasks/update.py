@@ -157,7 +157,7 @@ class TaskUpdater:
     def _apply(self, task: Task, wanted: TaskChange, by: Attribution) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
         by_type = self.rules.targets.target_of(TaskSpec(task.type))
-        wanted = wanted.merged_into(task, by_type)
+        wanted = self.rules.resolved_change(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:

@@ -9,7 +9,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.topologies.inputs import assembled, references
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.inputs import Reference
@@ -39,13 +39,15 @@ class NodeInputs:
             return None
         node = topology_run.graph.by_key[node_ref.key]
         wanted = references(node, {key: topology_run.run_state.task_id(key) for key in node.inputs})
-        return assembled(self._results(wanted))
+        return assembled(results_of(self.stores, wanted))
 
-    def _results(self, wanted: tuple[Reference, ...]) -> Iterator[tuple[str, bytes | None]]:
-        found = self.stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
-        for reference in wanted:
-            parent = found.get(reference.task_id)
-            if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
-                yield reference.name, None
-            else:
-                yield reference.name, self.stores.contents.fetch(parent.id, parent.result)
+
+def results_of(stores: Stores, wanted: Sequence[Reference]) -> Iterator[tuple[str, bytes | None]]:
+    """The results of nodes by their names, fetched one after the other; `None` for one that has none."""
+    found = stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
+    for reference in wanted:
+        node = found.get(reference.task_id)
+        if node is None or node.state is not State.SUCCEEDED or node.result is None:
+            yield reference.name, None
+        else:
+            yield reference.name, stores.contents.fetch(node.id, node.result)
