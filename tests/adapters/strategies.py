@@ -137,7 +137,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     )
     | st.sampled_from(AwsService).flatmap(aws_targets),
     "retry": st.just(RetryPolicy()) | st.builds(RetryPolicy, st.integers(1, 100), WAITS, WAITS, WAITS),
-    "timeout_seconds": st.just(60) | st.integers(1, 840),
+    "timeout_seconds": st.just(60) | st.integers(1, 1_209_600),
     "notify_within_seconds": st.just(3600) | st.integers(1, 2_592_000),
     "rollback_on_failure": st.booleans(),
     "lock": st.none()

@@ -134,7 +134,7 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("retry", {"max_seconds": 86_401}, "retry.max_seconds"),
     ("retry", {"jitter": "none"}, "retry.jitter"),
     ("timeout_seconds", 0, "timeout_seconds"),
-    ("timeout_seconds", 841, "timeout_seconds"),
+    ("timeout_seconds", 1_209_601, "timeout_seconds"),
     ("timeout_seconds", 1.5, "timeout_seconds"),
     ("timeout_seconds", True, "timeout_seconds"),
     ("timeout_seconds", 10**37, "timeout_seconds"),
