@@ -98,6 +98,10 @@ def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
         options["waits"] = st.booleans()
     if service is AwsService.EVENTBRIDGE:
         options["detail_type"] = TEXT | st.just("async")
+    if service is AwsService.STEP_FUNCTIONS:
+        options["is_job"] = st.booleans()
+    if service is AwsService.ECS:
+        options |= {"is_job": st.just(True), "cluster": TEXT, "container": NAMES, "parameters": st.just("") | TEXT}  # noqa: FBT003
     return st.builds(AwsTarget, st.just(service), arns, **options)
 
 
@@ -163,6 +167,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "lease_worker": st.none() | TEXT,
     "lease_expires_at": st.none() | INSTANTS,
     "deferred_fence": st.none() | COUNTS,
+    "job": st.none() | TEXT,
     "requested_action": st.none() | st.sampled_from(RequestedAction),
     "checkpoint": st.none() | contents("checkpoint"),
     "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),

@@ -240,6 +240,8 @@ QUEUE = f"arn:aws:sqs:{PLACE}:reports"
 TOPIC = f"arn:aws:sns:{PLACE}:reports"
 BUS = f"arn:aws:events:{PLACE}:event-bus/default"
 MACHINE = f"arn:aws:states:{PLACE}:stateMachine:report"
+TASK_DEFINITION = "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:7"
+CLUSTER = "arn:aws:ecs:eu-west-1:123456789012:cluster/reports"
 
 
 @pytest.mark.parametrize(
@@ -255,6 +257,21 @@ MACHINE = f"arn:aws:states:{PLACE}:stateMachine:report"
             AwsTarget(AwsService.EVENTBRIDGE, BUS, detail_type="report due"),
         ),
         ({"kind": "step_functions", "arn": MACHINE}, AwsTarget(AwsService.STEP_FUNCTIONS, MACHINE)),
+        (
+            {"kind": "step_functions", "arn": MACHINE, "wait": True},
+            AwsTarget(AwsService.STEP_FUNCTIONS, MACHINE, is_job=True),
+        ),
+        (
+            {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "app", "parameters": {"a": 1}},
+            AwsTarget(
+                AwsService.ECS,
+                TASK_DEFINITION,
+                is_job=True,
+                cluster=CLUSTER,
+                container="app",
+                parameters='{"a":1}',
+            ),
+        ),
     ],
 )
 def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
@@ -263,6 +280,7 @@ def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarg
     answered = entry(task(target=expected))["target"]
     assert {name: value for name, value in answered.items() if value is not None} == {
         **({"mode": "sync"} if target["kind"] == "lambda" else {}),
+        **({"wait": False} if target["kind"] == "step_functions" else {}),
         **target,
     }
 

@@ -25,6 +25,7 @@ NAMES: Mapping[str, str] = {
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
     "Debounce": "TaskDebounceInput",
+    "EcsTarget": "EcsTargetInput",
     "EventBridgeTarget": "EventBridgeTargetInput",
     "HandlerTarget": "HandlerTargetInput",
     "HttpTarget": "HttpTargetInput",

@@ -17,16 +17,21 @@ from duetime.contract.tasks.http_request_fields import (
     SuccessStatuses,
 )
 from duetime.contract.tasks.target_fields import (
+    ClusterArn,
+    ContainerName,
     DetailType,
     EventBusArn,
     FunctionArn,
     LambdaMode,
     OfferedQueries,
     QueueArn,
+    RunTaskParameters,
     StateMachineArn,
     TargetPhases,
     TargetUrl,
+    TaskDefinitionArn,
     TopicArn,
+    WaitsForEnd,
 )
 
 
@@ -106,9 +111,20 @@ class StepFunctionsTarget(Body):
 
     kind: Literal["step_functions"]
     arn: StateMachineArn
+    wait: WaitsForEnd = False
 
 
-AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget
+class EcsTarget(Body):
+    """An ECS task definition: a task of it is run, and its end is waited for."""
+
+    kind: Literal["ecs"]
+    arn: TaskDefinitionArn
+    cluster: ClusterArn
+    container: ContainerName
+    parameters: RunTaskParameters = {}  # noqa: RUF012 - pydantic copies defaults
+
+
+AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | EcsTarget
 Target = Annotated[
     HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget,
     Field(

@@ -84,6 +84,8 @@ class TargetRules:
             )
         if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
             raise FieldInvalid("target.arn", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
+        if isinstance(target, AwsTarget) and target.cluster and not self.callable_arns.allow(target.cluster):
+            raise FieldInvalid("target.cluster", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
         if isinstance(target, HttpTarget):
             self._check_http(target)
         if spec.callback_url is not None:
