@@ -141,8 +141,8 @@ class TopologyServices(Part):
 
     @cached_property
     def _nodes(self) -> NodeActions:
-        core, clock = self.part(CoreServices), self.runtime.clock
-        return NodeActions(self.outlines, core.stores, core.enqueuer, clock, self.settings.retention_ms)
+        core = self.part(CoreServices)
+        return NodeActions(self.outlines, core.stores, core.enqueuer, self.runtime, self.settings.retention_ms)
 
     @cached_property
     def _node_tasks(self) -> NodeTasks:

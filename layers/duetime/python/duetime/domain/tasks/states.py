@@ -98,6 +98,7 @@ class Move(StrEnum):
     REPLACE = "replace"
     GIVE_UP = "give_up"
     RELEASE = "release"
+    HOLD = "hold"
     DISMISS = "dismiss"
     RETAIN = "retain"
     ERASE = "erase"
@@ -144,6 +145,9 @@ LEGAL: dict[Move, Rule] = {
     ),
     Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and its attempts are spent"),
     Move.RELEASE: Rule(frozenset({State.BLOCKED}), State.SCHEDULED, "its parents in the topology let it start"),
+    Move.HOLD: Rule(
+        frozenset({State.BLOCKED}), None, "its topology is paused: no release that was decided before counts"
+    ),
     Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology does not want it any more"),
     Move.RETAIN: Rule(
         TERMINAL, None, "its topology needs it no longer, or once more: its expiry is set, or taken away"

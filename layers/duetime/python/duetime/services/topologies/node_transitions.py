@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Applied, Guard
+from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.action_changes import recorded
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
-    from duetime.ports.runtime import Clock
+    from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
@@ -48,7 +48,7 @@ class NodeActions:
     topology_repository: TopologyRepository
     stores: Stores
     enqueuer: Enqueuer
-    clock: Clock
+    runtime: Runtime
     retention: Millis
 
     def count(self, topology_run: TopologyRun, key: str, arrived: Mapping[int, Outcome]) -> Counts:
@@ -57,7 +57,7 @@ class NodeActions:
         Should the counts be gone, they are made good: who watches the topology decides by its nodes' states.
         """
         node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
-        edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
+        edges, expires = len(node.depends_on), self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
         before, after = self.stores.topologies.add_edges(task_id, edges, arrived, expires)
         if chunks_for(edges) == 1:
             return after.counts
@@ -69,25 +69,25 @@ class NodeActions:
     def act(self, topology_run: TopologyRun, key: str, verdict: Verdict) -> None:
         """Do what a node's rule says, if it still waits for its parents and the run goes on."""
         if verdict is not Verdict.WAIT:
-            released = self.decide(topology_run, key, verdict, self._read(topology_run.run_state.task_id(key)))
+            task = self._read(topology_run.run_state.task_id(key))
+            released = self.decide(self.topology_repository.refreshed(topology_run), key, verdict, task)
             self.enqueuer.send_due([] if released is None else [released])
 
     def decide(self, topology_run: TopologyRun, key: str, verdict: Verdict, task: Task) -> Task | None:
         """Do what a node's rule says, as `act` does, but send nothing.
 
         Args:
-            topology_run: as it was just read.
+            topology_run: as it was read after the node's task; a pause holds what may start after its own write.
             key: the node.
             verdict: what its rule says.
-            task: the node's, as it was just read.
+            task: the node's, as it was read.
 
         Returns:
             The node's task if it was released: `send_due` must follow.
         """
         if verdict is Verdict.READY:
-            if topology_run.starts_nodes:
-                return self._release(topology_run, key, task)
-        elif verdict is not Verdict.WAIT:
+            return self._release(topology_run, key, task)
+        if verdict is not Verdict.WAIT:
             self.dismiss(topology_run, key, _REASONS[verdict], {State.BLOCKED})
         return None
 
@@ -105,8 +105,25 @@ class NodeActions:
             if task.state not in among or task.state not in LEGAL[Move.DISMISS].sources:
                 return
             guard = Guard(version=task.version)
-            if isinstance(self.enqueuer.move(task, Move.DISMISS, self.clock.now(), guard, sets(task)), Applied):
+            if isinstance(self.enqueuer.move(task, Move.DISMISS, self.runtime.now(), guard, sets(task)), Applied):
                 return
+        raise Unavailable(f"the node {key} was written by others again and again")
+
+    def hold(self, topology_run: TopologyRun, key: str) -> bool:
+        """Have a release be refused that was decided before its topology was paused, however late it is written.
+
+        Returns:
+            Whether the node still waits; otherwise it was released.
+        """
+        task: Task | None = self._read(topology_run.run_state.task_id(key))
+        for _ in range(_TRIES):
+            if task is None or task.state is not State.BLOCKED:
+                return False
+            write = Write(task.id, Move.HOLD, self.runtime.nonce(), Guard(version=task.version), {})
+            result = self.stores.tasks.apply(write)
+            if isinstance(result, Applied):
+                return True
+            task = result.task
         raise Unavailable(f"the node {key} was written by others again and again")
 
     def undo(self, topology_run: TopologyRun, key: str) -> None:
@@ -117,7 +134,7 @@ class NodeActions:
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
-        now = self.clock.now()
+        now = self.runtime.now()
         sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
@@ -129,17 +146,19 @@ class NodeActions:
 
     def _release(self, topology_run: TopologyRun, key: str, task: Task | None) -> Task | None:
         for _ in range(_TRIES):
-            if task is None or task.state is not State.BLOCKED:
+            if task is None or task.state is not State.BLOCKED or not topology_run.starts_nodes:
                 return None
-            due = self.clock.now() + (topology_run.graph.by_key[key].spec.delay or 0)
+            due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
             if task.due_at != task.created_at:
                 # Its user has set another time while it was blocked.
                 due = max(due, task.due_at)
             result = self.enqueuer.write(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
             if isinstance(result, Applied):
                 return result.task
-            # Somebody has released, cancelled or changed it just now.
+            # Somebody has released, held, cancelled or changed it just now.
             task = result.task
+            if task is not None and task.state is State.BLOCKED:
+                topology_run = self.topology_repository.refreshed(topology_run)
         raise Unavailable(f"the node {key} was written by others again and again")
 
     def _read(self, task_id: TaskId) -> Task:
