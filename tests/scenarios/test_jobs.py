@@ -157,6 +157,7 @@ def test_a_cancel_stops_the_job(tasks: Jobs, target: dict[str, Any]) -> None:
         assert tasks.state(task_id) == "cancelled"
         assert [each.status for each in tasks.executions] == [Status.ABORTED] * (target is MACHINE)
         assert [each["stopCode"] for each in tasks.ecs.tasks.values()] == ["UserInitiated"] * (target is CONTAINER)
+        assert (tasks.counts()["worker_errors"], tasks.counts()["jobs_stopped"]) == (0, 1)
 
 
 def test_a_cancel_that_comes_while_the_job_starts_stops_it(tasks: Jobs) -> None:

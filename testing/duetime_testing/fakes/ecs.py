@@ -19,6 +19,8 @@ class FakeEcs:
     Attributes:
         now: the time in milliseconds.
         has_capacity: whether a task can be placed.
+        begin: runs a task that was placed.
+        over: is told the name of a task that somebody has stopped.
         tasks: every task as it is described, by ARN.
         requests: the request that each task was run with, by ARN.
     """
@@ -26,6 +28,8 @@ class FakeEcs:
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
         self.now = now
         self.has_capacity = True
+        self.over: Callable[[str], None] = lambda _name: None
+        self.begin: Callable[[str], None] = lambda _arn: None
         self.exceptions = Exceptions()
         self.tasks: dict[str, dict[str, Any]] = {}
         self.requests: dict[str, dict[str, Any]] = {}
@@ -52,6 +56,7 @@ class FakeEcs:
             "lastStatus": "RUNNING",
             "containers": [{"name": name} for name in names],
         }
+        self.begin(arn)
         return {"tasks": [self.tasks[arn]], "failures": []}
 
     def describe_tasks(self, *, cluster: str, tasks: list[str]) -> dict[str, Any]:
@@ -66,7 +71,9 @@ class FakeEcs:
         del cluster
         if task not in self.tasks:
             raise self.exceptions.make("InvalidParameterException", "StopTask", "The referenced task was not found.")
-        self.end(task, None, "UserInitiated", reason)
+        if self.tasks[task]["lastStatus"] != "STOPPED":
+            self.end(task, None, "UserInitiated", reason)
+            self.over(self.tasks[task]["startedBy"])
         return {"task": self.tasks[task]}
 
     def end(

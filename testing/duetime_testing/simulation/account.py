@@ -187,6 +187,7 @@ class Account:
         self.executions_of_tasks = FakeStepFunctions(self.time.now)
         self.executions_of_tasks.begin = self.begin_execution
         self.ecs = FakeEcs(self.time.now)
+        self.ecs.begin, self.ecs.over = self.begin_container, self.send_job_event
         self._pollers: dict[str, Strand] = {}
         self._listeners: dict[str, list[tuple[Strand, int]]] = {}
         self._deploy(most_receives)
@@ -428,6 +429,9 @@ class Account:
     def begin_execution(self, execution: Execution) -> None:
         """Begin an execution that a task has started; it runs until somebody ends it."""
         execution.over = lambda: self.send_job_event(execution.name)
+
+    def begin_container(self, arn: str) -> None:
+        """Begin a container that a task has started; it runs until somebody ends it."""
 
     def end_execution(self, execution: Execution, status: Status, output: str = "") -> None:
         """End an execution that a task has started, and have its event sent."""

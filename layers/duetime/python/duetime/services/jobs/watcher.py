@@ -92,7 +92,7 @@ class JobWatcher:
             return False
         with suppress(RequestError):
             # By its fence: rejected if the attempt has ended meanwhile.
-            self.attempt_reports.notify(task.owner, task.id, task.fence, _meant(task, ending, now))
+            self.attempt_reports.end(task, task.fence, _meant(task, ending, now))
         return True
 
     def _stop(self, task: Task) -> None:
