@@ -9,18 +9,18 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (194, 215),
-    "trigger": (152, 167),
-    "worker": (167, 169),
-    "topology": (171, 167),
-    "bulk": (178, 167),
-    "deadletter": (107, 167),
-    "broadcast": (132, 167),
+    "api": (197, 215),
+    "trigger": (154, 167),
+    "worker": (170, 169),
+    "topology": (174, 167),
+    "bulk": (181, 167),
+    "deadletter": (109, 167),
+    "broadcast": (134, 167),
     "watch": (106, 215),
     "console": (10, 0),
     "archive": (83, 206),
     "egress": (45, 169),
-    "intake": (165, 215),
+    "intake": (168, 215),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 MOST_COLLECTIONS = 2

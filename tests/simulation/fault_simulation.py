@@ -175,8 +175,8 @@ class FaultSimulation(Account):
     def _begin_users(self, end: Millis) -> None:
         # An occurrence is sent by the trigger itself, once: if that fails, it is the first scan's.
         themes = [each for each in THEMES if Theme.SCHEDULES not in each] if self.is_mild else THEMES
-        theme = Theme.TASKS if self.theme is Theme.JOBS else self.theme
-        themes = [each for each in themes if theme in each] or themes
+        wanted = Theme.TASKS if self.theme is Theme.JOBS else self.theme
+        themes = [each for each in themes if wanted in each] or themes
         uses = self.random.choice(themes)
         if self.theme is Theme.JOBS or (self.theme is None and self.seed % _JOBS == 3 and Theme.TASKS in uses):
             self.time.start_process(partial(self.job_users.use, end))
