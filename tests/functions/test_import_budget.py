@@ -16,9 +16,9 @@ BUDGET = {
     "bulk": (181, 167),
     "deadletter": (109, 167),
     "broadcast": (134, 167),
-    "watch": (106, 215),
+    "watch": (107, 215),
     "console": (10, 0),
-    "archive": (83, 206),
+    "archive": (84, 206),
     "egress": (45, 169),
     "intake": (168, 215),
 }
