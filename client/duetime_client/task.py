@@ -180,6 +180,7 @@ class Task(ResponseModel):
     version: int = 0
     lease: Lease | None = None
     awaiting_notification: bool = False
+    job: Mapping[str, object] | None = None
     requested_action: RequestedAction | None = None
     traceparent: str | None = None
     lock: Mapping[str, object] | None = None

@@ -127,13 +127,18 @@ class PullTarget(TypedDict):
 class AwsTarget(TypedDict):
     """An AWS resource that is called with the task; the deployment's settings say which ones are allowed.
 
-    `mode` is for Lambda functions, `detail_type` for event buses.
+    `mode` is for Lambda functions, `detail_type` for event buses, `wait` for state machines; `cluster` and `container`,
+    which are required, and `parameters` are for task definitions of ECS.
     """
 
-    kind: Literal["lambda", "sqs", "sns", "eventbridge", "step_functions"]
+    kind: Literal["lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs"]
     arn: str
     mode: NotRequired[Literal["sync", "async"]]
     detail_type: NotRequired[str]
+    wait: NotRequired[bool]
+    cluster: NotRequired[str]
+    container: NotRequired[str]
+    parameters: NotRequired[Mapping[str, object]]
 
 
 class DefinitionRun(TypedDict):

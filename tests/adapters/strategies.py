@@ -107,6 +107,10 @@ def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
         options["waits"] = st.booleans()
     if service is AwsService.EVENTBRIDGE:
         options["detail_type"] = TEXT | st.just("async")
+    if service is AwsService.STEP_FUNCTIONS:
+        options["is_job"] = st.booleans()
+    if service is AwsService.ECS:
+        options |= {"is_job": st.just(True), "cluster": TEXT, "container": NAMES, "parameters": st.just("") | TEXT}  # noqa: FBT003
     return st.builds(AwsTarget, st.just(service), arns, **options)
 
 
@@ -149,7 +153,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     )
     | st.sampled_from(AwsService).flatmap(aws_targets),
     "retry": st.just(RetryPolicy()) | st.builds(RetryPolicy, st.integers(1, 100), WAITS, WAITS, WAITS),
-    "timeout_seconds": st.just(60) | st.integers(1, 840),
+    "timeout_seconds": st.just(60) | st.integers(1, 1_209_600),
     "notify_within_seconds": st.just(3600) | st.integers(1, 2_592_000),
     "rollback_on_failure": st.booleans(),
     "lock": st.none()
@@ -184,6 +188,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "lease_worker": st.none() | TEXT,
     "lease_expires_at": st.none() | INSTANTS,
     "deferred_fence": st.none() | COUNTS,
+    "job": st.none() | TEXT,
     "requested_action": st.none() | st.sampled_from(RequestedAction),
     "checkpoint": st.none() | contents("checkpoint"),
     "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),

@@ -60,6 +60,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
         "schedule",
         "topology",
         "requested_action",
+        "job",
         "traceparent",
     }
     assert {field for field, value in waiting.items() if value is None} == missing

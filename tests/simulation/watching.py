@@ -379,6 +379,7 @@ class Watching:
         self.account.bulk_users.check_changed()
         self.account.expiries.check_end()
         self.account.occurrences.check_end()
+        self.account.jobs.check_end()
         self.account.topologies.check_end(self.accepted_topologies)
         self.account.schedules.check_end()
 
@@ -399,7 +400,7 @@ class Watching:
         """What succeeded was sent, and what has a callback URL was called back."""
         sent = Counter(message_owner(held.body) for held in self.account.sqs.queues[SINK_URL].messages)
         for task in self.tasks():
-            if isinstance(task.target, AwsTarget) and task.state is State.SUCCEEDED:
+            if isinstance(task.target, AwsTarget) and not task.target.is_job and task.state is State.SUCCEEDED:
                 self.check(sent[task.id.text] > 0, f"{task.id} succeeded, and its message was not sent")
             if task.callback_url and task.finished_at and task.state in {State.SUCCEEDED, State.FAILED}:
                 told = self.callbacks.get(task.id.text, set())

@@ -112,7 +112,7 @@ class TaskOptions:
         str | None,
         typer.Option(
             metavar="ARN",
-            help="Call this Lambda function, SQS queue, SNS topic, bus or state machine.",
+            help="Call this Lambda function, SQS queue, SNS topic, bus, state machine or task definition.",
             rich_help_panel=TARGET,
         ),
     ] = None
@@ -130,6 +130,32 @@ class TaskOptions:
             metavar="TEXT",
             help="Detail type of the event; default: the task type. Needs --arn.",
             rich_help_panel=TARGET,
+        ),
+    ] = None
+    job: Annotated[
+        bool,
+        typer.Option(
+            "--job",
+            help="Wait for the end of the state machine's execution. Needs --arn.",
+            rich_help_panel=TARGET,
+        ),
+    ] = False
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ARN", help="Cluster that runs the task definition. Needs --arn.", rich_help_panel=TARGET),
+    ] = None
+    container: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Container that is given the task, and whose exit code counts. Needs --arn.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    parameters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON", help="Further fields of the ECS request RunTask. Needs --arn.", rich_help_panel=TARGET
         ),
     ] = None
     pull: Annotated[

@@ -81,6 +81,8 @@ def lease_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
         yield "lease", Text.assemble(printable(task.lease.worker), " until ", held)
     if task.awaiting_notification:
         yield "awaiting notification", Text("the target has accepted the task and will notify")
+    if task.job:
+        yield "job", printable(str(task.job.get("console_url")))
     if task.requested_action:
         yield "requested", printable(task.requested_action, "yellow")
     if task.schedule:

@@ -93,7 +93,10 @@ MAX_RETRY_MULTIPLIER = 100
 WORKER_FUNCTION_SECONDS = 900
 """How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
 MAX_TIMEOUT_SECONDS = 840
-"""Longest attempt, with all its phases: the time of the worker function, less the time to wait, claim and finish."""
+"""Longest attempt that a worker function makes, with all its phases: the time of the function, less the time to wait,
+claim and finish."""
+MAX_PULLED_TIMEOUT_SECONDS = 1_209_600
+"""Longest attempt of a pull worker: fourteen days. Its lease, which its heartbeats renew, says whether it lives."""
 MAX_DEADLINE_SECONDS = 2_592_000
 """Longest time limit of an asynchronous attempt: thirty days."""
 MAX_WAIT_SECONDS = 25

@@ -66,9 +66,17 @@ WAITS_AT_ONCE = 40
 """Nodes that one execution waits for at a time: the limit of an inline map (Source: Step Functions Developer Guide,
 Map state)."""
 SHORTEST_CHECK_INTERVAL = 5 * MINUTE
-"""Age at which a running topology is checked for the first time; each further check is when it is a quarter older."""
+"""Age at which a running topology or job is checked for the first time; each further check is when it is a
+quarter older."""
 LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two such checks."""
+LONGEST_JOB_CHECK_INTERVAL = 30 * MINUTE
+"""The same for a job that AWS runs, in case the event of its end was lost: ECS describes a stopped task for an hour
+(Source: ECS API Reference, DescribeTasks)."""
+JOB_MARGIN = 15 * MINUTE
+"""How long after its time limit a job may take to stop; its next attempt does not begin before."""
+JOB_STOP_CHECK = MINUTE
+"""How long after it was told to stop a job is checked again."""
 TOPOLOGY_RETRY_PAUSE = MINUTE
 """How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
 NODE_MARGIN = 2 * DAY

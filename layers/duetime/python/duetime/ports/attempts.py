@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
+    from duetime.domain.ids import TaskId
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
@@ -68,6 +70,26 @@ class TopologyChecker(Protocol):
 
         Args:
             task: the topology's, as its running attempt was just read.
+
+        Raises:
+            Unavailable: it is to be checked again.
+        """
+        ...
+
+
+class JobChecker(Protocol):
+    """Sees to it that jobs which AWS runs for tasks end their attempts."""
+
+    def take_event(self, task_id: TaskId) -> DeleteMessage | RedeliverMessage:
+        """Take the event of a job's end.
+
+        Raises:
+            Unavailable: it is to be taken again.
+        """
+        ...
+
+    def check_job(self, task: Task) -> None:
+        """Check the job of an attempt, as that was just read.
 
         Raises:
             Unavailable: it is to be checked again.

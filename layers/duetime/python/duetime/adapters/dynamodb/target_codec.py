@@ -46,13 +46,15 @@ def target(value: Target) -> Value | None:
     """What a task calls: the kind with what it offers, then its address; nothing for the default.
 
     The name of an AWS resource says the kind; how it is called stands behind it. A request that is not duetime's own is
-    an element of its own.
+    an element of its own, and so is what a job is run with.
     """
     if isinstance(value, PullTarget):
         return {"S": _PULL}
     if isinstance(value, TopologyTarget):
         return {"S": _TOPOLOGY}
     if isinstance(value, AwsTarget):
+        if value.is_job:
+            return {"L": [{"S": value.arn}, _packed_job(value)]}
         option = value.detail_type if value.waits else _NOTIFIES
         return {"S": f"{value.arn} {option}" if option else value.arn}
     if isinstance(value, CallbackTarget):
@@ -70,6 +72,8 @@ def read_target(value: Value) -> Target:
     """Read what a task calls."""
     if "L" in value:
         address, request = value["L"]
+        if address["S"].startswith(_ARN):
+            return _read_job(address["S"], request)
         return _read_http_target(address["S"], _read_request(request))
     if value["S"] == _PULL:
         return PullTarget()
@@ -146,3 +150,21 @@ def _read_aws_target(text: str) -> AwsTarget:
     if service is AwsService.LAMBDA:
         return AwsTarget(service, arn, waits=option != _NOTIFIES)
     return AwsTarget(service, arn, detail_type=option)
+
+
+def _packed_job(value: AwsTarget) -> Value:
+    form = {"c": value.cluster, "n": value.container, "p": value.parameters}
+    given = {name: text for name, text in form.items() if text}
+    return packed(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _read_job(arn: str, value: Value) -> AwsTarget:
+    form: dict[str, str] = json.loads(unpacked(value))
+    return AwsTarget(
+        AwsService(service_of(arn) or ""),
+        arn,
+        is_job=True,
+        cluster=form.get("c", ""),
+        container=form.get("n", ""),
+        parameters=form.get("p", ""),
+    )

@@ -28,6 +28,7 @@ NAMES: Mapping[str, str] = {
     "Debounce": "TaskDebounceInput",
     "DefinitionParameter": "TopologyParameterInput",
     "DefinitionRun": "TopologyDefinitionRunInput",
+    "EcsTarget": "EcsTargetInput",
     "EventBridgeTarget": "EventBridgeTargetInput",
     "HandlerTarget": "HandlerTargetInput",
     "HttpTarget": "HttpTargetInput",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
+    EcsTarget,
     EventBridgeTarget,
     HandlerTarget,
     HttpTarget,
     LambdaTarget,
     PullTarget,
+    StepFunctionsTarget,
     TopologyTarget,
 )
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
@@ -174,11 +177,16 @@ def _definition(body: DefinitionRun | None) -> targets.DefinitionRef | None:
 
 
 def _aws_target(body: AwsTarget) -> targets.AwsTarget:
+    if isinstance(body, EcsTarget):
+        parameters = compact(body.parameters).decode() if body.parameters else ""
+        job = targets.AwsTarget(AwsService.ECS, body.arn, is_job=True, cluster=body.cluster, container=body.container)
+        return replace(job, parameters=parameters)
     return targets.AwsTarget(
         AwsService(body.kind),
         body.arn,
         waits=not isinstance(body, LambdaTarget) or body.mode == "sync",
         detail_type=(body.detail_type or "") if isinstance(body, EventBridgeTarget) else "",
+        is_job=isinstance(body, StepFunctionsTarget) and body.wait,
     )
 
 

@@ -20,6 +20,7 @@ from duetime.domain.limits import (
     MAX_NAME_LENGTH,
     MAX_OWNER_LENGTH,
     MAX_PROGRESS_MESSAGE_LENGTH,
+    MAX_PULLED_TIMEOUT_SECONDS,
     MAX_RATE_LIMIT,
     MAX_RATE_SECONDS,
     MAX_RETRY_DURATION_SECONDS,
@@ -131,8 +132,9 @@ TimeoutSeconds = Annotated[
     int,
     Field(
         ge=1,
-        le=MAX_TIMEOUT_SECONDS,
-        description="Time limit of one attempt in seconds, for `prepare` and `run` together.",
+        le=MAX_PULLED_TIMEOUT_SECONDS,
+        description="Time limit of one attempt in seconds, for `prepare` and `run` together; more than "
+        f"{MAX_TIMEOUT_SECONDS} for pull workers only.",
     ),
 ]
 NotifyWithinSeconds = Annotated[

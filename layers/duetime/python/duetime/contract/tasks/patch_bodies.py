@@ -35,8 +35,10 @@ from duetime.contract.tasks.target_fields import (
     DetailType,
     LambdaMode,
     OfferedQueries,
+    RunTaskParameters,
     TargetPhases,
     TargetUrl,
+    WaitsForEnd,
 )
 from duetime.domain.limits import MAX_ATTEMPTS, MAX_RETRY_MULTIPLIER
 from duetime.domain.tasks.task_options import LockScope
@@ -123,7 +125,8 @@ class TargetPatch(Body):
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     kind: Annotated[
-        Literal["handler", "http", "pull", "topology", "lambda", "sqs", "sns", "eventbridge", "step_functions"] | None,
+        Literal["handler", "http", "pull", "topology", "lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs"]
+        | None,
         Field(description="Another kind replaces the target; the same, or none, is merged into it."),
     ] = None
     url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
@@ -150,6 +153,12 @@ class TargetPatch(Body):
     arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
     detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None
+    wait: Annotated[WaitsForEnd | None, Field(description="Of a state machine.")] = None
+    cluster: Annotated[str | None, Field(description="Of an ECS task.")] = None
+    container: Annotated[str | None, Field(description="Of an ECS task.")] = None
+    parameters: Annotated[
+        RunTaskParameters | None, Field(description="Of an ECS task, replaced as a whole; null for none.")
+    ] = None
 
 
 class TaskPatch(Body):

@@ -17,6 +17,8 @@ from duetime.contract.tasks.http_request_fields import (
     SuccessStatuses,
 )
 from duetime.contract.tasks.target_fields import (
+    ClusterArn,
+    ContainerName,
     DefinitionName,
     DefinitionNumber,
     DetailType,
@@ -26,10 +28,13 @@ from duetime.contract.tasks.target_fields import (
     OfferedQueries,
     QueueArn,
     RunParameters,
+    RunTaskParameters,
     StateMachineArn,
     TargetPhases,
     TargetUrl,
+    TaskDefinitionArn,
     TopicArn,
+    WaitsForEnd,
 )
 
 
@@ -121,9 +126,20 @@ class StepFunctionsTarget(Body):
 
     kind: Literal["step_functions"]
     arn: StateMachineArn
+    wait: WaitsForEnd = False
 
 
-AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget
+class EcsTarget(Body):
+    """An ECS task definition: a task of it is run, and its end is waited for."""
+
+    kind: Literal["ecs"]
+    arn: TaskDefinitionArn
+    cluster: ClusterArn
+    container: ContainerName
+    parameters: RunTaskParameters = {}  # noqa: RUF012 - pydantic copies defaults
+
+
+AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | EcsTarget
 Target = Annotated[
     HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget,
     Field(

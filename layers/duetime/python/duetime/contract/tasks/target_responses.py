@@ -110,10 +110,28 @@ class EventBridgeTargetResponse(TypedDict):
 
 
 class AwsTargetResponse(TypedDict):
-    """An SQS queue, an SNS topic or a state machine."""
+    """An SQS queue or an SNS topic."""
 
-    kind: Literal["sqs", "sns", "step_functions"]
+    kind: Literal["sqs", "sns"]
     arn: str
+
+
+class StepFunctionsTargetResponse(TypedDict):
+    """A state machine."""
+
+    kind: Literal["step_functions"]
+    arn: str
+    wait: Annotated[bool, Field(description="Whether the execution's end is the outcome; if not, its start is.")]
+
+
+class EcsTargetResponse(TypedDict):
+    """An ECS task definition."""
+
+    kind: Literal["ecs"]
+    arn: str
+    cluster: str
+    container: str
+    parameters: Annotated[dict[str, Any], Field(description="Further fields of the request `RunTask`.")]
 
 
 TargetResponse = (
@@ -124,5 +142,7 @@ TargetResponse = (
     | LambdaTargetResponse
     | EventBridgeTargetResponse
     | AwsTargetResponse
+    | StepFunctionsTargetResponse
+    | EcsTargetResponse
     | TopologyTargetResponse
 )

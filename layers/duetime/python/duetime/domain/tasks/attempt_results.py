@@ -52,7 +52,13 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """The target has accepted the work and will notify."""
+    """The target has accepted the work and will notify.
+
+    Attributes:
+        job: the ARN of the job that AWS runs for it; empty for other targets.
+    """
+
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True)

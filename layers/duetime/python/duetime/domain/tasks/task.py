@@ -60,6 +60,7 @@ class Task(TaskOptions):
         lease_worker: who may run the task; kept after the end, to say who ran it last.
         lease_expires_at: until when; a lease is over once it is past by more than clocks may differ.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
+        job: the ARN of the job that AWS runs for the present attempt, or ran for the last one that had one.
         requested_action: what its user asks of the running attempt.
         waiting_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
         waits: what it has waited for besides its time, and since when, oldest first; kept after its end.
@@ -102,6 +103,7 @@ class Task(TaskOptions):
     lease_worker: str | None = None
     lease_expires_at: Millis | None = None
     deferred_fence: int | None = None
+    job: str | None = None
     requested_action: RequestedAction | None = None
     waiting_for: str | None = None
     waits: tuple[Wait, ...] = ()

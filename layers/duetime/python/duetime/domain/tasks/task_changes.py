@@ -46,6 +46,7 @@ class TaskChanges(TypedDict, total=False):
     lease_worker: str | None
     lease_expires_at: Millis | None
     deferred_fence: int | None
+    job: str | None
     requested_action: RequestedAction | None
     waiting_for: str | None
     waits: tuple[Wait, ...]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
 from duetime.domain.dispatch.message_deletion import (
+    CheckJob,
     CheckTopology,
     DeleteMessage,
     FollowUp,
@@ -146,7 +147,7 @@ class LeaseClaims:
         self.runtime.telemetry.count("claims_rejected")
         retain_paused(self.stores.tasks, self.stores.contents, task)
         match after_refusal(task, delivery.message, self.runtime.now()):
-            case FollowUp(left) | Undo(left) | CheckTopology(left):
+            case FollowUp(left) | Undo(left) | CheckTopology(left) | CheckJob(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])
                 return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")
             case disposition:
