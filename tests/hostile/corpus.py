@@ -138,7 +138,7 @@ BODIES: Mapping[str, Any] = {
     "createTopology": {
         "nodes": {
             "a": {"type": "echo"},
-            "b": {"type": "echo", "depends_on": ["a"]},
+            "b": {"type": "echo", "depends_on": ["a"], "when": "parents.a.result.ok"},
         },
         "on_failure": "stop",
         "name": "n",

@@ -243,7 +243,7 @@ def _topologies(account: Recorder) -> None:
     topologies = "/v1/topologies"
     nodes: dict[str, dict[str, object]] = {
         "extract": {"type": PLAIN},
-        "load": {"type": PLAIN, "depends_on": ["extract"]},
+        "load": {"type": PLAIN, "depends_on": ["extract"], "when": "parents.extract.result == 'done'"},
     }
     account.ask("POST", topologies, {"nodes": nodes, "name": "Import"})
     account.target = lambda _phase, _context: "done"

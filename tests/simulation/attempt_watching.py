@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.simulation.watching import Effect
 
 MOVES: Mapping[str, str] = {
-    "blocked": "blocked cancelled scheduled",
+    "blocked": "blocked cancelled failed scheduled",
     "scheduled": "cancelled paused running scheduled",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",

@@ -22,6 +22,9 @@ _ANSWERED = range(200, 500)
 _LARGE = 0.03
 """How many of the topologies have a hundred nodes or so."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
+IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
+CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
+"""Conditions about a parent: that it succeeded, one that is always false, and one that is neither true nor false."""
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 
@@ -74,6 +77,9 @@ class TopologyUsers:
                 "timeout_seconds": 60,
                 "notify_within_seconds": 60,
             }
+            # A node that starts whatever its parents do has nothing to ask.
+            if parents and nodes[f"n{number}"]["trigger_rule"] != TriggerRule.ALWAYS and self.random.random() < 0.25:
+                nodes[f"n{number}"]["when"] = pick(CONDITIONS).format(pick(parents))
         return {
             "nodes": nodes,
             "on_failure": on_failure,

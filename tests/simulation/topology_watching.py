@@ -16,6 +16,7 @@ from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.graph_outline import outline_of
 from duetime.domain.topologies.run_state import is_of_present_run
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from tests.simulation.topology_users import BROKEN, IF_SUCCEEDED, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,6 +102,11 @@ class TopologyWatching:
             f"{task.id}, node {node_ref.key} of {node_ref.topology}, began under {node.trigger_rule} while its parents "
             f"are {told}",
         )
+        may_begin = is_disturbed or task.id.text in self.retried or _holds(node, parents)
+        watching.check(
+            may_begin or task.id != run_state.task_id(node_ref.key),
+            f"{task.id}, node {node_ref.key} of {node_ref.topology}, began, and its condition is {node.when}: {told}",
+        )
         if task.attempt == 1 and node.trigger_rule in _AFTER_ALL and self._is_undisturbed(whole):
             claimed_at = watching.claimed_at.get(task.id.text, 0)
             ends = [each.finished_at or claimed_at for each in parents if each is not None]
@@ -168,6 +174,11 @@ class TopologyWatching:
         for key, node in nodes.items():
             lives = node is None or (node.expires_at or 0) >= (whole.expires_at or 0)
             check(lives, f"{whole.id} expires at {whole.expires_at}, its node {key} at {node and node.expires_at}")
+        for key, node in nodes.items():
+            is_skipped = node is not None and node.node_ref is not None and node.node_ref.note == _SKIPPED
+            check(
+                not is_skipped or (node is not None and node.started_at is None), f"{key} was skipped, and ran: {told}"
+            )
         bad = [key for key, node in nodes.items() if node is None or _is_bad(node)]
         if whole.state is State.SUCCEEDED:
             check(not bad or graph.on_failure is OnFailure.CONTINUE, told)
@@ -182,6 +193,16 @@ def _is_bad(node: Task) -> bool:
     """Whether a node's work does not stand; one that was skipped had none to do."""
     note = node.node_ref.note if node.node_ref else ""
     return node.state in _ENDED_BADLY and note != _SKIPPED
+
+
+def _holds(node: Node, parents: Sequence[Task | None]) -> bool:
+    """Whether a condition of `topology_users` is true, said anew here."""
+    for key, parent in zip(node.depends_on, parents, strict=True):
+        if node.when == IF_SUCCEEDED.format(key):
+            return parent is not None and parent.state is State.SUCCEEDED
+        if node.when in {NEVER.format(key), BROKEN.format(key)}:
+            return False
+    return True
 
 
 def _may_start(node: Node, parents: Sequence[Task | None]) -> bool:

@@ -103,4 +103,10 @@ MUTANTS = (
         "        if isinstance(task.target, TopologyTarget):\n            self._erase_nodes(owner, task_id)\n",
         "",
     ),
+    Mutant(
+        "a node whose condition is false runs",
+        "services/topologies/node_transitions.py",
+        "            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]):\n",
+        "            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]) or True:\n",
+    ),
 )

@@ -12,7 +12,7 @@ from duetime.contract.tasks.bodies import TaskCreate, TaskLabels
 from duetime.contract.tasks.fields import At, DelaySeconds, TaskType
 from duetime.contract.tasks.queries import ListedQuery
 from duetime.contract.tasks.unique_bodies import TaskUniqueness, without_uniqueness
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
+from duetime.domain.limits import MAX_CONDITION_LENGTH, MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -46,6 +46,15 @@ class TopologyNode(TaskCreate):
         list[str],
         Field(default_factory=list, description="Those of `depends_on` whose results are passed to its target."),
     ]
+    when: Annotated[
+        str | None,
+        Field(
+            max_length=MAX_CONDITION_LENGTH,
+            description="Condition under which it runs once its trigger rule is met, in JMESPath, about "
+            "`parents.NAME.outcome`, `.result` and `.error`. If it is false, the node is skipped; if it is neither "
+            "true nor false, the node fails.",
+        ),
+    ] = None
     expected_seconds: Annotated[
         float | None,
         Field(

@@ -99,6 +99,7 @@ class Move(StrEnum):
     GIVE_UP = "give_up"
     RELEASE = "release"
     DISMISS = "dismiss"
+    FAIL_CONDITION = "fail_condition"
     RETAIN = "retain"
     ERASE = "erase"
 
@@ -145,6 +146,9 @@ LEGAL: dict[Move, Rule] = {
     Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and its attempts are spent"),
     Move.RELEASE: Rule(frozenset({State.BLOCKED}), State.SCHEDULED, "its parents in the topology let it start"),
     Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology does not want it any more"),
+    Move.FAIL_CONDITION: Rule(
+        frozenset({State.BLOCKED}), State.FAILED, "its condition in the topology cannot be evaluated"
+    ),
     Move.RETAIN: Rule(
         TERMINAL, None, "its topology needs it no longer, or once more: its expiry is set, or taken away"
     ),

@@ -44,8 +44,11 @@ class NodeInputs:
     def _results(self, wanted: tuple[Reference, ...]) -> Iterator[tuple[str, bytes | None]]:
         found = self.stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
         for reference in wanted:
-            parent = found.get(reference.task_id)
-            if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
-                yield reference.name, None
-            else:
-                yield reference.name, self.stores.contents.fetch(parent.id, parent.result)
+            yield reference.name, result_of(self.stores, found.get(reference.task_id))
+
+
+def result_of(stores: Stores, parent: Task | None) -> bytes | None:
+    """The result that a parent's children are given; `None` if there is none."""
+    if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
+        return None
+    return stores.contents.fetch(parent.id, parent.result)

@@ -11,26 +11,30 @@ from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.action_history import Action, ActorType, Attribution
+from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import reported_history
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.times import SECOND
+from duetime.domain.topologies.conditions import ConditionFailed
 from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
 from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime.services.content_retention import extend, retain_open
+from duetime.services.outcomes.attempt_metrics import count_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
-    from duetime.ports.runtime import Clock
+    from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
+    from duetime.services.topologies.conditions import Conditions
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 _TRIES = 5
@@ -48,7 +52,8 @@ class NodeActions:
     topology_repository: TopologyRepository
     stores: Stores
     enqueuer: Enqueuer
-    clock: Clock
+    runtime: Runtime
+    conditions: Conditions
     retention: Millis
 
     def count(self, topology_run: TopologyRun, key: str, arrived: Mapping[int, Outcome]) -> Counts:
@@ -57,7 +62,7 @@ class NodeActions:
         Should the counts be gone, they are made good: who watches the topology decides by its nodes' states.
         """
         node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
-        edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
+        edges, expires = len(node.depends_on), self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
         before, after = self.stores.topologies.add_edges(task_id, edges, arrived, expires)
         if chunks_for(edges) == 1:
             return after.counts
@@ -85,8 +90,8 @@ class NodeActions:
             The node's task if it was released: `send_due` must follow.
         """
         if verdict is Verdict.READY:
-            if topology_run.starts_nodes:
-                return self._release(topology_run, key, task)
+            if topology_run.starts_nodes and task.state is State.BLOCKED:
+                return self._start(topology_run, key, task)
         elif verdict is not Verdict.WAIT:
             self.dismiss(topology_run, key, _REASONS[verdict], {State.BLOCKED})
         return None
@@ -100,14 +105,7 @@ class NodeActions:
             node_ref = task.node_ref and replace(task.node_ref, note=reason.value)
             return {"node_ref": node_ref, "finished_at": None}
 
-        for _ in range(_TRIES):
-            task = self._read(topology_run.run_state.task_id(key))
-            if task.state not in among or task.state not in LEGAL[Move.DISMISS].sources:
-                return
-            guard = Guard(version=task.version)
-            if isinstance(self.enqueuer.move(task, Move.DISMISS, self.clock.now(), guard, sets(task)), Applied):
-                return
-        raise Unavailable(f"the node {key} was written by others again and again")
+        self._end(topology_run, key, Move.DISMISS, among, sets)
 
     def undo(self, topology_run: TopologyRun, key: str) -> None:
         """Have a node rolled back, once everything that follows its end is done."""
@@ -117,7 +115,7 @@ class NodeActions:
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
-        now = self.clock.now()
+        now = self.runtime.now()
         sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
@@ -127,11 +125,45 @@ class NodeActions:
         if isinstance(result, Applied):
             retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
 
+    def _start(self, topology_run: TopologyRun, key: str, task: Task) -> Task | None:
+        """Let a node start whose rule holds, if its condition does, too; the node's task if it was released."""
+        try:
+            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]):
+                return self._release(topology_run, key, task)
+        except ConditionFailed as failed:
+            error = failure("ConditionFailed", str(failed)).error
+            self._end(
+                topology_run, key, Move.FAIL_CONDITION, NOT_STARTED, lambda _: {"error": error, "finished_at": None}
+            )
+        else:
+            self.dismiss(topology_run, key, Reason.SKIPPED, {State.BLOCKED})
+        return None
+
+    def _end(
+        self,
+        topology_run: TopologyRun,
+        key: str,
+        move: Move,
+        among: Collection[State],
+        sets: Callable[[Task], TaskChanges],
+    ) -> None:
+        """End a node that has not started; a worker does what follows its end."""
+        for _ in range(_TRIES):
+            task = self._read(topology_run.run_state.task_id(key))
+            if task.state not in among or task.state not in LEGAL[move].sources:
+                return
+            result = self.enqueuer.move(task, move, self.runtime.now(), Guard(version=task.version), sets(task))
+            if isinstance(result, Applied):
+                if move is Move.FAIL_CONDITION:
+                    count_outcome(self.runtime.telemetry, result.task)
+                return
+        raise Unavailable(f"the node {key} was written by others again and again")
+
     def _release(self, topology_run: TopologyRun, key: str, task: Task | None) -> Task | None:
         for _ in range(_TRIES):
             if task is None or task.state is not State.BLOCKED:
                 return None
-            due = self.clock.now() + (topology_run.graph.by_key[key].spec.delay or 0)
+            due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
             if task.due_at != task.created_at:
                 # Its user has set another time while it was blocked.
                 due = max(due, task.due_at)
