@@ -52,6 +52,13 @@ class Graphs(Scenario):
         self.topology = str(made.body["id"])
         return self.topology
 
+    def until_answered(self, action: str) -> None:
+        """Have its user pause, resume or cancel it: what cannot be carried out yet is answered 503, and asked again."""
+        for _ in range(20):
+            if self.ask("POST", f"{PATH}/{self.topology}/{action}").status < 500:
+                return
+            self.run(2 * SECOND)
+
     def whole(self) -> Task:
         """The topology's own task."""
         return self.record(self.topology)

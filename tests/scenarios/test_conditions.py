@@ -71,7 +71,7 @@ def test_a_branch_is_chosen_by_the_error_of_a_parent() -> None:
         giving(graphs, pay=Unretriable("CardDeclined"))
         other = {f"n{number}": {"type": PLAIN} for number in range(6)}
         rule = {"type": PLAIN, "depends_on": ["pay", *other], "trigger_rule": "all_done"}
-        nodes = {
+        nodes: dict[str, dict[str, Any]] = {
             "pay": {"type": PLAIN},
             **other,
             "declined": {**rule, "when": "parents.pay.error.type == 'Unretriable'"},
@@ -87,8 +87,8 @@ def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -
     """If the condition of the node that steps in skips it, the failure is the topology's."""
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
-        rule = {"type": PLAIN, "depends_on": ["pay"], "trigger_rule": "one_failed"}
-        nodes = {"pay": {"type": PLAIN}, "refund": {**rule, "when": f"parents.pay.error.type == '{error}'"}}
+        refund = {"type": PLAIN, "depends_on": ["pay"], "trigger_rule": "one_failed"}
+        nodes = {"pay": {"type": PLAIN}, "refund": {**refund, "when": f"parents.pay.error.type == '{error}'"}}
         graphs.submit(nodes, on_failure="continue")
         assert graphs.run_until_ended().state == state
 

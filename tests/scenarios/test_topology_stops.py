@@ -45,14 +45,30 @@ def test_no_node_starts_after_its_topology_was_cancelled() -> None:
             graphs.submit(DIAMOND)
             if not graphs.run_until(lambda: len(calls) >= number, 30 * SECOND):  # noqa: B023 - called at once
                 return
-            # A cancel that cannot be carried out yet is answered 503, and is asked for again.
-            for _ in range(20):
-                if graphs.ask("POST", f"{PATH}/{graphs.topology}/cancel").status < 500:
-                    break
-                graphs.run(2 * SECOND)
+            graphs.until_answered("cancel")
             begun = list(graphs.ran)
             graphs.run(10 * MINUTE)
             assert graphs.ran == begun, f"call {number}, {calls[number - 1]}"
+            assert graphs.whole().finished_at is not None
+
+
+@pytest.mark.slow
+def test_no_node_starts_after_its_topology_was_paused() -> None:
+    """Any call of the functions that run it stands still while a pause is answered: nothing begins until a resume."""
+    for number in count(1):
+        with Graphs() as graphs:
+            graphs.target = lambda _phase, _context: graphs.take(3 * SECOND)
+            calls = stalled(graphs, number, {"worker", "topology"})
+            graphs.submit(DIAMOND)
+            if not graphs.run_until(lambda: len(calls) >= number, 30 * SECOND):  # noqa: B023 - called at once
+                return
+            graphs.until_answered("pause")
+            begun = list(graphs.ran)
+            graphs.run(10 * MINUTE)
+            assert graphs.ran == begun, f"call {number}, {calls[number - 1]}"
+            graphs.until_answered("resume")
+            graphs.run(10 * MINUTE)
+            assert sorted(graphs.ran) == sorted(DIAMOND), f"call {number}, {calls[number - 1]}"
             assert graphs.whole().finished_at is not None
 
 

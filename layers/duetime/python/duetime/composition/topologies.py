@@ -141,10 +141,9 @@ class TopologyServices(Part):
 
     @cached_property
     def _nodes(self) -> NodeActions:
-        core, conditions = self.part(CoreServices), Conditions(self.outlines, self.part(CoreServices).stores)
-        return NodeActions(
-            self.outlines, core.stores, core.enqueuer, self.runtime, conditions, self.settings.retention_ms
-        )
+        core, period = self.part(CoreServices), self.settings.retention_ms
+        conditions = Conditions(self.outlines, core.stores)
+        return NodeActions(self.outlines, core.stores, core.enqueuer, self.runtime, conditions, period)
 
     @cached_property
     def _node_tasks(self) -> NodeTasks:

@@ -98,6 +98,7 @@ class Move(StrEnum):
     REPLACE = "replace"
     GIVE_UP = "give_up"
     RELEASE = "release"
+    HOLD = "hold"
     DISMISS = "dismiss"
     FAIL_CONDITION = "fail_condition"
     RETAIN = "retain"
@@ -145,6 +146,9 @@ LEGAL: dict[Move, Rule] = {
     ),
     Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and its attempts are spent"),
     Move.RELEASE: Rule(frozenset({State.BLOCKED}), State.SCHEDULED, "its parents in the topology let it start"),
+    Move.HOLD: Rule(
+        frozenset({State.BLOCKED}), None, "its topology is paused: no release that was decided before counts"
+    ),
     Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology does not want it any more"),
     Move.FAIL_CONDITION: Rule(
         frozenset({State.BLOCKED}), State.FAILED, "its condition in the topology cannot be evaluated"

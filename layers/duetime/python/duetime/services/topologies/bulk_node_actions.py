@@ -47,6 +47,8 @@ class TopologySteps:
         work = self._work(operation, topology_run)
         done = self.reconciler.do(work, until)
         before = operation.progress
+        if not work and operation.kind is BulkKind.PAUSE and not self._hold(topology_run, until):
+            return before
         if not work and topology_run.task.is_terminal:
             self.reconciler.retention.let_expire(topology_run.task.id)
         return replace(
@@ -56,6 +58,11 @@ class TopologySteps:
             affected=before.affected + done,
             is_complete=not work,
         )
+
+    def _hold(self, topology_run: TopologyRun, until: Millis) -> bool:
+        """Hold the nodes that somebody may be about to release; says whether there was time for all."""
+        holds = self.reconciler.holds(topology_run)
+        return self.reconciler.do(holds, until) == len(holds) and self.reconciler.runtime.now() < until
 
     def _work(self, operation: BulkOperation, topology_run: TopologyRun) -> Work:
         if operation.kind is BulkKind.RESUME:

@@ -11,7 +11,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.topologies.node_status import counts_for
 from duetime.domain.topologies.parent_groups import edges_to_count, group_around, is_counted
 from duetime.domain.topologies.run_state import counted_status
-from duetime.domain.topologies.trigger_rules import Counts, verdict
+from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,22 +55,31 @@ class Joins:
         ran = topology_run.run_state.ran
         seen = {**tasks, key: ended}
         statuses = {name: counted_status(seen.get(name), is_kept=name in ran) for name in near}
-        decide = partial(self._decide, topology_run, tasks, statuses)
-        released = self.executor.map(decide, edges)
+        verdicts = self.executor.map(partial(self._verdict, topology_run, tasks, statuses), edges)
+        if Verdict.READY in verdicts:
+            topology_run = self.topology_repository.refreshed(topology_run)
+        decided = [
+            (edge.child, found) for edge, found in zip(edges, verdicts, strict=True) if found is not Verdict.WAIT
+        ]
+        decide = partial(self._decide, topology_run, tasks)
+        released = self.executor.map(decide, decided)
         self.enqueuer.send_due([task for task in released if task is not None])
 
     def _decide(
-        self, topology_run: TopologyRun, tasks: Mapping[str, Task], statuses: Statuses, edge: Edge
+        self, topology_run: TopologyRun, tasks: Mapping[str, Task], decided: tuple[str, Verdict]
     ) -> Task | None:
-        """Do what a child's rule says now; the child's task if it was released."""
+        key, found = decided
+        return self.nodes.decide(topology_run, key, found, tasks[key])
+
+    def _verdict(self, topology_run: TopologyRun, tasks: Mapping[str, Task], statuses: Statuses, edge: Edge) -> Verdict:
+        """What a child's rule says now."""
         task = tasks.get(edge.child)
         if task is None:
             raise Unavailable(f"the task of the node {edge.child} is not there yet")
         if task.state is not State.BLOCKED:
-            return None
+            return Verdict.WAIT
         rule = topology_run.graph.by_key[edge.child].trigger_rule
-        found = verdict(rule, self._counts(topology_run, statuses, edge))
-        return self.nodes.decide(topology_run, edge.child, found, task)
+        return verdict(rule, self._counts(topology_run, statuses, edge))
 
     def _counts(self, topology_run: TopologyRun, statuses: Statuses, edge: Edge) -> Counts:
         """All that is known of a child's parents: by their records, or as they were counted if there are many."""

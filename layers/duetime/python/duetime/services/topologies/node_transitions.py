@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Applied, Guard
+from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.action_changes import recorded
@@ -74,25 +74,25 @@ class NodeActions:
     def act(self, topology_run: TopologyRun, key: str, verdict: Verdict) -> None:
         """Do what a node's rule says, if it still waits for its parents and the run goes on."""
         if verdict is not Verdict.WAIT:
-            released = self.decide(topology_run, key, verdict, self._read(topology_run.run_state.task_id(key)))
+            task = self._read(topology_run.run_state.task_id(key))
+            released = self.decide(self.topology_repository.refreshed(topology_run), key, verdict, task)
             self.enqueuer.send_due([] if released is None else [released])
 
     def decide(self, topology_run: TopologyRun, key: str, verdict: Verdict, task: Task) -> Task | None:
         """Do what a node's rule says, as `act` does, but send nothing.
 
         Args:
-            topology_run: as it was just read.
+            topology_run: as it was read after the node's task; a pause holds what may start after its own write.
             key: the node.
             verdict: what its rule says.
-            task: the node's, as it was just read.
+            task: the node's, as it was read.
 
         Returns:
             The node's task if it was released: `send_due` must follow.
         """
         if verdict is Verdict.READY:
-            if topology_run.starts_nodes and task.state is State.BLOCKED:
-                return self._start(topology_run, key, task)
-        elif verdict is not Verdict.WAIT:
+            return self._start(topology_run, key, task)
+        if verdict is not Verdict.WAIT:
             self.dismiss(topology_run, key, _REASONS[verdict], {State.BLOCKED})
         return None
 
@@ -106,6 +106,23 @@ class NodeActions:
             return {"node_ref": node_ref, "finished_at": None}
 
         self._end(topology_run, key, Move.DISMISS, among, sets)
+
+    def hold(self, topology_run: TopologyRun, key: str) -> bool:
+        """Have a release be refused that was decided before its topology was paused, however late it is written.
+
+        Returns:
+            Whether the node still waits; otherwise it was released.
+        """
+        task: Task | None = self._read(topology_run.run_state.task_id(key))
+        for _ in range(_TRIES):
+            if task is None or task.state is not State.BLOCKED:
+                return False
+            write = Write(task.id, Move.HOLD, self.runtime.nonce(), Guard(version=task.version), {})
+            result = self.stores.tasks.apply(write)
+            if isinstance(result, Applied):
+                return True
+            task = result.task
+        raise Unavailable(f"the node {key} was written by others again and again")
 
     def undo(self, topology_run: TopologyRun, key: str) -> None:
         """Have a node rolled back, once everything that follows its end is done."""
@@ -127,6 +144,8 @@ class NodeActions:
 
     def _start(self, topology_run: TopologyRun, key: str, task: Task) -> Task | None:
         """Let a node start whose rule holds, if its condition does, too; the node's task if it was released."""
+        if task.state is not State.BLOCKED or not topology_run.starts_nodes:
+            return None
         try:
             if self.conditions.hold(topology_run, topology_run.graph.by_key[key]):
                 return self._release(topology_run, key, task)
@@ -161,7 +180,7 @@ class NodeActions:
 
     def _release(self, topology_run: TopologyRun, key: str, task: Task | None) -> Task | None:
         for _ in range(_TRIES):
-            if task is None or task.state is not State.BLOCKED:
+            if task is None or task.state is not State.BLOCKED or not topology_run.starts_nodes:
                 return None
             due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
             if task.due_at != task.created_at:
@@ -170,8 +189,10 @@ class NodeActions:
             result = self.enqueuer.write(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
             if isinstance(result, Applied):
                 return result.task
-            # Somebody has released, cancelled or changed it just now.
+            # Somebody has released, held, cancelled or changed it just now.
             task = result.task
+            if task is not None and task.state is State.BLOCKED:
+                topology_run = self.topology_repository.refreshed(topology_run)
         raise Unavailable(f"the node {key} was written by others again and again")
 
     def _read(self, task_id: TaskId) -> Task:

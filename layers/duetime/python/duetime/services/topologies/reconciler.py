@@ -73,6 +73,15 @@ class TopologyReconciler:
         found, statuses = self._next_action(topology_run)
         return self._work(topology_run, found, statuses) if statuses else ()
 
+    def suspension(self, topology_run: TopologyRun) -> Work:
+        """What there is to do for a pause at once: `work` and `holds`."""
+        found, statuses = self._next_action(topology_run)
+        return [*self._work(topology_run, found, statuses), *self._holds(topology_run, found, statuses)]
+
+    def holds(self, topology_run: TopologyRun) -> Work:
+        """What has no release be written after a pause that was decided before it. Found again when it is done."""
+        return self._holds(topology_run, *self._next_action(topology_run))
+
     def resumption(self, topology_run: TopologyRun) -> Work:
         """What there is to do for what was paused with the run to go on."""
         found, statuses = self._next_action(topology_run)
@@ -208,6 +217,19 @@ class TopologyReconciler:
             if not (topology_run.run_state.stopped and verdict is Verdict.READY)
         )
         return [partial(self.nodes.act, topology_run, key, verdict) for key, verdict in left]
+
+    def _holds(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
+        if found.state is not State.PAUSED or not statuses:
+            return ()
+        verdicts = decided(topology_run.graph, statuses).items()
+        # One that is not there yet is of a plan that reads the run once more before it starts anything.
+        ready = (key for key, verdict in verdicts if verdict is Verdict.READY and not statuses[key].is_missing)
+        return [partial(self._hold, topology_run, key) for key in ready]
+
+    def _hold(self, topology_run: TopologyRun, key: str) -> None:
+        if not self.nodes.hold(topology_run, key):
+            pause = partial(self.task_control.pause, by=by_topology(topology_run.task))
+            _unless_refused(pause, topology_run.task.owner, topology_run.run_state.task_id(key))
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
         # Asked for each: a process that stood still must not do now what was wanted then.

@@ -82,6 +82,10 @@ class TopologyRepository:
             return None
         return TopologyRun(task, self.graph_of(task), run_state)
 
+    def refreshed(self, topology_run: TopologyRun) -> TopologyRun:
+        """The same run, with what its user requests of it by now."""
+        return replace(topology_run, task=self.stores.tasks.read(topology_run.task.id) or topology_run.task)
+
     def graph_of(self, task: Task) -> Graph:
         """The graph of a topology's task.
 

@@ -141,7 +141,10 @@ class TopologyService:
             return True
         if reconciler.is_large(topology_run):
             return False
-        work = reconciler.resumption(topology_run) if kind is BulkKind.RESUME else reconciler.work(topology_run)
+        found = {BulkKind.RESUME: reconciler.resumption, BulkKind.PAUSE: reconciler.suspension}.get(
+            kind, reconciler.work
+        )
+        work = found(topology_run)
         return reconciler.do(work, until) == len(work) and self.clock.now() < until
 
     def _task(self, owner: str, topology: TaskId) -> Task:
