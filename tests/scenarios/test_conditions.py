@@ -88,7 +88,8 @@ def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
         refund = {"type": PLAIN, "depends_on": ["pay"], "trigger_rule": "one_failed"}
-        nodes = {"pay": {"type": PLAIN}, "refund": {**refund, "when": f"parents.pay.error.type == '{error}'"}}
+        condition = f"parents.pay.error.type == '{error}'"
+        nodes: dict[str, dict[str, Any]] = {"pay": {"type": PLAIN}, "refund": {**refund, "when": condition}}
         graphs.submit(nodes, on_failure="continue")
         assert graphs.run_until_ended().state == state
 

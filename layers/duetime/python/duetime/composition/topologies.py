@@ -46,12 +46,11 @@ class TopologyServices(Part):
     @cached_property
     def service(self) -> TopologyService:
         """Shows and controls topologies."""
-        tasks = self.part(TaskServices)
         return TopologyService(
             topology_repository=self.definitions,
             reconciler=self.reconciler,
-            task_reader=tasks.reader,
-            task_control=tasks.control,
+            task_reader=self.part(TaskServices).reader,
+            task_control=self.part(TaskServices).control,
             clock=self.runtime.clock,
             bulk_operations=self.part(BulkServices).operations,
         )
