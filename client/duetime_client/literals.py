@@ -28,6 +28,8 @@ EventType: TypeAlias = Literal[
     "rollback_requested",
     "cancelled",
     "cancel_requested",
+    "approved",
+    "rejected",
     "attempt_started",
     "attempt_ended",
     "expired",
@@ -51,6 +53,7 @@ GateName: TypeAlias = Literal[
     "circuit",
     "target",
     "worker",
+    "approval",
     "topology",
     "other",
     "retry",
@@ -116,6 +119,16 @@ UniqueKeyConflictPolicy: TypeAlias = Literal["keep", "replace", "refuse"]
 UniqueKeyScope: TypeAlias = Literal["started", "ended"]
 """How long a task holds its unique key."""
 WaitReason: TypeAlias = Literal[
-    "lock", "concurrency_limit", "switch", "circuit", "overlap", "handlers", "worker", "target", "topology", "other"
+    "lock",
+    "concurrency_limit",
+    "switch",
+    "circuit",
+    "overlap",
+    "handlers",
+    "worker",
+    "target",
+    "approval",
+    "topology",
+    "other",
 ]
 """What a task waits for besides its time."""

@@ -29,7 +29,7 @@ MOVES: Mapping[str, str] = {
     "scheduled": "cancelled paused running scheduled",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
-    "waiting": "cancelled paused waiting running scheduled",
+    "waiting": "cancelled failed paused waiting running scheduled succeeded",
     "paused": "cancelled paused scheduled",
     "succeeded": "rolling_back succeeded",
     "failed": "failed rolling_back scheduled",

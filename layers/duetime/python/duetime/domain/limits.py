@@ -166,6 +166,8 @@ MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
 MAX_INPUTS_BYTES = 1_048_576
 """Size of the results of all parents that a node receives, in bytes of UTF-8."""
+DEFAULT_APPROVAL_SECONDS = 604_800
+"""How long a task waits for an approval, if it does not say so: a week."""
 MAX_CONDITION_LENGTH = 1_000
 """Length of the condition of a node."""
 MAX_EVENT_AHEAD = 5 * MINUTE

@@ -17,9 +17,11 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.targets import (
+    ApprovalTarget,
     AwsTarget,
     CallbackTarget,
     HttpTarget,
+    OnTimeout,
     Phase,
     PullTarget,
     Query,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _HTTP = "http"
 _PULL = "pull"
 _TOPOLOGY = "topology"
+_APPROVAL = "approval"
 _ARN = "arn:"
 _CALLBACK = "callback"
 _NOTIFIES = "async"
@@ -50,6 +53,8 @@ def target(value: Target) -> Value | None:
         return {"S": _PULL}
     if isinstance(value, TopologyTarget):
         return {"S": _TOPOLOGY}
+    if isinstance(value, ApprovalTarget):
+        return {"S": f"{_APPROVAL} {value.timeout_seconds} {value.on_timeout}"}
     if isinstance(value, AwsTarget):
         option = value.detail_type if value.waits else _NOTIFIES
         return {"S": f"{value.arn} {option}" if option else value.arn}
@@ -73,6 +78,9 @@ def read_target(value: Value) -> Target:
         return PullTarget()
     if value["S"] == _TOPOLOGY:
         return TopologyTarget()
+    if value["S"].startswith(_APPROVAL):
+        _, seconds, on_timeout = value["S"].split(" ")
+        return ApprovalTarget(int(seconds), OnTimeout(on_timeout))
     if value["S"].startswith(_ARN):
         return _read_aws_target(value["S"])
     if value["S"].startswith(_CALLBACK):

@@ -24,6 +24,7 @@ NAMES: Mapping[str, str] = {
     "TaskPatch": "TaskUpdate",
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
+    "ApprovalTarget": "ApprovalTargetInput",
     "Debounce": "TaskDebounceInput",
     "EventBridgeTarget": "EventBridgeTargetInput",
     "HandlerTarget": "HandlerTargetInput",

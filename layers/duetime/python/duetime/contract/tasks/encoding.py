@@ -16,6 +16,7 @@ from duetime.contract.tasks.responses import (
     WaitingForResponse,
 )
 from duetime.contract.tasks.target_responses import (
+    ApprovalTargetResponse,
     AwsTargetResponse,
     CallbackTargetResponse,
     EventBridgeTargetResponse,
@@ -169,6 +170,9 @@ def target_response(target: targets.Target) -> TargetResponse:
         return PullTargetResponse(kind="pull")
     if isinstance(target, targets.TopologyTarget):
         return TopologyTargetResponse(kind="topology")
+    if isinstance(target, targets.ApprovalTarget):
+        on_timeout = cast("Literal['fail', 'reject', 'approve']", target.on_timeout.value)
+        return ApprovalTargetResponse(kind="approval", timeout_seconds=target.timeout_seconds, on_timeout=on_timeout)
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(
             kind="http",

@@ -12,6 +12,7 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
+    ApprovalTarget,
     EventBridgeTarget,
     HandlerTarget,
     HttpTarget,
@@ -163,6 +164,8 @@ def _target(body: Target) -> targets.Target:
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
         return targets.TopologyTarget()
+    if isinstance(body, ApprovalTarget):
+        return targets.ApprovalTarget(body.timeout_seconds, targets.OnTimeout(body.on_timeout))
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
 
 

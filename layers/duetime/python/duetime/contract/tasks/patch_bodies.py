@@ -27,10 +27,12 @@ from duetime.contract.tasks.fields import (
 from duetime.contract.tasks.http_request_fields import RequestMethod, SuccessStatuses
 from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, NotifiesFailure
 from duetime.contract.tasks.target_fields import (
+    ApprovalSeconds,
     CallbackUrl,
     DetailType,
     LambdaMode,
     OfferedQueries,
+    TargetKind,
     TargetPhases,
     TargetUrl,
 )
@@ -108,7 +110,7 @@ class TargetPatch(Body):
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     kind: Annotated[
-        Literal["handler", "http", "pull", "topology", "lambda", "sqs", "sns", "eventbridge", "step_functions"] | None,
+        TargetKind | None,
         Field(description="Another kind replaces the target; the same, or none, is merged into it."),
     ] = None
     url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
@@ -132,6 +134,8 @@ class TargetPatch(Body):
     arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
     detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None
+    timeout_seconds: Annotated[ApprovalSeconds | None, Field(description="Of an approval.")] = None
+    on_timeout: Annotated[Literal["fail", "reject", "approve"] | None, Field(description="Of an approval.")] = None
 
 
 class TaskPatch(Body):

@@ -9,10 +9,16 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from duetime.contract.tasks.fields import each_once, printable
-from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_URL_LENGTH
+from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DEADLINE_SECONDS, MAX_DETAIL_TYPE_LENGTH, MAX_URL_LENGTH
 from duetime.domain.tasks import placeholders
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 
+TargetKind = Literal[
+    "handler", "http", "pull", "topology", "approval", "lambda", "sqs", "sns", "eventbridge", "step_functions"
+]
+ApprovalSeconds = Annotated[
+    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for a decision.")
+]
 # The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
 _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 

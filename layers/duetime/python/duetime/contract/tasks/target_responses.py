@@ -80,6 +80,14 @@ class TopologyTargetResponse(TypedDict):
     kind: Literal["topology"]
 
 
+class ApprovalTargetResponse(TypedDict):
+    """A person, who approves or rejects the task."""
+
+    kind: Literal["approval"]
+    timeout_seconds: Annotated[int, Field(description="How long after it is due it waits.")]
+    on_timeout: Annotated[Literal["fail", "reject", "approve"], Field(description="What happens after that.")]
+
+
 class LambdaTargetResponse(TypedDict):
     """A Lambda function."""
 
@@ -112,4 +120,5 @@ TargetResponse = (
     | EventBridgeTargetResponse
     | AwsTargetResponse
     | TopologyTargetResponse
+    | ApprovalTargetResponse
 )

@@ -57,6 +57,9 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         name = GateName(wait_reason(task.waiting_for).value)
         found = next((gate for gate in closed if gate.name is name), None)
         text = found.text if found else f"It was put back ({task.waiting_for}), which does not hold it any more."
+        if name is GateName.APPROVAL:
+            text = f"It waits for {task.waiting_for} until {to_iso(task.next_at)}."
+            return _at(name, text, task.next_at)
         if found is None and name in {GateName.HANDLERS, GateName.TARGET, GateName.TOPOLOGY, GateName.OTHER}:
             text = f"It was put back: {task.waiting_for}."
         waits_for = found.waits_for if found else None

@@ -95,6 +95,32 @@ class TopologyTarget:
     """The state machine that runs a graph of tasks; the graph is the task's payload."""
 
 
+class OnTimeout(StrEnum):
+    """What becomes of an approval that nobody has given in time.
+
+    Attributes:
+        FAIL: the task fails.
+        REJECT: it is rejected, as by a person.
+        APPROVE: it is approved, with no payload.
+    """
+
+    FAIL = "fail"
+    REJECT = "reject"
+    APPROVE = "approve"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalTarget:
+    """A person, who approves or rejects: nothing is called.
+
+    Attributes:
+        timeout_seconds: how long after it is due.
+    """
+
+    timeout_seconds: int
+    on_timeout: OnTimeout = OnTimeout.FAIL
+
+
 @dataclass(frozen=True, slots=True)
 class CallbackTarget:
     """A URL that is told of the outcome of another task; no request names such a target."""
@@ -102,7 +128,7 @@ class CallbackTarget:
     url: str
 
 
-Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | CallbackTarget
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget | CallbackTarget
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
