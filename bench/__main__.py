@@ -19,7 +19,7 @@ from bench import (
     task_path,
     task_usage,
     thin_traffic,
-    topology_usage,
+    topology_measurements,
 )
 from bench.scale import tables
 
@@ -40,7 +40,7 @@ def main() -> None:
         for room in ROOMS:
             progress.add_task(str(room.__doc__).splitlines()[0], total=None)
             comparisons.extend(room.comparisons())
-        counted = {**task_usage.counted(), **topology_usage.counted()}
+        counted = {**task_usage.counted(), **topology_measurements.counted()}
         counted |= thin_traffic.counted(counted["write_units_per_task"])
         counted |= tables.counted()
     table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")

@@ -20,11 +20,11 @@ from duetime.composition.deferred_imports import read_graph
 from duetime.domain.dispatch.enqueue_plan import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
+from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer

@@ -15,12 +15,12 @@ from duetime.composition import Platform, composed
 from duetime.composition.tasks import TaskServices
 from duetime.composition.worker import WorkerServices
 from duetime.domain.dispatch.enqueue_plan import Message
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Delivery
-from duetime.services.tasks.create import Order
 from duetime_local import emulator
 
 if TYPE_CHECKING:

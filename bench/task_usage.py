@@ -10,10 +10,10 @@ import boto3
 from duetime import composition
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.handlers import REGISTRY, Registered
-from duetime.services.tasks.create import Order
 from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
 from duetime_local import emulator
 from tests.adapters.clouds import Cloud

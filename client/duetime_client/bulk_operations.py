@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import Field
 
-from duetime_client.io_steps import Item, Pause, Request
+from duetime_client.io_operations import Item, Pause, Request
 from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the annotations
     BulkOperationKind,
     BulkOperationState,
@@ -19,7 +19,7 @@ from duetime_client.session import segment
 from duetime_client.task import ResponseModel
 
 if TYPE_CHECKING:
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
 
 BULK_OPERATIONS = "/v1/bulk-operations"
 FIRST_PAUSE = 0.5

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.pages import pages
 from duetime_client.problems import document_of
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import read
 from duetime_client.schedule_models import Calendar
 from duetime_client.session import guard, segment
-from duetime_client.task_fields import body_of
+from duetime_client.task_request_fields import body_of
 
 if TYPE_CHECKING:
     import httpx
 
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
     from duetime_client.literals import CalendarMode
     from duetime_client.schedule_models import CalendarFields
 

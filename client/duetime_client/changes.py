@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import ApiError, ClientError, Unreachable
-from duetime_client.io_steps import (
+from duetime_client.io_operations import (
     CloseConnection,
     Item,
     OpenConnection,
@@ -22,17 +22,17 @@ from duetime_client.pages import page
 from duetime_client.responses import task_in, task_of
 from duetime_client.task import TERMINAL
 from duetime_client.task_actions import TASKS, path_of
-from duetime_client.task_fields import body_of, query_of
+from duetime_client.task_request_fields import body_of, query_of
 from duetime_client.watch_tickets import TICKETS, create_watch_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from duetime_client.io_steps import Items, Step, Steps
+    from duetime_client.io_operations import Items, Step, Steps
     from duetime_client.session import Session
     from duetime_client.task import Task
-    from duetime_client.task_fields import TaskFilter
+    from duetime_client.task_request_fields import TaskFilter
 
 MINE = "mine"
 """The topic of all tasks of the caller."""

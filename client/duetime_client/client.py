@@ -75,7 +75,7 @@ class Client:
         import httpx
 
         from duetime_client.http import checked, http_options
-        from duetime_client.step_runners import Runner
+        from duetime_client.io_runners import Runner
 
         session = Session(checked(url), retries or Retries(), random_source, now)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
@@ -211,7 +211,7 @@ class AsyncClient:
         import httpx
 
         from duetime_client.http import checked, http_options
-        from duetime_client.step_runners import AsyncRunner
+        from duetime_client.io_runners import AsyncRunner
 
         session = Session(checked(url), retries or Retries(), random_source, now)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)

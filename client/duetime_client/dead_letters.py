@@ -9,11 +9,11 @@ from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Resource, Stream, SyncResource
 from duetime_client.responses import task_in
 from duetime_client.task_actions import TASKS
-from duetime_client.task_fields import BulkOptions, DeadLetterFilter, ListedDeadLetters, query_of
+from duetime_client.task_request_fields import BulkOptions, DeadLetterFilter, ListedDeadLetters, query_of
 
 if TYPE_CHECKING:
     from duetime_client.filter_actions import FilterActionResult
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
     from duetime_client.task import Task
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.responses import one
 from duetime_client.task import ResponseModel

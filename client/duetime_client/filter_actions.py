@@ -10,21 +10,21 @@ from uuid import uuid4
 from pydantic import Field
 
 from duetime_client.bulk_operations import FIRST_PAUSE, GROWTH, LONGEST_PAUSE, BulkOperation, get_bulk_operation
-from duetime_client.io_steps import Item, Pause, Request
+from duetime_client.io_operations import Item, Pause, Request
 from duetime_client.problems import document_of
 from duetime_client.resource import Resource, Stream
 from duetime_client.responses import read
 from duetime_client.session import IDEMPOTENCY_KEY
 from duetime_client.task import ResponseModel
 from duetime_client.task_actions import TASKS
-from duetime_client.task_fields import BulkOptions, body_of
+from duetime_client.task_request_fields import BulkOptions, body_of
 
 if TYPE_CHECKING:
     import httpx
 
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
     from duetime_client.session import Session
-    from duetime_client.task_fields import BulkFilter, DeadLetterFilter, TaskFields
+    from duetime_client.task_request_fields import BulkFilter, DeadLetterFilter, TaskFields
 
 _COUNTS = ("examined", "matched", "affected")
 

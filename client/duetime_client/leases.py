@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.open_literals import (
     RequestedAction,
     TaskState,

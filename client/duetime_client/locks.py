@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read
@@ -16,7 +16,7 @@ from duetime_client.session import segment
 from duetime_client.task import ResponseModel
 
 if TYPE_CHECKING:
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
 
 LOCKS = "/v1/locks"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from duetime_client.io_steps import Item, Request
+from duetime_client.io_operations import Item, Request
 from duetime_client.problems import document_of, unexpected_response
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
     from duetime_client.session import Session
 
 T = TypeVar("T")

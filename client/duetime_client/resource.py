@@ -10,14 +10,14 @@ from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
-    from duetime_client.io_steps import Items, Steps
+    from duetime_client.io_operations import Items, Steps
+    from duetime_client.io_runners import AsyncRunner, Runner
     from duetime_client.session import Session
-    from duetime_client.step_runners import AsyncRunner, Runner
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the a
     TaskState,
 )
 from duetime_client.task import Actor, ResponseModel
-from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
+from duetime_client.task_request_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
 
 class PermanentTiming(TypedDict):

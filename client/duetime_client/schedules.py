@@ -8,21 +8,21 @@ from uuid import uuid4
 
 from duetime_client.changes import watch
 from duetime_client.explanations import ScheduleExplanation
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read, several, task_of
 from duetime_client.schedule_models import Backfill, Forecast, Occurrence, Schedule, ScheduleHistory, ScheduleRun
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.task_creation import trace_headers
-from duetime_client.task_fields import body_of, encoded
+from duetime_client.task_request_fields import body_of, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from duetime_client.changes import Change
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
     from duetime_client.literals import ScheduleState
     from duetime_client.schedule_models import ScheduleFields, TimingFields
     from duetime_client.task import Task

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
 from duetime_client.errors import ClientError, HeaderInvalid
-from duetime_client.io_steps import HttpCall, Pause
+from duetime_client.io_operations import HttpCall, Pause
 from duetime_client.problems import error_of_response
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from duetime_client.io_steps import Request, Steps
+    from duetime_client.io_operations import Request, Steps
     from duetime_client.retries import Retries
 
 T = TypeVar("T")

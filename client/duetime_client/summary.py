@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read
 from duetime_client.task import ResponseModel
 
 if TYPE_CHECKING:
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
 
 SUMMARY = "/v1/summary"
 

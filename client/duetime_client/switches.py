@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
 from typing import Literal
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.responses import one
 from duetime_client.session import segment

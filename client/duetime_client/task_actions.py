@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.resource import Operation, Resource
 from duetime_client.responses import reply_of, task_of
 from duetime_client.session import guard, segment

@@ -7,21 +7,21 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.request_limits import MAX_BATCH
 from duetime_client.responses import batch_results, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SECONDS
 from duetime_client.task_actions import TASKS
-from duetime_client.task_fields import body_of
+from duetime_client.task_request_fields import body_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from duetime_client.errors import ApiError
-    from duetime_client.io_steps import Steps
+    from duetime_client.io_operations import Steps
     from duetime_client.session import Session
     from duetime_client.task import Task
-    from duetime_client.task_fields import NewTask
+    from duetime_client.task_request_fields import NewTask
 
 Results: TypeAlias = "list[Task | ApiError]"
 

@@ -8,7 +8,7 @@ from duetime_client.changes import MINE, watch
 from duetime_client.errors import WaitTimeout
 from duetime_client.explanations import TaskExplanation
 from duetime_client.filter_actions import FilterActions
-from duetime_client.io_steps import Item, Pause, Request
+from duetime_client.io_operations import Item, Pause, Request
 from duetime_client.pages import pages
 from duetime_client.polling import pause_after
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
@@ -17,14 +17,14 @@ from duetime_client.session import guard
 from duetime_client.task import TaskHistory
 from duetime_client.task_actions import TASKS, TaskActions, path_of
 from duetime_client.task_creation import create_task, create_tasks, creation_headers, wait_query
-from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
+from duetime_client.task_request_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime_client.changes import Change
-    from duetime_client.io_steps import Items, Steps
+    from duetime_client.io_operations import Items, Steps
     from duetime_client.task import Attempt, Task
     from duetime_client.task_creation import Results
     from duetime_client.task_definitions import TaskDefinition

@@ -11,7 +11,7 @@ from uuid import uuid4
 from pydantic import Field
 
 from duetime_client.changes import watch
-from duetime_client.io_steps import Item, Pause, Request
+from duetime_client.io_operations import Item, Pause, Request
 from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the annotations
     RequestedAction,
     TaskState,
@@ -23,11 +23,11 @@ from duetime_client.responses import nothing, one, read, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
 from duetime_client.task import TERMINAL, Failure, ResponseModel
 from duetime_client.task_actions import action
-from duetime_client.task_fields import query_of
+from duetime_client.task_request_fields import query_of
 
 if TYPE_CHECKING:
     from duetime_client.changes import Change
-    from duetime_client.io_steps import Items
+    from duetime_client.io_operations import Items
     from duetime_client.task import Task
 
 TOPOLOGIES = "/v1/topologies"

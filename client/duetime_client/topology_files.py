@@ -7,7 +7,7 @@ A file is JSON, and either the body of `POST /v1/topologies` itself:
  "nodes": {"fetch": {"type": "fetch"}, "report": {"type": "report", "depends_on": ["fetch"], "inputs": ["fetch"]}}}
 ```
 
-or a recorded workflow, a list of nodes with their recorded durations (see `workflow_traces.py`).
+or a recorded workflow, a list of nodes with their recorded durations (see `workflow_import.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import InvalidField
 from duetime_client.topology_validation import TopologyInvalid, validate_topology
-from duetime_client.workflow_traces import body_of_workflow, is_workflow
+from duetime_client.workflow_import import body_of_workflow, is_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import ClientError, InvalidField
-from duetime_client.task_fields import NewTask
+from duetime_client.task_request_fields import NewTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

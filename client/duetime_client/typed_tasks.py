@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from duetime_client.io_steps import Request, Steps
+    from duetime_client.io_operations import Request, Steps
     from duetime_client.task import Task
     from duetime_client.task_creation import Results
     from duetime_client.task_definitions import TaskDefinition
-    from duetime_client.task_fields import NewTask, TaskFields, TaskOptions
+    from duetime_client.task_request_fields import NewTask, TaskFields, TaskOptions
 
 P = TypeVar("P")
 

@@ -9,7 +9,7 @@ from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import INTERNAL
 from duetime.contract.http.request_errors import BodyUnreadable
-from duetime.contract.openapi.descriptions import GROWS, default_in
+from duetime.contract.openapi.docstring_descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime.contract.openapi.rest_problems import rest_kinds
 from duetime.contract.openapi.tags import tag_of

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.contract import health
+from duetime.contract import health_and_openapi
 from duetime.contract.http.version import CONTRACT_VERSION
 from duetime.contract.tasks.encoding import json_text
 
@@ -20,21 +20,23 @@ _DOCUMENTATION = "docs/reference/api.md in the source of this deployment"
 _OPENAPI_CACHED = {"Cache-Control": "public, max-age=300"}
 
 
-@route(health.INDEX)
+@route(health_and_openapi.INDEX)
 def get_index(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
     """Say where the API is described."""
-    links = health.ApiLinks(openapi=health.OPENAPI.path, health=health.HEALTH.path)
-    index = health.ApiIndex(name="duetime", version=CONTRACT_VERSION, documentation=_DOCUMENTATION, links=links)
+    links = health_and_openapi.ApiLinks(openapi=health_and_openapi.OPENAPI.path, health=health_and_openapi.HEALTH.path)
+    index = health_and_openapi.ApiIndex(
+        name="duetime", version=CONTRACT_VERSION, documentation=_DOCUMENTATION, links=links
+    )
     return answer(json_text(index))
 
 
-@route(health.HEALTH)
+@route(health_and_openapi.HEALTH)
 def get_health(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
     """Say that the API answers."""
-    return answer(json_text(health.HealthResponse(status="ok", version=CONTRACT_VERSION)))
+    return answer(json_text(health_and_openapi.HealthResponse(status="ok", version=CONTRACT_VERSION)))
 
 
-@route(health.OPENAPI)
+@route(health_and_openapi.OPENAPI)
 def get_openapi(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
     """Describe the API."""
     return answer(_document(), headers=_OPENAPI_CACHED)

@@ -18,14 +18,14 @@ from duetime.contract.schedules.encoding import (
     schedule_entry,
     schedule_response,
 )
+from duetime.contract.schedules.event_responses import schedule_events
 from duetime.contract.schedules.responses import BackfillList, OccurrenceList, PreviewResponse, SchedulePage
 from duetime.contract.schedules.run_responses import run_page
-from duetime.contract.schedules.schedule_events import schedule_events
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
-from duetime.services.schedules.manual_runs import Period
+from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
 
 from .requests import body_hash

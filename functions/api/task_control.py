@@ -9,9 +9,9 @@ from duetime.composition.core import CoreServices
 from duetime.composition.endpoint_queries import EndpointQueryServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
-from duetime.contract.tasks import attempt_history, event_responses, operations, report_decoding
+from duetime.contract.tasks import action_decoding, attempt_history, event_responses, operations
+from duetime.contract.tasks.action_bodies import TaskCancel
 from duetime.contract.tasks.encoding import json_text, target_reply_text
-from duetime.contract.tasks.report_bodies import TaskCancel
 from duetime.domain.tasks.states import State
 
 from .responses import Response, answer, no_content, task_response
@@ -19,7 +19,7 @@ from .routing import route
 from .topologies import control_response
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.report_decoding import Report
+    from duetime.contract.tasks.action_decoding import Report
     from duetime.domain.tasks.task import Task
 
     from .requests import Request
@@ -50,7 +50,7 @@ def resume_task(request: Request) -> Response:
 @route(operations.CANCEL)
 def cancel_task(request: Request) -> Response:
     """Take back a task that has not started; by force, ask a running one to stop."""
-    wanted = report_decoding.cancellation(request.document()) if request.has_body else TaskCancel()
+    wanted = action_decoding.cancellation(request.document()) if request.has_body else TaskCancel()
     cancel = composed(TaskServices).control.cancel_by_force if wanted.force else composed(TaskServices).updater.cancel
     by = request.attributed(wanted.reason)
     result = composed(TopologyServices).service.apply_gate(cancel(request.owner, request.task_id, request.version, by))
@@ -84,7 +84,7 @@ def signal_task(request: Request) -> Response:
     # Few requests decide something: no other waits for the import.
     from duetime.services.tasks.approvals import Decision  # noqa: PLC0415 - see the line above
 
-    signal = report_decoding.signal(request.document())
+    signal = action_decoding.signal(request.document())
     decision, by = Decision(signal.approve, signal.payload), request.attributed(signal.reason)
     decide = composed(TaskServices).approvals.decide
     return _response(request, decide(request.owner, request.task_id, decision, request.version, by))
@@ -93,7 +93,7 @@ def signal_task(request: Request) -> Response:
 @route(operations.NOTIFY)
 def notify_task(request: Request) -> Response:
     """Take the end of an attempt from its target."""
-    notice = report_decoding.notice(request.document())
+    notice = action_decoding.notice(request.document())
     task = composed(TaskServices).attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
     return _response(request, task)
 
@@ -101,13 +101,13 @@ def notify_task(request: Request) -> Response:
 @route(operations.HEARTBEAT)
 def heartbeat_task(request: Request) -> Response:
     """Record a heartbeat."""
-    return _reported(request, report_decoding.heartbeat(request.document()))
+    return _reported(request, action_decoding.heartbeat(request.document()))
 
 
 @route(operations.PROGRESS)
 def report_progress(request: Request) -> Response:
     """Record progress."""
-    return _reported(request, report_decoding.progress(request.document()))
+    return _reported(request, action_decoding.progress(request.document()))
 
 
 @route(operations.LIST_ATTEMPTS)
@@ -130,7 +130,7 @@ def list_task_events(request: Request) -> Response:
 @route(operations.QUERY)
 def query_task(request: Request) -> Response:
     """Ask the endpoint of a task."""
-    query = report_decoding.query(request.document())
+    query = action_decoding.query(request.document())
     reply = composed(EndpointQueryServices).queries.ask(request.owner, request.task_id, query)
     return answer(target_reply_text(reply.status, reply.body))
 

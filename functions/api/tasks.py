@@ -16,11 +16,11 @@ from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid
+from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import Accepted, IdempotencyKey
-from duetime.domain.tasks.task import Task, TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
-from duetime.services.tasks.create import Order
 from duetime.services.tasks.read import Page
 
 from .requests import body_hash
@@ -40,6 +40,7 @@ from .routing import route
 
 if TYPE_CHECKING:
     from duetime.contract.tasks.queries import CreationQuery, TaskListQuery, TaskQuery, UpdateQuery
+    from duetime.domain.tasks.task import Task
 
     from .requests import Request
 

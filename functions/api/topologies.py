@@ -14,9 +14,9 @@ from duetime.contract.tasks.encoding import json_text
 from duetime.contract.topologies import operations
 from duetime.contract.topologies.decoding import topology_request
 from duetime.contract.topologies.responses import TopologyPage, topology_entry, topology_response
+from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.ports.tasks import ListQuery
-from duetime.services.tasks.create import Order
 from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location

@@ -8,9 +8,8 @@ from duetime.composition import composed
 from duetime.composition.intake import IntakeServices
 from duetime.contract.tasks.intake_events import task_of_event
 from duetime.domain.errors import RequestError
-from duetime.domain.tasks.creation import Origin
+from duetime.domain.tasks.creation import Order, Origin
 from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
-from duetime.services.tasks.create import Order
 from duetime.services.tasks.from_events import Arrival
 
 if TYPE_CHECKING:

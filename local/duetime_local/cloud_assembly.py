@@ -1,7 +1,7 @@
 """The synthesized stack of this machine: made by the CDK's own command, and kept until what it is made of changes.
 
 The user's handlers are left out of that: they change often, and are put into a deployed stack by themselves
-(`duetime_local/handlers.py`).
+(`duetime_local/handler_reload.py`).
 """
 
 from __future__ import annotations

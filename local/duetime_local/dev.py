@@ -16,13 +16,13 @@ from duetime_client.logs import LogFilter
 from duetime_local import ready_file as ready
 from duetime_local import stack
 from duetime_local.commands import DataDir, Keep, Port, ReadyFile, interruptible, kept_at
-from duetime_local.handlers import HandlerVersions, Reloader, signature
+from duetime_local.handler_reload import HandlerVersions, Reloader, signature
 from duetime_local.logs import reader_at
 from duetime_local.project import handlers_package
 from duetime_local.terminal import Display
 
 if TYPE_CHECKING:
-    from duetime_local.handlers import Signature
+    from duetime_local.handler_reload import Signature
     from duetime_local.stack import Stack
 
 

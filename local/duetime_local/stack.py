@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers.build import types_of
-from duetime_local import cloud_assembly, deployment, emulator, handlers
+from duetime_local import cloud_assembly, deployment, emulator, handler_reload
 from duetime_local.emulator import lambda_processes
 from duetime_local.ready_file import Ready
 
@@ -98,7 +98,7 @@ def running(
 
 def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
     try:
-        return handlers.built()
+        return handler_reload.built()
     except NotDeployable as broken:
         if not lenient:
             raise

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-GUARD = Path(__file__).with_name("supervisor.py")
+GUARD = Path(__file__).with_name("process_guard.py")
 
 
 @contextmanager

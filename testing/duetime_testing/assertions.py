@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from duetime_testing.failure_reports import report, skipped_runs
 from duetime_testing.occurrence_skip_reasons import is_reason, names
-from duetime_testing.reports import report, skipped_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,9 +16,9 @@ from duetime_client import AsyncClient, Client
 from duetime_client.live_connection import WebSocketMissing
 from duetime_testing.account import VirtualAccount
 from duetime_testing.assertions import Assertions
-from duetime_testing.direct_calls import HandlerCall
 from duetime_testing.errors import NotIdle
-from duetime_testing.in_process import InProcessTransport
+from duetime_testing.handler_invocation import HandlerCall
+from duetime_testing.in_process_transport import InProcessTransport
 from duetime_testing.simulation.event_loop import without_event_loop
 from duetime_testing.simulation.virtual_time import running_time
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.dispatch.cursors import DISPATCH, Progress, first_cursors, horizons
 from duetime.domain.operating_parameters import RECOVERY_SCAN_DELAYS
 from duetime.domain.times import DAY, MINUTE, Millis, from_datetime, minute_of, start_of

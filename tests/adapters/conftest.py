@@ -13,7 +13,6 @@ from duetime.adapters import aws_clients
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
-from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
@@ -23,6 +22,7 @@ from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from tests.adapters.clouds import EXECUTOR, SILENT, Cloud
 from tests.adapters.receivers import Receiver, SqsReceiver

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.dispatch.cursors import ALL, Cursors, Progress
 from duetime.domain.times import MINUTE
 from tests.adapters.clouds import SILENT

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.cursors import Cursors
 from duetime.domain.dispatch.minute_entries import Entry

@@ -11,7 +11,8 @@ from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.schedule_codec import former_ends_form, read_former_ends
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
+from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH
+from duetime.domain.record_sizes import MAX_REMARKS
 from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
@@ -39,8 +40,8 @@ from duetime.domain.tasks.http_requests import (
 )
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import EXECUTOR, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import thin_designs, thin_traffic
-from bench.thin_designs import DESIGNS
+from bench import thin_traffic, thin_traffic_designs
+from bench.thin_traffic_designs import DESIGNS
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.times import SECOND
 from duetime_client.cost_estimate import estimate
@@ -51,12 +51,12 @@ def test_no_thin_task_is_early_and_none_is_late_by_more_than_its_calls(normal: t
 def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usage) -> None:
     """The row of the design that was built uses what the bench counts, within a twentieth; the page has every row."""
     held = normal.gigabyte_seconds["worker"] / BUILT.worker
-    assert BUILT.early + thin_designs.RUN == pytest.approx(held, rel=0.05)
+    assert BUILT.early + thin_traffic_designs.RUN == pytest.approx(held, rel=0.05)
     assert BUILT.tick_seconds * TICKS / MILLION == pytest.approx(normal.gigabyte_seconds["trigger"], rel=0.05)
     assert BUILT.queue_requests == pytest.approx(normal.requests, rel=0.05)
     assert pytest.approx(2.592) == thin_traffic.GAP / SECOND
     page = (ROOT / "docs/decisions/thin-traffic.md").read_text("utf-8")
-    assert "\n".join(thin_designs.table()) in page
+    assert "\n".join(thin_traffic_designs.table()) in page
     assert BUILT.dollars(PRICES[DEFAULT_REGION]) < DESIGNS[0].dollars(PRICES[DEFAULT_REGION]) / 2
 
 

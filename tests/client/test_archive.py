@@ -12,7 +12,7 @@ import pytest
 
 from duetime.contract.archive import columns as contract
 from duetime.contract.archive.lines import JsonLines
-from duetime.domain.archive import TASKS_PREFIX, ArchiveObject
+from duetime.domain.archive_objects import TASKS_PREFIX, ArchiveObject
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.states import State

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from duetime_client.changes import PING_AFTER, RENEW_AFTER, Change, SubscriptionRejected, Watch
 from duetime_client.errors import ApiError, Problem, Unreachable
-from duetime_client.io_steps import Pause
+from duetime_client.io_operations import Pause
+from duetime_client.io_runners import Runner
 from duetime_client.live_connection import WebSocketMissing
 from duetime_client.retries import Retries
 from duetime_client.session import Session
-from duetime_client.step_runners import Runner
 
 if TYPE_CHECKING:
     import random
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
-    from duetime_client.io_steps import Steps
+    from duetime_client.io_operations import Steps
     from tests.client.deployment import Deployment
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)

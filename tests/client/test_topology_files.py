@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyNode
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_EDGES, MAX_JSON_DEPTH, MAX_NODES
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies import validation
 from duetime.domain.topologies.graph import Node, OnFailure
 from duetime.domain.topologies.progress import critical_path

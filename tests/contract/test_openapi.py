@@ -17,9 +17,9 @@ from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.queries import TaskListQuery
 from duetime.contract.tasks.responses import TaskPage
 from duetime.domain.errors import KeyReused
+from tests.contract.test_action_decoding import BAD_REPORTS, GOOD_REPORTS
 from tests.contract.test_answers import DONE
 from tests.contract.test_decoding import BAD_FIELDS
-from tests.contract.test_reports import BAD_REPORTS, GOOD_REPORTS
 from tests.domain.factories import task
 
 if TYPE_CHECKING:

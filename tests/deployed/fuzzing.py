@@ -26,7 +26,7 @@ from tests.deployed.stopping import no_ticks, no_workers
 from tests.functions.api.gateway import Answer
 from tests.hostile.drawn import Drawn
 from tests.hostile.fuzz import Fuzzer
-from tests.hostile.telling import told
+from tests.hostile.fuzz_report import told
 from tests.hostile.world import furnished
 from tests.waiting import until
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime_cdk.layers.build import Layer
 from duetime_local.deployment import HANDLERS
-from duetime_local.handlers import HandlerVersions, built
+from duetime_local.handler_reload import HandlerVersions, built
 from duetime_local.project import handlers_package
 from duetime_local.signing_secret import signing_secret
 

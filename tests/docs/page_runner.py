@@ -46,7 +46,7 @@ from duetime_client.commands.worker import worker_at
 from duetime_client.manifests import apply
 from duetime_client.pull_attempt import Attempt
 from duetime_testing import Duetime
-from duetime_testing.in_process import InProcessTransport
+from duetime_testing.in_process_transport import InProcessTransport
 from tests.docs.pages import ROOT
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from duetime.domain.errors import FieldInvalid, TypeNotPulled
+from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.pull_leases import ANYONE, Pullers
-from duetime.domain.tasks.target_rules import TargetRules
 from duetime.domain.tasks.targets import HandlerTarget, PullTarget
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 
 RULES = TargetRules({"resize"})
 PULLERS = Pullers({"resize": frozenset({ANYONE}), "report": frozenset({"ann"})})

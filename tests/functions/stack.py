@@ -12,8 +12,8 @@ from duetime.adapters.aws_clients import Clients
 from duetime.composition import Platform, composed
 from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
+from duetime.domain.tasks.creation import Order
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
-from duetime.services.tasks.create import Order
 from duetime_testing.simulation.virtual_time import SeededRandom
 from tests import grants
 from tests.adapters.clouds import Cloud
@@ -23,8 +23,9 @@ from tests.fakes.session import FakeSession
 if TYPE_CHECKING:
     import boto3
 
-    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Priority
+    from duetime.domain.tasks.task_spec import TaskSpec
 
 OWNER = "me"
 

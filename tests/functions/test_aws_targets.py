@@ -8,8 +8,8 @@ from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.handlers import REGISTRY, Registered
 
 if TYPE_CHECKING:

@@ -33,7 +33,6 @@ from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
-    INLINE_CONTENT_BYTES,
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
     MAX_TAG_KEY_LENGTH,
@@ -43,23 +42,23 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
 )
 from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
+from duetime.domain.record_sizes import INLINE_CONTENT_BYTES
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
-from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.creation import Order, TaskChange
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HttpTarget
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
-from duetime.services.tasks.create import Order
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.works import work
 from tests.functions.meter import Meter

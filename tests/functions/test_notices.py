@@ -8,8 +8,8 @@ import pytest
 
 from duetime import composition
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import NotifyOn, Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.environment_variables import Variable
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.receiver import is_signed_by

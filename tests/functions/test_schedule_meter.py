@@ -9,8 +9,8 @@ import pytest
 from duetime.composition import composed
 from duetime.composition.schedule_requests import ScheduleRequestServices
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import HOUR, MINUTE
 from tests.functions.stack import OWNER
 from tests.functions.test_meter import PAYLOAD, metered

@@ -15,8 +15,8 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.content_expiry import Expiry
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Task, TaskSpec
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, SECOND
 from duetime.domain.tracebacks import AttemptTraceback
 from duetime.environment_variables import Variable
@@ -27,6 +27,7 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from duetime.domain.tasks.task import Task
     from duetime_testing.fakes.attribute_values import Item
 
 NAME = "traceback"

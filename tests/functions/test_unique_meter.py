@@ -10,12 +10,12 @@ import pytest
 from duetime import composition
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
+from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import Debounce, OnConflict, Priority, Unique
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
-from duetime.services.tasks.create import Order
 from tests.functions.stack import OWNER, Stack
 
 if TYPE_CHECKING:

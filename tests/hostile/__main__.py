@@ -11,8 +11,8 @@ import time
 from duetime import composition
 from tests.hostile.drawn import Drawn
 from tests.hostile.fuzz import Fuzzer
+from tests.hostile.fuzz_report import told
 from tests.hostile.grounds import InProcess
-from tests.hostile.telling import told
 
 _A_DRAWN = 2_000
 """For so many requests of the corpus, one is drawn from the document for each operation and mode."""

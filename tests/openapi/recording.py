@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.health import OPENAPI
+from duetime.contract.health_and_openapi import OPENAPI
 from duetime.contract.http.problems import problem_of
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
 from duetime.contract.http.routes import operation_at

@@ -15,8 +15,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from tests.pairs.interleaving_report import told
 from tests.pairs.parts import Summary, chosen, interleaving_named, make_ready, spread
-from tests.pairs.telling import told
 from tests.parts import Part, read_part
 
 _SHOWN = 3

@@ -17,10 +17,10 @@ from duetime.services.tasks.control import TaskControl
 from tests.pairs import exploring
 from tests.pairs.exploring import Exploration
 from tests.pairs.interleaving import CallFault, Interleaving, Result, run
+from tests.pairs.interleaving_report import told
 from tests.pairs.operations import REFUSED
 from tests.pairs.parts import chosen, every_pair, interleaving_named
 from tests.pairs.subjects import SUBJECTS
-from tests.pairs.telling import told
 from tests.parts import Part
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from duetime.adapters.compression import deflated
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
-from duetime.domain.archive import TASKS_PREFIX, UNREADABLE_PREFIX
+from duetime.domain.archive_objects import TASKS_PREFIX, UNREADABLE_PREFIX
 from duetime.environment_variables import Variable
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario

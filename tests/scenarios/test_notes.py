@@ -17,6 +17,7 @@ def test_no_note_quotes_a_payload_whatever_fails(monkeypatch: pytest.MonkeyPatch
     """In minutes of faults everything that can go wrong is logged, and no line has a payload in it."""
     notes: list[tuple[str, dict[str, Any]]] = []
     monkeypatch.setattr(FakeTelemetry, "note", lambda _self, text, **facts: notes.append((text, facts)))
-    FaultSimulation(4, 0.03, Theme.TASKS).simulate(2 * MINUTE)
+    for seed in range(3, 7):
+        FaultSimulation(seed, 0.1, Theme.TASKS).simulate(2 * MINUTE)
     assert len({text for text, _ in notes}) > 3
     assert [note for note in notes if any(text in repr(note) for text in PAYLOADS)] == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.topology_usage import measured
+from bench.topology_measurements import measured
 from tests.scenarios.scenario import PLAIN
 
 FAN: dict[str, dict[str, Any]] = {

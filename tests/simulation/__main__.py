@@ -18,7 +18,7 @@ from rich.progress import track
 
 from tests.simulation.fault_simulation import Theme  # noqa: TC001 - typer reads the annotations
 from tests.simulation.outcomes import Outcome, outcome_of, rate_of, run_functions, simulated, spread
-from tests.simulation.telling import told, told_before
+from tests.simulation.trace_text import told, told_before
 
 _LAST_LINES = 200
 """Of a trace, unless all of it is written to a file."""

@@ -13,7 +13,7 @@ from tests.simulation.fault_simulation import FaultSimulation
 from tests.simulation.mutants import CORE
 from tests.simulation.mutations import MUTANTS
 from tests.simulation.outcomes import outcome_of, run_functions, simulated, spread
-from tests.simulation.telling import VIOLATION, told, told_before
+from tests.simulation.trace_text import VIOLATION, told, told_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from duetime_client.assistant.tools import BODY
 from duetime_client.errors import ApiError, ClientError
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.problems import document_of
 from duetime_client.session import IDEMPOTENCY_KEY, segment
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime_client.assistant.tools import OperationTool, Parameter
-    from duetime_client.step_runners import Runner
+    from duetime_client.io_runners import Runner
 
 MAX_CHARACTERS = 40_000
 """Length of a result: some ten thousand tokens of an assistant's memory."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime_client.assistant.tools import OperationTool
-    from duetime_client.step_runners import Runner
+    from duetime_client.io_runners import Runner
 
 INSTRUCTIONS = (
     "duetime runs tasks at their time: single tasks, schedules (recurring tasks) and topologies (graphs of tasks)."

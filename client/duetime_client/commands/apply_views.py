@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from duetime_client.commands.console import console, printable
+from duetime_client.commands.output_streams import console, printable
 from duetime_client.errors import ApiError
 from duetime_client.manifests.differences import TIMINGS, Action
 

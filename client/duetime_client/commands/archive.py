@@ -14,12 +14,12 @@ from duetime_client.archive_columns import COLUMNS, SHOWN
 from duetime_client.archive_objects import ArchiveObjects, BucketObjects, FolderObjects, bucket_of
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES
 from duetime_client.commands.logs import Stack
 from duetime_client.commands.messages import show_error
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.progress_bars import progress_bar
 from duetime_client.errors import ClientError
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.commands.console import console, printable
 from duetime_client.commands.formatting import timed
+from duetime_client.commands.output_streams import console, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

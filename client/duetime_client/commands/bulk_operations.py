@@ -11,10 +11,10 @@ from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, printable, show_json
 
 app = CommandGroup(help="Follow and stop bulk operations: changes of many tasks by a filter.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]

@@ -33,7 +33,7 @@ from duetime_client.session import Session
 if TYPE_CHECKING:
     import httpx
 
-    from duetime_client.step_runners import Runner
+    from duetime_client.io_runners import Runner
 
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 PANEL = "Deployment"
@@ -116,7 +116,7 @@ def runner_of(url: str, auth: "httpx.Auth | None", owner: str | None, clock: Clo
     import httpx  # noqa: PLC0415 - its import takes a while
 
     from duetime_client.http import checked, http_options  # noqa: PLC0415 - as above
-    from duetime_client.step_runners import Runner  # noqa: PLC0415 - as above
+    from duetime_client.io_runners import Runner  # noqa: PLC0415 - as above
 
     session = Session(checked(url), Retries(), random.random, clock.now)
     options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, TIMEOUT_SECONDS)

@@ -13,7 +13,6 @@ from duetime_client.authentication import Authentication
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import context_names
 from duetime_client.commands.connection import exit_code_of, resolved
-from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.contexts import (
     LOCAL,
     Context,
@@ -27,6 +26,7 @@ from duetime_client.commands.contexts import (
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.messages import show_error
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, printable, say, show_json
 from duetime_client.errors import ClientError
 from duetime_client.stack_outputs import api_url_of
 

@@ -10,9 +10,9 @@ from rich.table import Table
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_options import FilterOptions
 from duetime_client.cost_breakdown import CostKey, CostSum, sums

@@ -11,18 +11,18 @@ from rich.text import Text
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, Reason
 from duetime_client.commands.task_table import one_line
 from duetime_client.commands.task_view import show
 from duetime_client.task import Task
 
 if TYPE_CHECKING:
-    from duetime_client.task_fields import DeadLetterFilter
+    from duetime_client.task_request_fields import DeadLetterFilter
 
 app = CommandGroup(help="List tasks that failed after all retries, and run them again.", no_args_is_help=True)
 OfError = Annotated[

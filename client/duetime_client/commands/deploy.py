@@ -9,8 +9,8 @@ import typer
 from duetime_client.cdk_project import CdkProject, StackNotFound, chosen_stack, project_here
 from duetime_client.change_sets import ChangeSets
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.console import console, printable, say
 from duetime_client.commands.messages import show_error
+from duetime_client.commands.output_streams import console, printable, say
 from duetime_client.errors import ClientError
 from duetime_client.stack_changes import StackChanges, changes_of, is_empty
 

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.attempt_views import OUTCOME_STYLES
-from duetime_client.commands.console import console, printable
 from duetime_client.commands.formatting import STATE_STYLES, timed
+from duetime_client.commands.output_streams import console, printable
 from duetime_client.plurals import counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from duetime_client.commands.console import console, show_json
+from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.plurals import counted
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime_client.commands.task_options import BulkActionOptions, FilterOptions
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.task import Task
-    from duetime_client.task_fields import BulkFilter, BulkOptions
+    from duetime_client.task_request_fields import BulkFilter, BulkOptions
 
 SHOWN = 5
 """How many of the matched tasks are shown before the confirmation."""

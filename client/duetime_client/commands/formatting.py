@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from duetime_client.commands.console import printable
+from duetime_client.commands.output_streams import printable
 from duetime_client.commands.times import distance, full_moment, short_moment
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.console import say
 from duetime_client.commands.messages import show_error
+from duetime_client.commands.output_streams import say
 from duetime_client.new_project import ProjectRejected, create_project
 
 

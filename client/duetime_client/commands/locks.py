@@ -10,10 +10,10 @@ from rich.text import Text
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, printable, say, show_json
 from duetime_client.locks import Lock
 
 app = CommandGroup(help="See which tasks hold locks or wait for them; release a lock by force.", no_args_is_help=True)

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
+from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.times import seconds_of_span
 from duetime_client.log_groups import NEEDS_BOTOCORE, log_group_of
 from duetime_client.logs import LogFilter, LogReader

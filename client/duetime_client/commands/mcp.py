@@ -8,7 +8,7 @@ from duetime_client.assistant.tools import tools_of
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected_runner
 from duetime_client.errors import ClientError
-from duetime_client.io_steps import Request
+from duetime_client.io_operations import Request
 from duetime_client.problems import document_of, unexpected_response
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from typer._click.globals import get_current_context  # typer has no public name for it
 
-from duetime_client.commands.console import console, printable
 from duetime_client.commands.formatting import shown_progress, shown_state
+from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.times import distance
 from duetime_client.errors import ApiError
 

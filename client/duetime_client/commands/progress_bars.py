@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
-from duetime_client.commands.console import console
+from duetime_client.commands.output_streams import console
 
 
 def progress_bar(*columns: ProgressColumn) -> Progress:

@@ -8,9 +8,9 @@ import typer
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.event_views import show_schedule_events
+from duetime_client.commands.output_streams import show_json
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
 from duetime_client.commands.task_arguments import moment

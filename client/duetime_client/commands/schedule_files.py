@@ -14,8 +14,8 @@ from duetime_client.client import Client
 from duetime_client.commands.apply_views import DONE, show_outcome, show_plan
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Auth, Deployment, Owner, Url, connected, exit_code_of
-from duetime_client.commands.console import console, show_json
 from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.errors import ApiError
 from duetime_client.manifests.apply import Done, apply_steps, present_schedules

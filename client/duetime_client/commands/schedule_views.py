@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.formatting import STATE_STYLES, localized, shown_json, timed
+from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_table import WIDE, one_line
 from duetime_client.commands.times import distance, full_moment, span
 from duetime_client.manifests.differences import SCHEDULE_DEFAULTS, non_default_fields

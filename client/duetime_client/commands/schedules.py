@@ -9,10 +9,10 @@ from duetime_client.commands import backfills, schedule_control, schedule_files
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import say, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.forecast_view import show_forecast
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
 from duetime_client.commands.schedule_options import (
     After,

@@ -10,9 +10,9 @@ from rich.text import Text
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES, timed
+from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.plurals import counted
 from duetime_client.summary import OwnerSummary, Summary
 

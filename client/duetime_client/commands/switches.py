@@ -11,10 +11,10 @@ from rich.text import Text
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.switches import ALL, Circuit, Switch
 
 app = CommandGroup(help="Stop or limit a type, an owner or all tasks, without a deployment.", no_args_is_help=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import typer
 
-from duetime_client.commands.targets import target_of
+from duetime_client.commands.target_arguments import target_of
 from duetime_client.commands.times import moment_of, seconds_of_span
-from duetime_client.task_fields import TaskFields
+from duetime_client.task_request_fields import TaskFields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions, UniqueOptions
     from duetime_client.literals import TaskState
-    from duetime_client.task_fields import Debounce, LockSpec, NotifyOn, RetryPolicy, TaskFilter, UniqueKey
+    from duetime_client.task_request_fields import Debounce, LockSpec, NotifyOn, RetryPolicy, TaskFilter, UniqueKey
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds")
 """Fields of a topology that belong to its graph; the others are those of any task."""

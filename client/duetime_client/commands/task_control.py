@@ -9,10 +9,10 @@ from duetime_client.commands.attempt_views import show_attempts
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import say, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.event_views import show_events
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.task_arguments import json_of
 from duetime_client.commands.task_options import Fence, HttpQuery, IfMatch, Reason, TaskId
 from duetime_client.commands.task_view import show

@@ -11,9 +11,9 @@ import typer
 from rich.text import Text
 
 from duetime_client.commands.connection import exit_code_of
-from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.errors import ApiError
-from duetime_client.manifests.task_creation import create_lines
+from duetime_client.manifests.batch_creation import create_lines
 from duetime_client.manifests.task_lines import lines_of_csv, lines_of_json, with_defaults
 from duetime_client.plurals import counted
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from duetime_client.client import Client
-    from duetime_client.manifests.task_creation import LineResult
+    from duetime_client.manifests.batch_creation import LineResult
     from duetime_client.manifests.task_lines import TaskLine
 
 MOST_SHOWN = 20

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from duetime_client.commands.completions import states
-from duetime_client.task_fields import Priority
+from duetime_client.task_request_fields import Priority
 
 
 class HttpPhase(StrEnum):

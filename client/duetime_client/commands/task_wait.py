@@ -11,9 +11,9 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import seconds
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.errors import NotFound, Problem

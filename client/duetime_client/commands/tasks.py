@@ -11,11 +11,11 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action, open_tasks
 from duetime_client.commands.messages import show_conflict, show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import due_fields, task_fields, task_filter, unique_fields
 from duetime_client.commands.task_files import create_from_file, read_lines
 from duetime_client.commands.task_options import (
@@ -41,7 +41,7 @@ from duetime_client.request_limits import MAX_PAGE
 
 if TYPE_CHECKING:
     from duetime_client.task import Task
-    from duetime_client.task_fields import TaskFields
+    from duetime_client.task_request_fields import TaskFields
 
 app = CommandGroup(help="Create, follow, update and cancel tasks.", no_args_is_help=True)
 app.add_typer(task_control.app)

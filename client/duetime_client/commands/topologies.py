@@ -12,10 +12,10 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, say, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, say, show_json
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch, Reason
 from duetime_client.commands.topology_table import show_topologies

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
-from duetime_client.commands.console import printable
+from duetime_client.commands.output_streams import printable
 from duetime_client.commands.topology_levels import CRITICAL, SIGNS, level_lines, levels
 from duetime_client.plurals import counted
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 from rich.text import Text
 
-from duetime_client.commands.console import console, printable
+from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.topology_views import Picture, progress_line
 
 if TYPE_CHECKING:

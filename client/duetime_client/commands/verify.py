@@ -18,7 +18,7 @@ from rich.table import Table
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable
+from duetime_client.commands.output_streams import console, printable
 from duetime_client.plurals import counted
 from duetime_client.verification.access_denied_logs import denied_grants
 from duetime_client.verification.findings import Verdict

@@ -9,9 +9,9 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES
+from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_arguments import tags_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime_client.changes import Change
     from duetime_client.client import Client
     from duetime_client.literals import TaskState
-    from duetime_client.task_fields import TaskFilter
+    from duetime_client.task_request_fields import TaskFilter
 
 
 @examples("duetime watch ID", "duetime watch --mine --state failed", "duetime watch --schedule nightly")

@@ -9,9 +9,9 @@ from rich.text import Text
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.formatting import STATE_STYLES, timed
+from duetime_client.commands.output_streams import console, printable, say, show_json
 from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.times import span
 from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from duetime_client.task_fields import TaskFields
+from duetime_client.task_request_fields import TaskFields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from duetime_client.client import Client
     from duetime_client.task import Attempt, Task
-    from duetime_client.task_fields import NewTask, TaskFields
+    from duetime_client.task_request_fields import NewTask, TaskFields
 
 TAG = "duetime-verify"
 """The tag of every task of a verification; its value is the id of the run."""

@@ -15,7 +15,7 @@ from duetime_client.verification.session import millis
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime_client.task_fields import HttpTarget, LockSpec, NewTask, RetryPolicy, TaskFields
+    from duetime_client.task_request_fields import HttpTarget, LockSpec, NewTask, RetryPolicy, TaskFields
     from duetime_client.verification.findings import Finding
     from duetime_client.verification.load_plan import Plan
     from duetime_client.verification.session import Session

@@ -14,7 +14,7 @@ from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from duetime.contract import health
+from duetime.contract import health_and_openapi
 from duetime.settings import Authentication
 from duetime_cdk.removal_policies import removal_of
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 EVERYTHING = "/v1/{proxy+}"
 CONSOLE = ("/console", "/console/{proxy+}")
-PUBLIC = tuple(operation.path for operation in (health.INDEX, health.HEALTH, health.OPENAPI))
+PUBLIC = tuple(
+    operation.path for operation in (health_and_openapi.INDEX, health_and_openapi.HEALTH, health_and_openapi.OPENAPI)
+)
 READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
 PREFLIGHT_LIFE = Duration.hours(1)
 ALLOWED_HEADERS = (

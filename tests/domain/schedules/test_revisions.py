@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.limits import MAX_REVISION_ENDS, MAX_STOPPED_OCCURRENCES
+from duetime.domain.record_sizes import MAX_REVISION_ENDS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.revisions import (
     NO_REVISION,
@@ -24,7 +24,7 @@ from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.adapters.examples import numbered
 from tests.domain import factories

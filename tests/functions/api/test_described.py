@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract import health
+from duetime.contract.health_and_openapi import HEALTH
 from duetime.environment_variables import Variable
 from functions.api import health_and_openapi, routing
 from tests.functions.api.gateway import Gateway
@@ -41,8 +41,8 @@ def test_the_document_says_who_may_call_this_deployment(
 
 def test_a_deprecated_operation_says_so_in_its_answers(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """The headers of its end are on what it answers, and on nothing else."""
-    going = replace(health.HEALTH, deprecated=date(2027, 3, 1), sunset=date(2028, 3, 1))
-    monkeypatch.setitem(routing._HANDLERS, going, routing._HANDLERS[health.HEALTH])
+    going = replace(HEALTH, deprecated=date(2027, 3, 1), sunset=date(2028, 3, 1))
+    monkeypatch.setitem(routing._HANDLERS, going, routing._HANDLERS[HEALTH])
     monkeypatch.setattr(routing, "operation_at", lambda _method, _path: (going, {}))
     answer = api.send("GET", "/v1/health")
     assert answer.headers["Deprecation"] == "@1803859200"

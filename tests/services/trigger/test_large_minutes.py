@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.dispatch.dispatch_status import QueueDepth
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.dispatch.minute_entries import Entry

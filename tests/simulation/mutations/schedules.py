@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         "a run by hand is not sent",
-        "services/schedules/manual_runs.py",
+        "services/schedules/manual_runs_and_backfills.py",
         "        self.enqueuer.send_due([task])\n        if not is_new:",
         "        if not is_new:",
     ),

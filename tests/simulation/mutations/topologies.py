@@ -20,8 +20,14 @@ MUTANTS = (
     Mutant(
         "a node that has ended does not tell its children",
         "services/topologies/joins.py",
-        "return self.nodes.decide(topology_run, edge.child, found, task)\n",
+        "return self.nodes.decide(topology_run, key, found, tasks[key])\n",
         "return None\n",
+    ),
+    Mutant(
+        "a pause does not hold the nodes that may start",
+        "services/topologies/reconciler.py",
+        "        return [partial(self._hold, topology_run, key) for key in ready]\n",
+        "        return [partial(self._hold, topology_run, key) for key in ready if not key]\n",
     ),
     Mutant(
         "the last run of a topology is taken for the one that was asked for since",

@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
+from duetime.handler_context import Accepted, Context, RunSchedule, RunTopology
 from duetime.handler_errors import (
     AttemptCancelled,
     AttemptPaused,
@@ -41,16 +42,7 @@ from duetime.handler_errors import (
     Unretriable,
 )
 from duetime.process_locks import process_lock
-from duetime.task_handlers import (
-    PHASES,
-    Accepted,
-    Context,
-    Registered,
-    RunSchedule,
-    RunTopology,
-    TaskHandler,
-    registered_as,
-)
+from duetime.task_handlers import PHASES, Registered, TaskHandler, registered_as
 
 __all__ = [
     "PHASES",

@@ -40,6 +40,17 @@ class SettingMissing(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
+class OptionalText:
+    """A setting that is the text of a variable, or the empty string if that is not set."""
+
+    variable: Variable
+
+    def __get__(self, settings: Settings, _: type[Settings]) -> str:
+        """Read it."""
+        return settings.environ.get(self.variable, "")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The environment of one function, read once at its start."""
 
@@ -100,30 +111,16 @@ class Settings:
         """Who may do what concerns all owners."""
         return Admins(frozenset(self.environ.get(Variable.OPERATORS, "").split()))
 
-    @property
-    def handlers(self) -> str:
-        """Import name of the user's package of handlers, or the empty string."""
-        return self.environ.get(Variable.HANDLERS, "")
-
-    @property
-    def handler_types(self) -> str:
-        """Import name of the module that lists the types with a handler, or the empty string."""
-        return self.environ.get(Variable.HANDLER_TYPES, "")
-
-    @property
-    def egress_function(self) -> str:
-        """Name of the function that makes HTTP calls, or the empty string."""
-        return self.environ.get(Variable.EGRESS_FUNCTION, "")
-
-    @property
-    def bulk_function(self) -> str:
-        """Name of the function that carries out bulk operations, or the empty string."""
-        return self.environ.get(Variable.BULK_FUNCTION, "")
-
-    @property
-    def signing_secret(self) -> str:
-        """Name or ARN of the secret that HTTP calls are signed with, or the empty string."""
-        return self.environ.get(Variable.SIGNING_SECRET, "")
+    handlers = OptionalText(Variable.HANDLERS)
+    """Import name of the user's package of handlers."""
+    handler_types = OptionalText(Variable.HANDLER_TYPES)
+    """Import name of the module that lists the types with a handler."""
+    egress_function = OptionalText(Variable.EGRESS_FUNCTION)
+    """Name of the function that makes HTTP calls."""
+    bulk_function = OptionalText(Variable.BULK_FUNCTION)
+    """Name of the function that carries out bulk operations."""
+    signing_secret = OptionalText(Variable.SIGNING_SECRET)
+    """Name or ARN of the secret that HTTP calls are signed with."""
 
     @property
     def http_allow(self) -> frozenset[str]:
@@ -190,25 +187,14 @@ class Settings:
         """How many megabytes of the table are read at once to count tasks anew; 0 if they are not."""
         return int(self.environ.get(Variable.SUMMARY_RECOUNT_MEGABYTES, "0"))
 
-    @property
-    def archive_bucket(self) -> str:
-        """Name of the bucket that ended tasks are archived in, or the empty string."""
-        return self.environ.get(Variable.ARCHIVE_BUCKET, "")
-
-    @property
-    def event_bus(self) -> str:
-        """Name of the event bus on which changes are told, or the empty string."""
-        return self.environ.get(Variable.EVENT_BUS, "")
-
-    @property
-    def topology_machine(self) -> str:
-        """ARN of the state machine that runs topologies, or the empty string."""
-        return self.environ.get(Variable.TOPOLOGY_MACHINE, "")
-
-    @property
-    def console_url(self) -> str:
-        """Address of the console, which notices and log lines link to, or the empty string."""
-        return self.environ.get(Variable.CONSOLE_URL, "")
+    archive_bucket = OptionalText(Variable.ARCHIVE_BUCKET)
+    """Name of the bucket that ended tasks are archived in."""
+    event_bus = OptionalText(Variable.EVENT_BUS)
+    """Name of the event bus on which changes are told."""
+    topology_machine = OptionalText(Variable.TOPOLOGY_MACHINE)
+    """ARN of the state machine that runs topologies."""
+    console_url = OptionalText(Variable.CONSOLE_URL)
+    """Address of the console, which notices and log lines link to."""
 
     @property
     def watch_url(self) -> str:
@@ -237,10 +223,8 @@ class Settings:
         """The CloudWatch namespace of the metrics."""
         return self.environ.get(Variable.METRICS_NAMESPACE, "") or "duetime"
 
-    @property
-    def heartbeat_url(self) -> str:
-        """URL of a monitor outside, or the empty string."""
-        return self.environ.get(Variable.HEARTBEAT_URL, "")
+    heartbeat_url = OptionalText(Variable.HEARTBEAT_URL)
+    """URL of a monitor outside."""
 
     @property
     def exports_spans(self) -> bool:

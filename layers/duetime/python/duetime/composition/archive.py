@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from duetime.domain.archive import RemovedBatch
+    from duetime.domain.archive_objects import RemovedBatch
 
 
 class ArchiveServices(Part):

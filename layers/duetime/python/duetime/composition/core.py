@@ -11,7 +11,7 @@ from duetime.adapters.sqs.queues import SqsQueues
 from duetime.adapters.targets.python_handlers import known_types
 from duetime.canary_task import BUILT_IN
 from duetime.composition.root import Part
-from duetime.domain.tasks.target_rules import TargetRules
+from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.services.enqueue import Enqueuer
 from duetime.services.shards import Shards
 

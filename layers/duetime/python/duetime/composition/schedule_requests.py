@@ -7,13 +7,13 @@ from functools import cached_property
 from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import calendar_from_ics
 from duetime.composition.root import Part
-from duetime.composition.schedules import ScheduleServices
+from duetime.composition.schedule_expansion import ScheduleServices
 from duetime.composition.tasks import TaskServices
 from duetime.services.repeated_requests import RepeatedRequests
 from duetime.services.schedules.calendars import CalendarManager
 from duetime.services.schedules.create import ScheduleCreator
 from duetime.services.schedules.manage import ScheduleManager
-from duetime.services.schedules.manual_runs import ManualRuns
+from duetime.services.schedules.manual_runs_and_backfills import ManualRuns
 from duetime.services.schedules.occurrence_changes import OccurrenceChanger
 from duetime.services.schedules.preview import SchedulePreview
 from duetime.services.schedules.runs import ScheduleRuns

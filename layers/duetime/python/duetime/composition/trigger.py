@@ -9,7 +9,7 @@ from duetime.adapters.trigger_fan_out import LambdaFanOut
 from duetime.composition.bulk import BulkServices
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
-from duetime.composition.schedules import ScheduleServices
+from duetime.composition.schedule_expansion import ScheduleServices
 from duetime.services.trigger.dispatcher import Dispatcher
 from duetime.services.trigger.due_messages import DueMessages
 

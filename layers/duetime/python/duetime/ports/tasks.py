@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.idempotency_keys import KeyRedirect, RememberedKey
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.unique_keys import KeyHolder, KeyTaking, KeyWrite
+    from duetime.domain.tasks.unique_key_holders import KeyHolder, KeyTaking, KeyWrite
     from duetime.domain.times import Millis
 
     MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer | LateTimer

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.tasks.unique_keys import KeyTaking, KeyWrite
+    from duetime.domain.tasks.unique_key_holders import KeyTaking, KeyWrite
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime

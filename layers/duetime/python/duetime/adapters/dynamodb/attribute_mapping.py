@@ -11,10 +11,10 @@ from duetime.adapters.dynamodb import (
     attempt_codecs,
     attribute_values,
     field_codecs,
-    reference_codecs,
+    parent_reference_codecs,
     schema,
     target_codec,
-    uniqueness_codecs,
+    unique_and_debounce_codecs,
 )
 
 if TYPE_CHECKING:
@@ -78,13 +78,18 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
         Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
-        Attribute("unique", "xu", uniqueness_codecs.unique, uniqueness_codecs.read_unique),
-        Attribute("debounce", "xd", uniqueness_codecs.debounce, uniqueness_codecs.read_debounce),
+        Attribute("unique", "xu", unique_and_debounce_codecs.unique, unique_and_debounce_codecs.read_unique),
+        Attribute("debounce", "xd", unique_and_debounce_codecs.debounce, unique_and_debounce_codecs.read_debounce),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
-        Attribute("schedule_ref", "H", reference_codecs.schedule_ref, reference_codecs.read_schedule_ref),
-        Attribute("node_ref", "G", reference_codecs.node_ref, reference_codecs.read_node_ref),
-        Attribute("topology_schedule_ref", "HG", reference_codecs.schedule_ref, reference_codecs.read_schedule_ref),
+        Attribute("schedule_ref", "H", parent_reference_codecs.schedule_ref, parent_reference_codecs.read_schedule_ref),
+        Attribute("node_ref", "G", parent_reference_codecs.node_ref, parent_reference_codecs.read_node_ref),
+        Attribute(
+            "topology_schedule_ref",
+            "HG",
+            parent_reference_codecs.schedule_ref,
+            parent_reference_codecs.read_schedule_ref,
+        ),
         # Numbers that conditions compare are always there, zero or not: no condition needs a second form.
         Attribute("generation", "t", attribute_values.number, attribute_values.integer),
         Attribute("version", "e", attribute_values.number, attribute_values.integer),

@@ -22,8 +22,8 @@ from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import TASK_OPTIONS
+from duetime.domain.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.bulk import DynamoBulkStore
     from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
     from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
-    from duetime.adapters.dynamodb.cursors import DynamoCursorStore
     from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
     from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.shards import DynamoShardStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
+    from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
     from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
@@ -127,7 +127,7 @@ class DynamoStores:
     @cached_property
     def cursors(self) -> DynamoCursorStore:
         """How far the minutes of each group of shards have been read."""
-        from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+        from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 
         return DynamoCursorStore(self._client, self._table, self._runtime.telemetry)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.unique_keys import KeyTaking, KeyWrite
+    from duetime.domain.tasks.unique_key_holders import KeyTaking, KeyWrite
     from duetime.ports.runtime import Executor, Telemetry
     from duetime.ports.tasks import ListQuery, MinuteItem
 

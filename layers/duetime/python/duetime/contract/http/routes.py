@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TASKS = "duetime.contract.tasks.operations"
 _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations.operations"
-_HEALTH = "duetime.contract.health"
+_HEALTH = "duetime.contract.health_and_openapi"
 _SCHEDULES = "duetime.contract.schedules.operations"
 DECLARED_IN: Mapping[str, Sequence[str]] = {
     "tasks": (TASKS, _EXPLANATIONS, _BULK),

@@ -14,7 +14,7 @@ from duetime.contract.openapi.responses import responses, shared_responses
 from duetime.contract.openapi.schemas import reference, schemas
 from duetime.contract.openapi.tags import TAGS, tag_of
 from duetime.contract.openapi.webhooks import webhooks
-from duetime.contract.tasks.report_bodies import OPTIONAL_BODIES
+from duetime.contract.tasks.action_bodies import OPTIONAL_BODIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.openapi.descriptions import default_in
+from duetime.contract.openapi.docstring_descriptions import default_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Schema = dict[str, Any]
 _LEAST_IN_COMMON = 3
-_CONDITIONS = "Filter"
-"""The fields of a filter say which tasks are wanted, not what they are."""
+_NOT_WHAT_IT_IS = ("Filter", "Patch", "Update")
+"""Ends of names of requests whose fields say which tasks are wanted, or what changes: not what a field is."""
 MEANINGS: Mapping[str, str] = {
     "arn": "ARN of the AWS resource.",
     "attempts": "The attempts, oldest first.",
@@ -34,6 +34,7 @@ MEANINGS: Mapping[str, str] = {
     "leases": "The leases, each with its task.",
     "locks": "The locks on this page.",
     "message": "A text for people.",
+    "mode": "How the Lambda function is called.",
     "node": "Name of the node.",
     "nodes": "Names of the nodes, in order.",
     "occurrences": "The occurrences, in order of time.",
@@ -68,9 +69,9 @@ def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None
 
     Args:
         schemas: all schemas, which are changed.
-        requests: names of the schemas of requests.
+        requests: names of the schemas of requests, in any order.
     """
-    asked = {name: _texts(schemas[name]) for name in requests if not name.endswith(_CONDITIONS)}
+    asked = {name: _texts(schemas[name]) for name in sorted(requests) if not name.endswith(_NOT_WHAT_IT_IS)}
     for schema in schemas.values():
         known = _counterpart(schema, asked)
         for name, field in schema.get("properties", {}).items():

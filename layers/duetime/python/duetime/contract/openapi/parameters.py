@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.operation import OWNER
-from duetime.contract.openapi.descriptions import described
+from duetime.contract.openapi.docstring_descriptions import described
 from duetime.contract.openapi.portable import portable
 from duetime.contract.openapi.schemas import REFERENCE
 from duetime.contract.pull.lease_tokens import TOKEN_PATTERN

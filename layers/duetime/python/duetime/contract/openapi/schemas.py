@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from duetime.contract.http import problems
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi import webhook_bodies
-from duetime.contract.openapi.descriptions import GROWS, described
+from duetime.contract.openapi.docstring_descriptions import GROWS, described
 from duetime.contract.openapi.field_descriptions import describe_fields
 from duetime.contract.openapi.names import PREFIX, name_of, renamed
 from duetime.contract.openapi.portable import DEFAULT, portable, with_sentence

@@ -9,22 +9,21 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.request_model import Body
+from duetime.contract.tasks.action_bodies import ReportedError
 from duetime.contract.tasks.fields import Percent, ProgressMessage, TaskType, each_once, printable
-from duetime.contract.tasks.report_bodies import ReportedError
 from duetime.contract.tasks.responses import Instant, TaskSummary
 from duetime.domain.limits import (
     LEASE_SECONDS,
     MAX_CHECKPOINT_BYTES,
     MAX_LEASE_SECONDS,
     MAX_LEASES,
-    MAX_LOGGED_TRACEBACK_LENGTH,
     MAX_PULL_WAIT_SECONDS,
     MAX_PULLED_TYPES,
     MAX_RESULT_BYTES,
-    MAX_TRACEBACK_LENGTH,
     MAX_WORKER_NAME_LENGTH,
     MIN_LEASE_SECONDS,
 )
+from duetime.domain.record_sizes import MAX_LOGGED_TRACEBACK_LENGTH, MAX_TRACEBACK_LENGTH
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
 

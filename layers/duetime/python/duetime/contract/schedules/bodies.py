@@ -1,34 +1,29 @@
-"""The bodies of requests about schedules. What they say here of each field is what the OpenAPI document says."""
+"""The bodies that say what a schedule is. What they say here of each field is what the OpenAPI document says."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.schedules.responses import ScheduleResponse
 from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.bodies import TaskCreate
-from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, AllowUnknownType, TaskType, printable
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, AllowUnknownType, TaskType
 from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.contract.tasks.unique_bodies import without_uniqueness
 from duetime.domain.limits import (
-    MAX_BACKFILL_PER_MINUTE,
     MAX_CATCH_UP_SECONDS,
     MAX_EXPECT_EVERY_SECONDS,
-    MAX_NOTE_LENGTH,
     MAX_OCCURRENCES,
     MIN_EXPECT_EVERY_SECONDS,
 )
 from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, CatchUpMode, Overlap
-from duetime.domain.schedules.occurrence_actions import OccurrenceAction
-from duetime.domain.times import Millis
+from duetime.domain.times import Millis  # noqa: TC001 - pydantic reads the annotations
 
 PREVIEWED = 10
 """Occurrences in a preview that does not say how many."""
-BACKFILLED_PER_MINUTE = 60
 TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 _TASK_EXAMPLE = {"type": "report"}
 
@@ -95,10 +90,6 @@ ScheduleName = Annotated[
         description="Name of the schedule, unique among its owner's; generated if left out.",
         examples=["nightly"],
     ),
-]
-Reason = Annotated[str, Field(max_length=MAX_NOTE_LENGTH), AfterValidator(printable)]
-PastMoment = Annotated[
-    Millis, BeforeValidator(instant_of), WithJsonSchema({**TIME_SCHEMA, "examples": ["2026-11-20T00:00:00Z"]})
 ]
 
 
@@ -195,58 +186,3 @@ class PreviewRequest(TimingFields):
     name: Annotated[
         ScheduleName, Field(description="Name of the schedule that would have this timing; for `spread_seconds`.")
     ] = ""
-
-
-class SchedulePause(Body):
-    """Pauses a schedule, for a reason."""
-
-    reason: Annotated[
-        Reason, Field(description="Why it is paused; shown as `paused_reason`.", examples=["the printer is broken"])
-    ] = ""
-
-
-class ScheduleActionRequest(Body):
-    """An action on a schedule; the body can be left out."""
-
-    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
-
-
-class OccurrenceUpdate(Body):
-    """Updates one occurrence that is to come."""
-
-    scheduled_at: Annotated[
-        Millis,
-        BeforeValidator(instant_of),
-        WithJsonSchema(TIME_SCHEMA),
-        Field(description="The time that the timing gives, as in `upcoming`."),
-    ]
-    action: Annotated[
-        OccurrenceAction,
-        Field(
-            strict=False,
-            description="Skip it, move it to `due_at`, run it now instead of at its time, or restore it to its time.",
-        ),
-    ]
-    due_at: Annotated[
-        Millis | None,
-        BeforeValidator(instant_of),
-        WithJsonSchema(TIME_SCHEMA),
-        Field(description="When it runs instead; with `move` only. No calendar and no jitter applies then."),
-    ] = None
-    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
-
-
-class BackfillCreate(Body):
-    """Backfills a past period."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"scheduled_after": "2026-11-20T00:00:00Z", "scheduled_before": "2026-11-21T00:00:00Z"}]
-        }
-    )
-
-    scheduled_after: Annotated[PastMoment, Field(description="Start of the period, inclusive.")]
-    scheduled_before: Annotated[PastMoment, Field(description="End of the period, exclusive; not in the future.")]
-    per_minute: Annotated[
-        int, Field(ge=1, le=MAX_BACKFILL_PER_MINUTE, description="Number of runs started per minute.")
-    ] = BACKFILLED_PER_MINUTE

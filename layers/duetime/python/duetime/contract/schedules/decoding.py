@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.schedules.bodies import (
+from duetime.contract.schedules.action_bodies import (
     BackfillCreate,
     OccurrenceUpdate,
-    PreviewRequest,
     ScheduleActionRequest,
-    ScheduleCreate,
     SchedulePause,
 )
+from duetime.contract.schedules.bodies import PreviewRequest, ScheduleCreate
 from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.field_decoding import reject_uniqueness
@@ -28,7 +27,7 @@ from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.schedules.timings import Permanent
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.run_history import BackfillRun, LastRun
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
 
 UPCOMING = 5

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Returns
 from duetime.contract.schedules import (
+    action_bodies,
     bodies,
     calendar_responses,
     calendars,
+    event_responses,
     queries,
     responses,
     run_responses,
-    schedule_events,
 )
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.domain import errors
-from duetime.domain.limits import ACTIONS_INLINE, MAX_EXAMINED
+from duetime.domain.limits import MAX_EXAMINED
+from duetime.domain.record_sizes import ACTIONS_INLINE
 from duetime.domain.schedules import errors as for_schedules
 
 ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
@@ -93,7 +95,7 @@ PAUSE = Operation(
     "Pause a schedule",
     _SCHEDULE.but("The paused schedule."),
     description="Queued occurrences do not run; running tasks continue. Repeating the request changes nothing.",
-    body=bodies.SchedulePause,
+    body=action_bodies.SchedulePause,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -104,7 +106,7 @@ RESUME = Operation(
     _SCHEDULE,
     description="It continues from now on: occurrences during the pause do not run. Repeating the request changes "
     "nothing.",
-    body=bodies.ScheduleActionRequest,
+    body=action_bodies.ScheduleActionRequest,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -114,7 +116,7 @@ RUN = Operation(
     "Run a schedule's task now",
     NEW_TASK,
     description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
-    body=bodies.ScheduleActionRequest,
+    body=action_bodies.ScheduleActionRequest,
     headers=(KEY, IF_MATCH, TRACEPARENT),
     errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )
@@ -124,7 +126,7 @@ CREATE_BACKFILL = Operation(
     "Backfill a past period",
     _BACKFILL.created("Path of the backfill."),
     description="Runs the occurrences of the period, whether they ran before or not, at the given pace.",
-    body=bodies.BackfillCreate,
+    body=action_bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),
     errors=(*_CHANGED, errors.KeyReused),
 )
@@ -166,7 +168,7 @@ UPDATE_OCCURRENCE = Operation(
     description="Changes one occurrence that is to come, and nothing else. One that is due within seconds has a task: "
     "change that. Another timing drops the changes of occurrences that it does not have. Repeating the request changes "
     "nothing.",
-    body=bodies.OccurrenceUpdate,
+    body=action_bodies.OccurrenceUpdate,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -186,7 +188,7 @@ LIST_EVENTS = Operation(
     "listScheduleEvents",
     "GET /v1/schedules/{name}/events",
     "List the events of a schedule",
-    Returns(schedule_events.ScheduleEventList, "The events, oldest first."),
+    Returns(event_responses.ScheduleEventList, "The events, oldest first."),
     description="Its creation, and what users and the system did to it since, by whom and why. The latest "
     f"{ACTIONS_INLINE} actions are kept; `dropped` counts the older ones. What became of its occurrences are its runs.",
 )

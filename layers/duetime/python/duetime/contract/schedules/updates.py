@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.contract.http.request_json import Document
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task_spec import TaskSpec
 
 _PAYLOAD, _TASK, _TOPOLOGY = "payload", "task", "topology"
 _BY_GRAPH = ("notify_within_seconds",)

@@ -38,8 +38,8 @@ from duetime.domain.limits import (
 )
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
 from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.tasks.task_options import LockScope, Priority
+from duetime.domain.tasks.task_spec import TaskSpec
 
 _RETRY = RetryPolicy()
 _SPEC = TaskSpec("")

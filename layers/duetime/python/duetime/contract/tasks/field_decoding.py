@@ -24,7 +24,7 @@ from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

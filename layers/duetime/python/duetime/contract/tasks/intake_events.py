@@ -16,7 +16,7 @@ from duetime.domain.tasks.creation import Origin
 from duetime.domain.times import Millis
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task_spec import TaskSpec
 
 _DETAIL = "detail"
 _Name = Annotated[str, Field(min_length=1, max_length=MAX_EVENT_NAME_LENGTH)]

@@ -6,17 +6,18 @@ from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks import (
+    action_bodies,
     attempt_responses,
     batch_responses,
     bodies,
     event_responses,
     patch_bodies,
     queries,
-    report_bodies,
     responses,
 )
 from duetime.domain import errors
-from duetime.domain.limits import ACTIONS_INLINE, MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
+from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
+from duetime.domain.record_sizes import ACTIONS_INLINE
 from duetime.domain.times import SECOND
 
 TASK = Returns(responses.TaskResponse, "The task.", {"ETag": "The task's version."})
@@ -97,7 +98,7 @@ CANCEL = Operation(
     description="Cancels a task that has not started. A running task is a conflict unless `force` is true: then it "
     "is asked to stop, and stops when it can. Repeating the request changes nothing and returns the same.",
     accepted=TASK.accepted("The running task has been asked to stop."),
-    body=report_bodies.TaskCancel,
+    body=action_bodies.TaskCancel,
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
@@ -133,7 +134,7 @@ def _action(
         returns,
         description=description,
         accepted=accepted,
-        body=report_bodies.TaskAction,
+        body=action_bodies.TaskAction,
         headers=(IF_MATCH,),
         errors=(*CHANGED, *also),
     )
@@ -180,7 +181,7 @@ SIGNAL = Operation(
     description="For a task with the target `approval` that waits for it: it succeeds with the payload as its result, "
     "or fails with the error `Rejected`. Who decided, and why, is one of its events. Repeating the same decision "
     "changes nothing and returns the same.",
-    body=report_bodies.TaskSignal,
+    body=action_bodies.TaskSignal,
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
@@ -192,7 +193,7 @@ NOTIFY = Operation(
     description="For an attempt whose target has accepted the work and finishes it later. A failure is retried by "
     "the task's retry policy, unless `retriable` is false. Repeating the same report changes nothing and returns "
     "the same.",
-    body=report_bodies.OutcomeReport,
+    body=action_bodies.OutcomeReport,
     errors=(errors.FenceMismatch, errors.NotifiedOtherwise),
 )
 HEARTBEAT = Operation(
@@ -202,7 +203,7 @@ HEARTBEAT = Operation(
     TASK,
     description="Starts the time limit of an asynchronous attempt again. `requested_action` of the response is what "
     "the attempt should do: pause or cancel.",
-    body=report_bodies.HeartbeatReport,
+    body=action_bodies.HeartbeatReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 PROGRESS = Operation(
@@ -211,7 +212,7 @@ PROGRESS = Operation(
     "Report the progress of a running attempt",
     TASK,
     description="Counts as a heartbeat: see `reportHeartbeat`.",
-    body=report_bodies.ProgressReport,
+    body=action_bodies.ProgressReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 LIST_ATTEMPTS = Operation(
@@ -238,7 +239,7 @@ QUERY = Operation(
     Returns(responses.TaskQueryResult, "The response of the endpoint."),
     description="For HTTP targets that list the action in their `queries`. The endpoint has "
     f"{QUERY_TIMEOUT // SECOND} seconds to respond; its response is passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes.",
-    body=report_bodies.TaskQueryBody,
+    body=action_bodies.TaskQueryBody,
     is_question=True,
     errors=(errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent),
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.contract.http.request_json import Document
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task_spec import TaskSpec
 
 from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode
 
@@ -70,7 +70,7 @@ def read_stored_graph(payload: bytes) -> Graph:
         FieldInvalid: it holds none.
     """
     # Imported when it is needed: requests are in present words.
-    from duetime.contract.topologies.earlier_names import in_present_words  # noqa: PLC0415 - see the line above
+    from duetime.contract.topologies.legacy_graphs import in_present_words  # noqa: PLC0415 - see the line above
 
     return _read(payload, in_present_words)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
+from duetime.contract.tasks.action_bodies import TaskAction
 from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK
-from duetime.contract.tasks.report_bodies import TaskAction
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery
 from duetime.contract.topologies.responses import TopologyPage, TopologyResponse
 from duetime.domain import errors

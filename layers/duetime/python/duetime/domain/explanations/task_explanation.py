@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from duetime.domain.explanations.gate import Gate, GateName, GateState
 from duetime.domain.explanations.present_gate import present_gate
 from duetime.domain.explanations.start_gates import closed_gates
-from duetime.domain.explanations.timeline import summary_of, timeline
+from duetime.domain.explanations.time_breakdown import summary_of, timeline
 from duetime.domain.tasks.attempt_run import waiting_since
 from duetime.domain.tasks.states import NOT_STARTED, State
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.explanations.facts import Facts
-    from duetime.domain.explanations.timeline import Part
+    from duetime.domain.explanations.time_breakdown import Part
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
 
 DEFAULT_CATCH_UP_SECONDS = 3600

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
+from duetime.domain.limits import MAX_BACKFILLS
+from duetime.domain.record_sizes import MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.changed_occurrences import changed_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
@@ -16,7 +17,7 @@ from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

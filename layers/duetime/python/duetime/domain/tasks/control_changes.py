@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
-from duetime.domain.tasks.action_changes import is_repeated, recorded
 from duetime.domain.tasks.action_history import Action
+from duetime.domain.tasks.action_recording import is_repeated, recorded
 from duetime.domain.tasks.states import GOING_ON, LEGAL, Move, State
 from duetime.domain.tasks.targets import TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task import RequestedAction

@@ -16,12 +16,13 @@ from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.idempotency_keys import KeyRedirect
+    from duetime.domain.tasks.idempotency_keys import IdempotencyKey, KeyRedirect
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.tasks.task_options import Debounce
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,24 @@ class Origin:
             raise FieldInvalid("time", "lies before 1970", FaultCode.OUT_OF_RANGE)
         if self.at > now + MAX_EVENT_AHEAD:
             raise FieldInvalid("time", "lies in the future", FaultCode.OUT_OF_RANGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One task that a client asks for.
+
+    Attributes:
+        key: the client's, by which a repeated request is known.
+        origin: the event that the task is made of, by which a repeated delivery is known.
+        graph: of a topology whose request has fields for it; else it is read from the payload.
+        traceparent: the trace of the request.
+    """
+
+    spec: TaskSpec
+    key: IdempotencyKey | None = None
+    origin: Origin | None = None
+    graph: Graph | None = None
+    traceparent: str | None = None
 
 
 class FieldMerge(Protocol):

@@ -13,7 +13,7 @@ from duetime.domain.operating_parameters import (
 from duetime.domain.tasks.creation import Origin
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import CallbackTarget
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from duetime.domain.topologies.trigger_rules import TriggerRule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task_spec import TaskSpec
 
 
 class OnFailure(StrEnum):

@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.archive import objects_of
+from duetime.domain.archive_objects import objects_of
 from duetime.domain.errors import ContentExpired
 from duetime.domain.tasks.content import ContentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.archive import ArchiveObject, RemovedBatch
+    from duetime.domain.archive_objects import ArchiveObject, RemovedBatch
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.content import Content

@@ -19,7 +19,7 @@ from duetime.domain.tasks.parent_references import Cause
 from duetime.services.schedules.expansion_pass import ExpansionPass
 from duetime.services.schedules.expectations import check_time, checked
 from duetime.services.schedules.occurrence_tasks import Due
-from duetime.services.schedules.user_stopped_occurrences import StoppedOccurrences
+from duetime.services.schedules.stopped_occurrences import StoppedOccurrences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

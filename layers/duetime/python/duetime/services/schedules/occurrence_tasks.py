@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer

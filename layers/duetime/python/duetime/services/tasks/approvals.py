@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.errors import StateConflict, Unavailable
-from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.action_history import Action
+from duetime.domain.tasks.action_recording import recorded
 from duetime.domain.tasks.approvals import is_awaited, rejection
 from duetime.domain.tasks.content_expiry import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import require_version
 from duetime.domain.tasks.states import Move
+from duetime.services.content_retention import let_key_expire
 from duetime.services.outcomes.attempt_metrics import count_outcome
-from duetime.services.unique_keys import let_key_expire
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult

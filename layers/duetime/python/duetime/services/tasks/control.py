@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
-from duetime.domain.tasks.action_changes import is_repeated
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action
+from duetime.domain.tasks.action_recording import is_repeated
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
 from duetime.domain.tasks.control_changes import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import KeyReused, RequestError, TaskDeleted, Unavailable
-from duetime.domain.limits import INLINE_CONTENT_BYTES
+from duetime.domain.record_sizes import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.content_expiry import Expiry
-    from duetime.domain.tasks.creation import Origin
+    from duetime.domain.tasks.creation import Order
     from duetime.domain.tasks.idempotency_keys import IdempotencyKey
-    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.graph import Graph
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
@@ -37,24 +36,6 @@ if TYPE_CHECKING:
 _TAIL_BITS = 64
 _TRIES = 5
 """How often a creation is tried whose unique key others take, or whose holder others change, in between."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """One task that a client asks for.
-
-    Attributes:
-        key: the client's, by which a repeated request is known.
-        origin: the event that the task is made of, by which a repeated delivery is known.
-        graph: of a topology whose request has fields for it; else it is read from the payload.
-        traceparent: the trace of the request.
-    """
-
-    spec: TaskSpec
-    key: IdempotencyKey | None = None
-    origin: Origin | None = None
-    graph: Graph | None = None
-    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.targets import TopologyTarget
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.target_rules import TargetRules
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.topologies import GraphReader
 

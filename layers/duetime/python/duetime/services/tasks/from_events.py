@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RequestError
+from duetime.domain.tasks.creation import Order
 from duetime.domain.tracebacks import places_of
 from duetime.ports.rejected_events import Reject
-from duetime.services.tasks.create import Order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,12 +10,13 @@ from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.creation import TaskChange, debounced_due, due_of
 from duetime.domain.tasks.idempotency_keys import Accepted, KeyRedirect
 from duetime.domain.tasks.task_options import OnConflict
-from duetime.domain.tasks.unique_keys import has_begun
+from duetime.domain.tasks.unique_key_holders import has_begun
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import KeyStore
     from duetime.services.tasks.update import TaskUpdater

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.tasks.unique_keys import KeyTaking
+    from duetime.domain.tasks.unique_key_holders import KeyTaking
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer

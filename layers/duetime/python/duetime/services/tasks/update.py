@@ -16,14 +16,14 @@ from duetime.domain.errors import (
     Unavailable,
     VersionMismatch,
 )
-from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action, ActionRecord
+from duetime.domain.tasks.action_recording import recorded
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import needs_new_check
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, TopologyTarget
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.services.content_retention import let_expire, let_key_expire, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
 

@@ -10,7 +10,7 @@ from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.topologies.planning import creation_order, starts_at_once
+from duetime.domain.topologies.node_plan import creation_order, starts_at_once
 from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.target_rules import TargetRules
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
-from duetime.domain.tasks.action_changes import recorded
 from duetime.domain.tasks.action_history import Action, ActorType, Attribution
+from duetime.domain.tasks.action_recording import recorded
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import reported_history
 from duetime.domain.tasks.content_expiry import unless_referenced

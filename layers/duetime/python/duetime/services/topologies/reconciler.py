@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import RequestError
 from duetime.domain.operating_parameters import BULK_INLINE_NODES
-from duetime.domain.tasks.action_changes import by_topology
+from duetime.domain.tasks.action_recording import by_topology
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure

@@ -17,8 +17,8 @@ from duetime.domain.operating_parameters import (
 from duetime.domain.tasks.attempt_results import Postponed, Stopped, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
+from duetime.domain.topologies.node_plan import arrivals, is_awaited, opening
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.planning import arrivals, is_awaited, opening
 from duetime.domain.topologies.retry_plan import kept_by_retry
 from duetime.domain.topologies.run_result import run_result
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of

@@ -1,6 +1,6 @@
 """What graphs of tasks take and use, without noise: their makespan in virtual time, and their write units.
 
-python -m bench.topology_usage [FOLDER]
+python -m bench.topology_measurements [FOLDER]
 
 In virtual time every call of AWS takes a few milliseconds, sixty invocations work at once and nothing waits for a
 processor: what a graph takes beyond its critical path is what duetime does between two nodes.

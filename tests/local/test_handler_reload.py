@@ -10,7 +10,7 @@ from duetime_cdk.layers.build import Layer
 from duetime_cdk.layers.handler_import import HandlersUnimportable
 from duetime_cdk.layers.install import RequirementsUninstallable
 from duetime_local.deployment import HANDLERS, TYPES, Deployment
-from duetime_local.handlers import HandlerVersions, Reloader, signature
+from duetime_local.handler_reload import HandlerVersions, Reloader, signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from duetime_client.client import Client
     from duetime_client.manifests.task_lines import TaskLine
-    from duetime_client.task_fields import NewTask
+    from duetime_client.task_request_fields import NewTask
 
 AT_ONCE = 4
 """Requests that are under way at once."""

@@ -4,7 +4,7 @@ The parent holds the writing end of this process's standard input. When the pare
 the kernel closes that pipe, and the guard ends the command with all its children and removes its folder.
 Started as a script, so it imports the standard library only.
 
-Usage: supervisor.py FOLDER GRACE_SECONDS COMMAND [ARGUMENT ...]
+Usage: process_guard.py FOLDER GRACE_SECONDS COMMAND [ARGUMENT ...]
 """
 
 from __future__ import annotations

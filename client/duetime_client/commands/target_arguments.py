@@ -8,7 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from duetime_client.commands.task_options import TaskOptions
-    from duetime_client.task_fields import AwsTarget, HttpAuth, HttpTarget, Target
+    from duetime_client.task_request_fields import AwsTarget, HttpAuth, HttpTarget, Target
 
 _ARN_SEGMENTS = 6
 

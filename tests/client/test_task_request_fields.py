@@ -9,7 +9,7 @@ import pytest
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.domain.tasks.task_options import TASK_OPTIONS
 from duetime_client import Task
-from duetime_client.task_fields import NewTask
+from duetime_client.task_request_fields import NewTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.http_requests import Auth, HttpRequest
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import TaskSpec
+    from duetime.domain.tasks.task_spec import TaskSpec
 
 
 _NO_ARNS = ArnPatterns()

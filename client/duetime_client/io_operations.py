@@ -1,6 +1,6 @@
 """What the operations of the API do, step by step, without doing it: one description for both clients.
 
-An operation is a generator of steps. A runner (`step_runners`) carries out each and sends its result back: that of
+An operation is a generator of steps. A runner (`io_runners`) carries out each and sends its result back: that of
 `Client` waits meanwhile, that of `AsyncClient` awaits.
 """
 

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 
 from duetime_client.http import unreachable
-from duetime_client.io_steps import CloseConnection, HttpCall, Item, OpenConnection, Pause, ReceiveMessage, SendMessage
+from duetime_client.io_operations import (
+    CloseConnection,
+    HttpCall,
+    Item,
+    OpenConnection,
+    Pause,
+    ReceiveMessage,
+    SendMessage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 
-    from duetime_client.io_steps import Items, Step, Steps
+    from duetime_client.io_operations import Items, Step, Steps
     from duetime_client.live_connection import AsyncConnect, AsyncLiveConnection, Connect, LiveConnection
     from duetime_client.session import Session
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.field_decoding import compact
-from duetime.contract.tasks.report_bodies import (
+from duetime.contract.tasks.action_bodies import (
     EmptyRequest,
     HeartbeatReport,
     OutcomeReport,
@@ -18,6 +17,7 @@ from duetime.contract.tasks.report_bodies import (
     TaskQueryBody,
     TaskSignal,
 )
+from duetime.contract.tasks.field_decoding import compact
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.targets import Query

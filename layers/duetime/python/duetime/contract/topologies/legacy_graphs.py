@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duetime.contract.tasks.earlier_names import renamed, task_fields
+from duetime.contract.tasks.legacy_bodies import renamed, task_fields
 
 _OF_A_GRAPH = {"deadline_seconds": "timeout_seconds"}
 _OF_A_NODE = {"rule": "trigger_rule"}

@@ -1,4 +1,4 @@
-"""Designs for thin traffic, compared by the price table before one was built: `python -m bench.thin_designs`.
+"""Designs for thin traffic, compared by the price table before one was built: `python -m bench.thin_traffic_designs`.
 
 A million tasks a month, posted one by one, each due alone and sent by the trigger. What a design does not change is
 what `bench.thin_traffic` counts.

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.openapi.document import document
-from duetime.contract.openapi.field_descriptions import MEANINGS
+from duetime.contract.openapi.field_descriptions import MEANINGS, describe_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,23 @@ def test_descriptions_say_more_than_summaries() -> None:
     """The description of an operation does not repeat its summary, but for an action that needs no more words."""
     same = {one["operationId"] for one in operations() if one["description"] == one["summary"]}
     assert same <= {"updateTask", "deleteTask"}
+
+
+def test_a_response_is_described_like_the_request_that_creates_it() -> None:
+    """A field has the text of the request that creates it, not of one that changes it, in whatever order they come."""
+
+    def said(requests: list[str]) -> str:
+        fields = ("key", "scope", "seconds")
+        texts = {"LockInput": "Its key.", "LockPatch": "Null removes it.", "OtherInput": "Of another."}
+        schemas: dict[str, Any] = {
+            name: {"properties": {field: {"description": text} for field in fields}} for name, text in texts.items()
+        }
+        schemas["Lock"] = {"properties": {field: {} for field in fields}}
+        describe_fields(schemas, requests)
+        return str(schemas["Lock"]["properties"]["key"]["description"])
+
+    names = ["LockInput", "LockPatch", "OtherInput"]
+    assert [said(names), said(names[::-1])] == ["Its key.", "Its key."]
 
 
 def test_each_meaning_by_name_is_used() -> None:
