@@ -98,6 +98,25 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
     assert "hit" not in page.title()
 
 
+def test_a_person_approves_a_node(console: Console, world: World) -> None:
+    """Only what waits for an approval offers it; the graph goes on with it, and the command is shown."""
+    approve = {"type": "release", "target": {"kind": "approval"}, "depends_on": ["fetch"]}
+    topology = create(world, {"fetch": {"type": PLAIN}, "approve": approve})
+    world.run(60 * SECOND)
+    page = console.open(f"/topologies/{topology}?node=fetch")
+    panel = page.locator(".node-panel")
+    expect(panel.get_by_role("button", name="Roll back")).to_be_visible()
+    expect(panel.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+    page = console.open(f"/topologies/{topology}?node=approve")
+    page.locator(".node-panel").get_by_role("button", name="Approve", exact=True).click()
+    page.get_by_label("Reason").fill("checked")
+    page.locator("dialog").get_by_role("button", name="Approve", exact=True).click()
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime tasks approve")
+    world.run(60 * SECOND)
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
+
+
 @pytest.mark.slow
 def test_a_graph_that_ran_while_the_connection_was_lost_is_shown_as_it_is(console: Console, world: World) -> None:
     """What was missed is read again with the next connection, and the list of topologies knows it, too."""

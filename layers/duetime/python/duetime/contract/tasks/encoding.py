@@ -171,8 +171,9 @@ def target_response(target: targets.Target) -> TargetResponse:
     if isinstance(target, targets.TopologyTarget):
         return TopologyTargetResponse(kind="topology")
     if isinstance(target, targets.ApprovalTarget):
-        on_timeout = cast("Literal['fail', 'reject', 'approve']", target.on_timeout.value)
-        return ApprovalTargetResponse(kind="approval", timeout_seconds=target.timeout_seconds, on_timeout=on_timeout)
+        return ApprovalTargetResponse(
+            kind="approval", timeout_seconds=target.timeout_seconds, on_timeout=target.on_timeout.value
+        )
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(
             kind="http",
