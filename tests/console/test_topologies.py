@@ -107,6 +107,8 @@ def test_a_person_approves_a_node(console: Console, world: World) -> None:
     panel = page.locator(".node-panel")
     expect(panel.get_by_role("button", name="Roll back")).to_be_visible()
     expect(panel.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+    task_id = world.ask("GET", f"/v1/topologies/{topology}")["nodes"]["approve"]["task_id"]
+    world.do(lambda live: live.topologies.signalled.add((task_id, True)))
     page = console.open(f"/topologies/{topology}?node=approve")
     page.locator(".node-panel").get_by_role("button", name="Approve", exact=True).click()
     page.get_by_label("Reason").fill("checked")
