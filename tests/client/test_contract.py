@@ -72,6 +72,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     ),
     "tasks.list": ((), {"state": "failed", "expand": ["payload", "result"], **_LISTED}),
     "tasks.notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
+    "tasks.approve": (("a", {"limit": 500}), {"reason": "why"}),
     "tasks.notify_success": (("a", 1, {"rows": 17}), {}),
     "leases.acknowledge_pause": (("a", {"row": 17}), {}),
     "schedules.pause": (("a", "why"), {}),
@@ -104,7 +105,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     **dict.fromkeys(
         (
             *("topologies.cancel", "tasks.pause", "topologies.pause", "tasks.resume", "topologies.resume"),
-            *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run"),
+            *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run", "tasks.reject"),
             *("schedules.resume", "schedules.run"),
         ),
         (_ANYTHING, {"reason": "why"}),
@@ -134,6 +135,7 @@ COMBINED = {
 NAMED_OTHERWISE = {
     "listTasks": {"tasks.list", "dead_letters.list"},
     "reportOutcome": {"tasks.notify_success", "tasks.notify_failure"},
+    "signalTask": {"tasks.approve", "tasks.reject"},
     "putCalendar": {"calendars.put", "calendars.put_icalendar"},
 }
 """Operations whose methods are named otherwise."""

@@ -110,6 +110,7 @@ BODIES: Mapping[str, Any] = {
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
     "retryTasksByFilter": {**SWEEP, "filter": {"error_type": "Boom"}},
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
+    "signalTask": {"approve": True, "payload": {"x": 1}, "reason": "why"},
     "reportHeartbeat": {"fence": 1},
     "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "queryTask": {"action": "progress"},
@@ -154,7 +155,7 @@ BODIES: Mapping[str, Any] = {
     "createTopology": {
         "nodes": {
             "a": {"type": "echo"},
-            "b": {"type": "echo", "depends_on": ["a"]},
+            "b": {"type": "echo", "depends_on": ["a"], "when": "parents.a.result.ok"},
         },
         "on_failure": "stop",
         "outputs": ["b"],
@@ -183,6 +184,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
+    "signalTask": [{"approve": False, "reason": "why"}],
     "reportOutcome": [{"fence": 1, "outcome": "failed", "error": {"type": "B", "message": "m"}, "retriable": False}],
     "createSchedule": [
         {"name": "a", "rate": "5 minutes", "task": {"type": "echo"}},

@@ -243,7 +243,7 @@ def _topologies(account: Recorder) -> None:
     topologies = "/v1/topologies"
     nodes: dict[str, dict[str, object]] = {
         "extract": {"type": PLAIN},
-        "load": {"type": PLAIN, "depends_on": ["extract"]},
+        "load": {"type": PLAIN, "depends_on": ["extract"], "when": "parents.extract.result == 'done'"},
     }
     account.ask("POST", topologies, {"nodes": nodes, "name": "Import"})
     account.target = lambda _phase, _context: "done"
@@ -259,6 +259,14 @@ def _topologies(account: Recorder) -> None:
     account.ask("POST", f"{topologies}/{first}/cancel")
     only = {"nodes": nodes, "delay_seconds": 3600, "unique": {"key": "import"}}
     waiting = account.ask("POST", topologies, only).body["id"]
+    release = {"type": "release", "target": {"kind": "approval", "timeout_seconds": 86400, "on_timeout": "reject"}}
+    decided = account.ask("POST", "/v1/tasks", release).body["id"]
+    account.run(MINUTE)
+    account.ask(
+        "POST",
+        f"/v1/tasks/{decided}/signal",
+        {"approve": True, "payload": {"limit": 500}, "reason": "checked by finance"},
+    )
     account.ask("POST", topologies, only)
     for verb in ("pause", "resume", "cancel"):
         account.ask("POST", f"{topologies}/{waiting}/{verb}")

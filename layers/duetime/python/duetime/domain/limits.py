@@ -183,6 +183,10 @@ MAX_OUTPUTS = 100
 """Nodes whose results are a part of the result of their topology."""
 MAX_INPUTS_BYTES = 1_048_576
 """Size of the results of all parents that a node receives, in bytes of UTF-8."""
+DEFAULT_APPROVAL_SECONDS = 604_800
+"""How long a task waits for an approval, if it does not say so: a week."""
+MAX_CONDITION_LENGTH = 1_000
+"""Length of the condition of a node."""
 MAX_EVENT_AHEAD = 5 * MINUTE
 """How far in the future the time of an event that creates tasks can be."""
 MAX_EVENT_NAME_LENGTH = 256
