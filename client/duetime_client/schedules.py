@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime_client.changes import Change
     from duetime_client.io_operations import Items
     from duetime_client.literals import ScheduleState
-    from duetime_client.schedule_models import ScheduleFields, TimingFields
+    from duetime_client.schedule_models import BackfillOverlap, ScheduleFields, TimingFields
     from duetime_client.task import Task
 
 SCHEDULES = "/v1/schedules"
@@ -141,24 +141,30 @@ class ScheduleOperations(Resource):
         return Request("POST", f"{path_of(name)}/run", task_of, body=body, headers=headers)
 
     @Operation
-    def create_backfill(
+    def create_backfill(  # noqa: PLR0913 - a request's options are its parameters
         self,
         name: str,
         start: datetime | str,
         end: datetime | str,
         *,
         per_minute: int | None = None,
+        only_missing: bool | None = None,
+        overlap: BackfillOverlap | None = None,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Request[Backfill]:
         """Run the occurrences of a past period, its end excluded, a number of them per minute.
 
+        Occurrences that have a run already are passed over, unless `only_missing` is false. With `overlap` buffer_all,
+        each run waits until no other run of the schedule goes on.
+
         A retried request never begins a second backfill: it carries an idempotency key, by default a random one.
         """
         body = {"scheduled_after": encoded(start), "scheduled_before": encoded(end)}
-        pace = {} if per_minute is None else {"per_minute": per_minute}
+        options = {"per_minute": per_minute, "only_missing": only_missing, "overlap": overlap}
+        body |= {name: value for name, value in options.items() if value is not None}
         headers = {**_key(idempotency_key), **guard(if_match)}
-        return Request("POST", f"{path_of(name)}/backfills", one(Backfill), body={**body, **pace}, headers=headers)
+        return Request("POST", f"{path_of(name)}/backfills", one(Backfill), body=body, headers=headers)
 
     @Operation
     def list_backfills(self, name: str) -> Request[Backfills]:

@@ -23,6 +23,7 @@ from duetime.contract.schedules.responses import BackfillList, OccurrenceList, P
 from duetime.contract.schedules.run_responses import run_page
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
+from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.services.schedules.manual_runs_and_backfills import Period
@@ -157,7 +158,8 @@ def create_backfill(request: Request) -> Response:
     document, name = request.document(), _name(request)
     wanted = decoding.backfill_request(document)
     # The last moment of a period is the one before the first that it does not have.
-    period = Period(wanted.scheduled_after, wanted.scheduled_before - 1, wanted.per_minute)
+    last, overlap = wanted.scheduled_before - 1, Overlap(wanted.overlap)
+    period = Period(wanted.scheduled_after, last, wanted.per_minute, wanted.only_missing, overlap)
     key = _key(request, [name, document.value])
     by = request.attributed("")
     manual_runs = composed(ScheduleRequestServices).manual_runs

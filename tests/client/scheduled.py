@@ -78,8 +78,11 @@ BACKFILL: dict[str, Any] = {
     "scheduled_after": "2026-11-01T00:00:00.000Z",
     "scheduled_before": "2026-11-20T00:00:00.000Z",
     "per_minute": 6,
+    "only_missing": True,
+    "overlap": "allow_all",
     "occurrences": 19,
     "runs_started": 3,
+    "runs_known": 0,
     "finished_at": None,
 }
 SEEN = [

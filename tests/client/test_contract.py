@@ -44,7 +44,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.update": (_ANYTHING, {"if_match": '"1"', "reason": "why", "name": "n"}),
     "tasks.update_by_filter": ((*_FILTER, {"name": "n"}), _BULK),
     "schedules.explain": (("a", _STRETCH[1]), {}),
-    "schedules.create_backfill": (_STRETCH, {"per_minute": 5}),
+    "schedules.create_backfill": (_STRETCH, {"per_minute": 5, "only_missing": False, "overlap": "buffer_all"}),
     "schedules.get_backfill": (("a", "b"), {}),
     "leases.complete": (("a", {"rows": 17}), {}),
     "schedules.create": (_ANYTHING, {"task": {"type": "mail"}, **_TIMED}),

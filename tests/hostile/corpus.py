@@ -121,6 +121,8 @@ BODIES: Mapping[str, Any] = {
         "scheduled_after": "2026-11-01T00:00:00Z",
         "scheduled_before": "2026-11-02T00:00:00Z",
         "per_minute": 5,
+        "only_missing": False,
+        "overlap": "buffer_all",
     },
     "putCalendar": {
         "mode": "excludes",

@@ -229,7 +229,9 @@ def _schedules(account: Recorder) -> None:
     account.ask("POST", f"{nightly}/run")
     account.ask("GET", f"{nightly}/runs", query="limit=3")
     period = {"scheduled_after": to_iso(account.now - 3 * DAY), "scheduled_before": to_iso(account.now - DAY)}
-    backfill = account.ask("POST", f"{nightly}/backfills", {**period, "per_minute": 1}).body["id"]
+    backfill = account.ask("POST", f"{nightly}/backfills", {**period, "per_minute": 1, "overlap": "buffer_all"}).body[
+        "id"
+    ]
     account.ask("GET", f"{nightly}/backfills")
     account.ask("GET", f"{nightly}/backfills/{backfill}")
     account.ask("DELETE", f"{nightly}/backfills/{backfill}")

@@ -125,7 +125,8 @@ CREATE_BACKFILL = Operation(
     "POST /v1/schedules/{name}/backfills",
     "Backfill a past period",
     _BACKFILL.created("Path of the backfill."),
-    description="Runs the occurrences of the period, whether they ran before or not, at the given pace.",
+    description="Runs the occurrences of the period at the given pace: those without a run, or with "
+    "`only_missing: false` all of them. A pause of the schedule does not concern it.",
     body=action_bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),
     errors=(*_CHANGED, errors.KeyReused),
