@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from duetime_client.changes import watch
 from duetime_client.explanations import ScheduleExplanation
+from duetime_client.filter_actions import filter_action_results
 from duetime_client.io_operations import Request
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.changes import Change
+    from duetime_client.filter_actions import FilterActionResult
     from duetime_client.io_operations import Items
     from duetime_client.literals import ScheduleState
     from duetime_client.schedule_models import BackfillOverlap, ScheduleFields, TimingFields
@@ -99,6 +101,20 @@ class ScheduleOperations(Resource):
     def resume(self, name: str, *, reason: str = "", if_match: str | None = None) -> Request[Schedule]:
         """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
         return _action(name, "resume", if_match, {"reason": reason} if reason else None)
+
+    @Stream
+    def pause_by_tag(self, tags: Mapping[str, str], *, reason: str = "") -> Items[FilterActionResult]:
+        """Pause every active schedule whose task has all of these tags.
+
+        As `tasks.cancel_by_filter`: nothing is sent before the first result is requested, and each result says what was
+        done since the previous one.
+        """
+        return filter_action_results(self._session, f"{SCHEDULES}/pause", _by_tag(tags, reason))
+
+    @Stream
+    def resume_by_tag(self, tags: Mapping[str, str], *, reason: str = "") -> Items[FilterActionResult]:
+        """Resume every paused schedule whose task has all of these tags; works like `pause_by_tag`."""
+        return filter_action_results(self._session, f"{SCHEDULES}/resume", _by_tag(tags, reason))
 
     @Operation
     def update_occurrence(
@@ -272,6 +288,10 @@ def _key(idempotency_key: str | None) -> dict[str, str]:
 
 def _query(parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     return ((name, str(encoded(value))) for name, value in parameters.items() if value is not None)
+
+
+def _by_tag(tags: Mapping[str, str], reason: str) -> dict[str, object]:
+    return {"filter": {"tags": dict(tags)}, **({"reason": reason} if reason else {})}
 
 
 def _backfill_path(name: str, backfill_id: str) -> str:

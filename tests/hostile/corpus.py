@@ -114,6 +114,7 @@ BODIES: Mapping[str, Any] = {
     "queryTask": {"action": "progress"},
     "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30, "worker": "w"},
     "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},
+    **dict.fromkeys(("pauseSchedulesByTag", "resumeSchedulesByTag"), {"filter": {"tags": {"a": "b"}}, "reason": "why"}),
     "createSchedule": SCHEDULE,
     "updateSchedule": {"cron": "0 2 * * *"},
     "previewSchedule": {"cron": "30 1 * * *", "timezone": "Europe/London", "count": 3},

@@ -223,6 +223,9 @@ def _schedules(account: Recorder) -> None:
     account.ask("PATCH", nightly, {"cron": "45 1 * * *"})
     account.ask("POST", f"{nightly}/pause", {"reason": "the printer is broken"})
     account.ask("POST", f"{nightly}/resume", {"reason": "the printer is repaired"})
+    by_tag = {"filter": {"tags": {"team": "dba"}}, "reason": "a release"}
+    account.ask("POST", f"{schedules}/pause", by_tag)
+    account.ask("POST", f"{schedules}/resume", by_tag)
     tomorrow = account.ask("GET", nightly).body["upcoming"][0]["scheduled_at"]
     account.ask("POST", f"{nightly}/occurrences/update", {"scheduled_at": tomorrow, "action": "skip"})
     account.ask("GET", f"{nightly}/events")

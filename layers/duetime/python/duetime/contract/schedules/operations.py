@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from duetime.contract.bulk.operations import filter_action
 from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Returns
 from duetime.contract.schedules import (
     action_bodies,
     bodies,
+    bulk_bodies,
     calendar_responses,
     calendars,
     event_responses,
@@ -109,6 +111,24 @@ RESUME = Operation(
     body=action_bodies.ScheduleActionRequest,
     headers=(IF_MATCH,),
     errors=_CHANGED,
+)
+_BY_TAG = (
+    "By the tags of a schedule's `task`. If all of it can be done within about a second, the response is 200 with the "
+    "result. Otherwise it is 202, and a bulk operation does the rest in the background; it survives crashes."
+)
+PAUSE_BY_TAG = filter_action(
+    "pauseSchedulesByTag",
+    "POST /v1/schedules/pause",
+    "Pause all schedules with some tags",
+    f"{_BY_TAG} Each is paused as by `pauseSchedule`; those that are paused already, or have ended, are left alone.",
+    bulk_bodies.SchedulesByTag,
+)
+RESUME_BY_TAG = filter_action(
+    "resumeSchedulesByTag",
+    "POST /v1/schedules/resume",
+    "Resume all paused schedules with some tags",
+    f"{_BY_TAG} Each is resumed as by `resumeSchedule`, whoever paused it.",
+    bulk_bodies.SchedulesByTag,
 )
 RUN = Operation(
     "runSchedule",
