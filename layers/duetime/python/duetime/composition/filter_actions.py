@@ -30,8 +30,8 @@ class FilterActionServices(Part):
         return BulkRequests(operations, filtered_tasks, schedules, stores, self.runtime, read_bulk_request)
 
     def _filtered_schedules(self) -> FilteredSchedules:
-        # ruff: noqa: PLC0415 - the arithmetic of schedules takes long to import, and few operations are about them
-        from duetime.composition.schedule_requests import ScheduleRequestServices
-        from duetime.services.bulk.filtered_schedules import FilteredSchedules
+        # The arithmetic of schedules takes long to import, and few operations are about them.
+        from duetime.composition.schedule_requests import ScheduleRequestServices  # noqa: PLC0415 - see above
+        from duetime.services.bulk.filtered_schedules import FilteredSchedules  # noqa: PLC0415 - see above
 
         return FilteredSchedules(self.part(ScheduleRequestServices).manager, self.runtime.clock)
