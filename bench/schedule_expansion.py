@@ -16,7 +16,7 @@ from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.runtime.clock import SystemRandom
 from duetime.adapters.sqs.queues import SqsQueues
-from duetime.composition.deferred_imports import read_graph
+from duetime.composition.deferred_imports import read_graph, topology_definitions
 from duetime.domain.dispatch.enqueue_plan import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
@@ -115,7 +115,8 @@ def _expansion() -> Callable[[], object]:
     stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars, keys=keys)
     urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
     enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL)
-    occurrence_tasks = OccurrenceTasks(contents, enqueuer, runtime, CreationRules(TargetRules(), read_graph))
+    rules = CreationRules(TargetRules(), read_graph, topology_definitions(stores, runtime))
+    occurrence_tasks = OccurrenceTasks(contents, enqueuer, runtime, rules)
     expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
     shards = Shards(DynamoShardStore(fake, table), around, 16)
     scheduling = ScheduleCreator(

@@ -116,7 +116,7 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
     for action, resource in needed(environ, service, operation, request):
         if (name, action, resource) in USED:
             continue
-        if any(fnmatchcase(resource, pattern) for pattern in environ.get(Variable.AWS_TARGETS, "").split()):
+        if any(fnmatchcase(resource, pattern) for pattern in _of_targets(environ)):
             continue  # what tasks call: each environment's settings name it, and `tests/infra/test_calls.py` tests that
         if not allows(name, action, resource):
             said = f"{name} is not authorized to perform: {action} on resource: {resource}"
@@ -124,6 +124,12 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
         USED.add((name, action, resource))
         if service == "dynamodb" and "TableName" in request:
             _CHECKED.add(repeated)
+
+
+def _of_targets(environ: Mapping[str, str]) -> list[str]:
+    """What tasks call, and the executions of state machines among that."""
+    patterns = environ.get(Variable.AWS_TARGETS, "").split()
+    return [*patterns, *(f"{each.replace(':stateMachine:', ':execution:')}:*" for each in patterns)]
 
 
 @contextmanager

@@ -56,6 +56,10 @@ UNIQUE_KEY = Rule(
     "test_the_item_of_a_key_goes_after_the_record_and_never_before",
 )
 CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
+RATE = Rule(
+    "the time of its last place, and as far ahead as it has counted starts",
+    "test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it",
+)
 MARKER = Rule(
     "the latest moment at which a write may land that was begun before the deletion, by every clock",
     "test_a_deletion_marker_outlives_every_write_that_may_still_come",
@@ -107,6 +111,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/dispatch_items.py:late_timer_item_of": TIMER,
     "adapters/dynamodb/dispatch_items.py:schedule_timer_item_of": TIMER,
     "adapters/dynamodb/dispatch_items.py:timer_item_of": TIMER,
+    "adapters/dynamodb/rates.py:DynamoRateStore.apply": RATE,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
     "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
     "adapters/dynamodb/summary.py:DynamoSummaryStore.expire_counts": SUMMARY_COUNTS,
@@ -146,6 +151,7 @@ DECIDERS: dict[str, Rule] = {
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
     "services/locks/admin.py:LockAdmin.release": LOCK,
     "services/schedules/calendars.py:CalendarManager.delete": MARKER,
+    "services/topologies/definitions.py:TopologyDefinitions.delete": MARKER,
     "services/content_retention.py:let_expire": CONTENT,
     "services/outcomes/traceback_recorder.py:TracebackRecorder.record": TRACEBACK,
     "services/locks/locking.py:LockManager._handed_on": LOCK,
@@ -153,7 +159,7 @@ DECIDERS: dict[str, Rule] = {
     "services/locks/locking.py:LockManager.renew": LOCK,
     "services/locks/locking.py:LockManager.take": LOCK,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks.expire_payloads": CONTENT,
-    "services/schedules/occurrence_tasks.py:OccurrenceTasks.payload_for": CONTENT,
+    "services/schedules/occurrence_tasks.py:OccurrenceTasks.task_for": CONTENT,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks._produced": CONTENT,
     "services/schedules/schedule_writer.py:ScheduleWriter.expire_payload": CONTENT,
     "services/schedules/schedule_writer.py:ScheduleWriter.store_payload": CONTENT,

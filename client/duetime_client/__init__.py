@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
     from duetime_client.task_definitions import PayloadInvalid, ResultInvalid, TaskType
     from duetime_client.task_request_fields import (
+        ApprovalTarget,
         AwsTarget,
         BulkFilter,
         BulkOptions,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         NotifyOn,
         Priority,
         PullTarget,
+        RateSpec,
         RetryPolicy,
         TaskFields,
         TaskFilter,
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AddressInvalid",
     "ApiError",
+    "ApprovalTarget",
     "AsyncClient",
     "Attempt",
     "AwsTarget",
@@ -123,6 +126,7 @@ __all__ = [
     "Progress",
     "PullTarget",
     "RateLimited",
+    "RateSpec",
     "ResultInvalid",
     "Retries",
     "RetryPolicy",
@@ -160,6 +164,7 @@ _MODULES = {
     "ApiError": "errors",
     "AsyncClient": "client",
     "Attempt": "task",
+    "ApprovalTarget": "task_request_fields",
     "AwsTarget": "task_request_fields",
     "BearerToken": "bearer_token",
     "BulkFilter": "task_request_fields",
@@ -191,6 +196,7 @@ _MODULES = {
     "Lock": "locks",
     "LockHolder": "locks",
     "LockSpec": "task_request_fields",
+    "RateSpec": "task_request_fields",
     "LockWaiter": "locks",
     "NewTask": "task_request_fields",
     "NotifyOn": "task_request_fields",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from duetime_client.switches import AsyncSwitches, Switches
     from duetime_client.tasks import AsyncTasks, Tasks
     from duetime_client.topologies import AsyncTopologies, Topologies
+    from duetime_client.topology_definitions import AsyncTopologyDefinitions, TopologyDefinitions
     from duetime_client.watch_tickets import AsyncWatchTickets, WatchTickets
 
 OWNER_HEADER = "X-Duetime-Owner"
@@ -112,6 +113,13 @@ class Client:
         from duetime_client.topologies import Topologies
 
         return Topologies(self._runner)
+
+    @cached_property
+    def topology_definitions(self) -> TopologyDefinitions:
+        """Topology definitions: graphs of tasks with a name, versions and parameters."""
+        from duetime_client.topology_definitions import TopologyDefinitions
+
+        return TopologyDefinitions(self._runner)
 
     @cached_property
     def calendars(self) -> Calendars:
@@ -248,6 +256,13 @@ class AsyncClient:
         from duetime_client.topologies import AsyncTopologies
 
         return AsyncTopologies(self._runner)
+
+    @cached_property
+    def topology_definitions(self) -> AsyncTopologyDefinitions:
+        """Topology definitions: graphs of tasks with a name, versions and parameters."""
+        from duetime_client.topology_definitions import AsyncTopologyDefinitions
+
+        return AsyncTopologyDefinitions(self._runner)
 
     @cached_property
     def calendars(self) -> AsyncCalendars:

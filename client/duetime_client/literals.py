@@ -28,6 +28,8 @@ EventType: TypeAlias = Literal[
     "rollback_requested",
     "cancelled",
     "cancel_requested",
+    "approved",
+    "rejected",
     "attempt_started",
     "attempt_ended",
     "expired",
@@ -47,10 +49,12 @@ GateName: TypeAlias = Literal[
     "switch",
     "handlers",
     "lock",
+    "rate",
     "concurrency_limit",
     "circuit",
     "target",
     "worker",
+    "approval",
     "topology",
     "other",
     "retry",
@@ -116,6 +120,17 @@ UniqueKeyConflictPolicy: TypeAlias = Literal["keep", "replace", "refuse"]
 UniqueKeyScope: TypeAlias = Literal["started", "ended"]
 """How long a task holds its unique key."""
 WaitReason: TypeAlias = Literal[
-    "lock", "concurrency_limit", "switch", "circuit", "overlap", "handlers", "worker", "target", "topology", "other"
+    "lock",
+    "concurrency_limit",
+    "rate",
+    "switch",
+    "circuit",
+    "overlap",
+    "handlers",
+    "worker",
+    "target",
+    "approval",
+    "topology",
+    "other",
 ]
 """What a task waits for besides its time."""

@@ -33,6 +33,9 @@ class Unretriable(Exception):
     """Raise it to fail the task at once: no further attempt would help."""
 
 
+_FINAL = {Unretriable.__name__, PayloadInvalid.__name__}
+
+
 class LeaseLost(Exception):
     """The lease could not be renewed in time, or was rejected: another worker may have the task. Do not catch it."""
 
@@ -219,7 +222,8 @@ class Attempt:
             return lambda: client.leases.acknowledge_cancel(lease)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
             kind, message = type(error).__name__[:64], str(error)
-            retriable = not isinstance(error, Unretriable | PayloadInvalid)
+            # By name: a handler of the worker functions raises the error of its own package.
+            retriable = _FINAL.isdisjoint(each.__name__ for each in type(error).__mro__)
             raised = _traceback_of(error)
             return lambda: client.leases.fail(lease, kind, message, retriable=retriable, traceback=raised)
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
-from typing import Literal
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime  # noqa: TC003 - same
+from typing import Any, Literal
 
 from duetime_client.io_operations import Request
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
@@ -18,12 +19,13 @@ ALL = "all"
 
 
 class Switch(ResponseModel):
-    """A stop or a concurrency limit for all tasks, one type or one owner."""
+    """A stop, a concurrency limit or a rate for all tasks, one type or one owner."""
 
     scope: str
     name: str
     stopped: bool = False
     max_concurrent: int | None = None
+    rate: Mapping[str, int] | None = None
     reason: str = ""
     updated_at: datetime
     updated_by: str = ""
@@ -69,10 +71,16 @@ class SwitchOperations(Resource):
         *,
         stopped: bool = False,
         max_concurrent: int | None = None,
+        rate: Mapping[str, int] | None = None,
         reason: str = "",
     ) -> Request[Switch]:
-        """Stop something or limit its concurrency; replaces the existing switch completely."""
-        body = {"stopped": stopped, "max_concurrent": max_concurrent, "reason": reason}
+        """Stop something, limit its concurrency or its `rate` (`limit`, `per_seconds`, `burst`).
+
+        Replaces the existing switch completely.
+        """
+        body: dict[str, Any] = {"stopped": stopped, "max_concurrent": max_concurrent, "reason": reason}
+        if rate is not None:
+            body["rate"] = dict(rate)
         return Request("PUT", _path_of(scope, name), one(Switch), body=body, repeatable=True)
 
     @Operation

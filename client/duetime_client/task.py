@@ -180,9 +180,11 @@ class Task(ResponseModel):
     version: int = 0
     lease: Lease | None = None
     awaiting_notification: bool = False
+    job: Mapping[str, object] | None = None
     requested_action: RequestedAction | None = None
     traceparent: str | None = None
     lock: Mapping[str, object] | None = None
+    rate: Mapping[str, object] | None = None
     unique: Mapping[str, object] | None = None
     debounce: Mapping[str, object] | None = None
     waiting_for: WaitingFor | None = None

@@ -1,7 +1,7 @@
 """The fields of the API's requests about tasks, as typed dictionaries.
 
 An absent field has its default when a task is created, and keeps its value when one is updated; so does an absent part
-of `tags`, `retry`, `lock` and of a `target` of the same kind.
+of `tags`, `retry`, `lock`, `rate` and of a `target` of the same kind.
 """
 
 from __future__ import annotations
@@ -90,6 +90,15 @@ class LockSpec(TypedDict):
     wait_seconds: NotRequired[int | None]
 
 
+class RateSpec(TypedDict):
+    """How often attempts of all tasks with one key start: `limit` in `per_seconds`, and `burst` more at once."""
+
+    key: str
+    limit: int
+    per_seconds: NotRequired[int]
+    burst: NotRequired[int]
+
+
 class UniqueKey(TypedDict):
     """Makes a task the only one of a key, until it starts or has ended.
 
@@ -118,22 +127,44 @@ class PullTarget(TypedDict):
 class AwsTarget(TypedDict):
     """An AWS resource that is called with the task; the deployment's settings say which ones are allowed.
 
-    `mode` is for Lambda functions, `detail_type` for event buses.
+    `mode` is for Lambda functions, `detail_type` for event buses, `wait` for state machines; `cluster` and `container`,
+    which are required, and `parameters` are for task definitions of ECS.
     """
 
-    kind: Literal["lambda", "sqs", "sns", "eventbridge", "step_functions"]
+    kind: Literal["lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs"]
     arn: str
     mode: NotRequired[Literal["sync", "async"]]
     detail_type: NotRequired[str]
+    wait: NotRequired[bool]
+    cluster: NotRequired[str]
+    container: NotRequired[str]
+    parameters: NotRequired[Mapping[str, object]]
+
+
+class DefinitionRun(TypedDict):
+    """The run of a topology definition; of the latest version, unless one is named."""
+
+    name: str
+    version: NotRequired[int | None]
+    parameters: NotRequired[Mapping[str, object]]
 
 
 class TopologyTarget(TypedDict):
-    """A topology: the payload is its graph, with `nodes`, `on_failure` and `timeout_seconds`."""
+    """A topology: the payload is its graph, or the graph is that of a definition."""
 
     kind: Literal["topology"]
+    definition: NotRequired[DefinitionRun | None]
 
 
-Target = HttpTarget | PullTarget | TopologyTarget | AwsTarget
+class ApprovalTarget(TypedDict):
+    """A person, who approves or rejects the task; `on_timeout` is what happens if nobody does in `timeout_seconds`."""
+
+    kind: Literal["approval"]
+    timeout_seconds: NotRequired[int]
+    on_timeout: NotRequired[Literal["fail", "reject", "approve"]]
+
+
+Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
 
 
 class NotifyOn(TypedDict, total=False):
@@ -160,6 +191,7 @@ class TaskOptions(TypedDict, total=False):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: LockSpec | None
+    rate: RateSpec | None
     target: Target
     callback_url: str | None
     notify_on: NotifyOn | None

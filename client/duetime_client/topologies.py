@@ -45,6 +45,7 @@ class TopologyNode(ResponseModel):
     percent: int = 0
     depends_on: list[str] = Field(default_factory=list)
     trigger_rule: str
+    when: str | None = None
     expected_seconds: float | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -63,10 +64,19 @@ class TopologyFilter(TypedDict, total=False):
     state: TaskState
     type: str
     name: str
+    definition: str
     tags: Mapping[str, str]
     due_after: datetime | str
     due_before: datetime | str
     order: Literal["asc", "desc"]
+
+
+class DefinitionRun(ResponseModel):
+    """Which version of a definition a topology is a run of, and with which parameters."""
+
+    name: str
+    version: int
+    parameters: Mapping[str, Any] = Field(default_factory=dict)
 
 
 class TopologySummary(ResponseModel):
@@ -81,6 +91,7 @@ class TopologySummary(ResponseModel):
     finished_at: datetime | None = None
     requested_action: RequestedAction | None = None
     error: Failure | None = None
+    definition: DefinitionRun | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -93,6 +104,7 @@ class Topology(TopologySummary):
 
     run: int
     on_failure: TopologyFailurePolicy
+    outputs: list[str] = Field(default_factory=list)
     percent: int
     counts: Mapping[str, int]
     critical_path: CriticalPath

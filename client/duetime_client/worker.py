@@ -77,6 +77,24 @@ class Registration(Protocol):
         ...
 
 
+class PythonHandler(Protocol):
+    """What `duetime.handlers.handler` makes of a function."""
+
+    @property
+    def task_type(self) -> str:
+        """The type that it is registered for."""
+        ...
+
+    @property
+    def payload_model(self) -> type[Any] | None:
+        """The class of its payload, or `None`."""
+        ...
+
+    def __call__(self, context: Any, payload: Any, /) -> Any:  # noqa: ANN401 - a context and a payload of any kind
+        """Call the function."""
+        ...
+
+
 def _name() -> str:
     return f"{socket.gethostname()[: _NAME_LENGTH - 8]}-{os.getpid()}"
 
@@ -158,6 +176,18 @@ class Worker:
             return registered
 
         return register
+
+    def add_handler(self, handler: PythonHandler) -> None:
+        """Run a function that `duetime.handlers` has registered for the worker functions: for work that takes longer.
+
+        It is given a `Context` of this module, which has no `deadline` and no `defer`; an error whose class is called
+        `Unretriable` fails the task at once, whichever package it is of.
+
+        Raises:
+            DuplicateHandler: its type already has a function.
+        """
+        register: Any = self.task
+        register(handler.task_type, payload=handler.payload_model)(handler)
 
     def stop(self) -> None:
         """Lease no more tasks, finish the running ones, and return from `run`."""

@@ -32,7 +32,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "schedules": ("schedules", "explanations"),
     "calendars": ("calendars",),
     "forecast": ("forecast",),
-    "topologies": ("topologies",),
+    "topologies": ("topologies", "topology_definitions"),
     "summary": ("summary",),
     "settings": ("deployment_settings",),
     "dispatch": ("dispatch_status",),

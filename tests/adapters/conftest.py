@@ -17,6 +17,7 @@ from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+from duetime.adapters.dynamodb.rates import DynamoRateStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from duetime.ports.live_updates import WatchStore
     from duetime.ports.locks import LockStore
     from duetime.ports.long_polls import LongPollStore
+    from duetime.ports.rates import RateStore
     from duetime.ports.schedules import CalendarStore, ScheduleStore
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
@@ -158,6 +160,13 @@ def switch_store(request: pytest.FixtureRequest) -> SwitchStore:
     """An empty store of switches."""
     cloud = cloud_of(request)
     return DynamoSwitchStore(cloud.dynamodb, cloud.table())
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def rate_store(request: pytest.FixtureRequest) -> RateStore:
+    """An empty store of rates."""
+    cloud = cloud_of(request)
+    return DynamoRateStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

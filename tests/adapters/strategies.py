@@ -26,9 +26,18 @@ from duetime.domain.tasks.http_requests import (
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
-from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
+from duetime.domain.tasks.targets import (
+    AwsTarget,
+    DefinitionRef,
+    HandlerTarget,
+    HttpTarget,
+    Phase,
+    PullTarget,
+    Query,
+    TopologyTarget,
+)
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate
 from duetime.domain.times import SECOND
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.
@@ -98,6 +107,10 @@ def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
         options["waits"] = st.booleans()
     if service is AwsService.EVENTBRIDGE:
         options["detail_type"] = TEXT | st.just("async")
+    if service is AwsService.STEP_FUNCTIONS:
+        options["is_job"] = st.booleans()
+    if service is AwsService.ECS:
+        options |= {"is_job": st.just(True), "cluster": TEXT, "container": NAMES, "parameters": st.just("") | TEXT}  # noqa: FBT003
     return st.builds(AwsTarget, st.just(service), arns, **options)
 
 
@@ -131,13 +144,16 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "payload": contents("payload"),
     "priority": st.sampled_from(Priority),
     "target": st.sampled_from([HandlerTarget(), TopologyTarget()])
+    | st.builds(DefinitionRef, st.from_regex(r"[a-z]{1,9}", fullmatch=True), st.none() | st.integers(1, 99), TEXT).map(
+        TopologyTarget
+    )
     | st.just(PullTarget())
     | st.builds(
         HttpTarget, TEXT, st.frozensets(st.sampled_from(Phase)), st.frozensets(st.sampled_from(Query)), REQUESTS
     )
     | st.sampled_from(AwsService).flatmap(aws_targets),
     "retry": st.just(RetryPolicy()) | st.builds(RetryPolicy, st.integers(1, 100), WAITS, WAITS, WAITS),
-    "timeout_seconds": st.just(60) | st.integers(1, 840),
+    "timeout_seconds": st.just(60) | st.integers(1, 1_209_600),
     "notify_within_seconds": st.just(3600) | st.integers(1, 2_592_000),
     "rollback_on_failure": st.booleans(),
     "lock": st.none()
@@ -147,6 +163,15 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
         st.integers(1, 100),
         st.sampled_from(LockScope),
     ),
+    "rate": st.none()
+    | st.builds(
+        Rate,
+        st.from_regex(r"[A-Za-z0-9_.:-]{1,64}", fullmatch=True),
+        st.integers(1, 10_000),
+        st.integers(1, 86_400),
+        st.integers(0, 10_000),
+    ),
+    "rate_places": st.dictionaries(st.sampled_from(["crm", "type/report"]), INSTANTS),
     "callback_url": st.none() | NAMES,
     "notify_on": st.none() | st.builds(NotifyOn, NAMES, st.booleans(), st.none() | st.integers(60, 604_800)),
     "expires_seconds": st.none() | st.integers(1, 2_592_000),
@@ -163,6 +188,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "lease_worker": st.none() | TEXT,
     "lease_expires_at": st.none() | INSTANTS,
     "deferred_fence": st.none() | COUNTS,
+    "job": st.none() | TEXT,
     "requested_action": st.none() | st.sampled_from(RequestedAction),
     "checkpoint": st.none() | contents("checkpoint"),
     "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),

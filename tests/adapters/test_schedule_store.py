@@ -40,7 +40,7 @@ from duetime.domain.tasks.http_requests import (
 )
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
-from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import EXECUTOR, Cloud
@@ -90,6 +90,7 @@ FULL = StoredSchedule(
             notify_within_seconds=8,
             rollback_on_failure=True,
             lock=LockSpec("db-17", 2, wait_seconds=30),
+            rate=Rate("crm", 50, 2, 10),
             callback_url="https://example.org/y",
             notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600),
             expires_seconds=600,

@@ -8,6 +8,7 @@ from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore, _item_of
 from duetime.domain.limits import MAX_OWNER_LENGTH, MAX_SWITCH_REASON_LENGTH, MAX_SWITCHES
 from duetime.domain.switches import ALL_TASKS, Switch, Switches, SwitchKey, SwitchScope
+from duetime.domain.tasks.task_options import Rate
 from tests.adapters.examples import HOME
 from tests.metering import item_size, read_units
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
     from tests.adapters.clouds import Cloud
 
 STOP = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="Störung", updated_at=HOME, updated_by="ann")
-CAP = Switch(SwitchKey(SwitchScope.OWNER, "a:role/b"), max_concurrent=7, updated_at=HOME + 1, updated_by="*")
+CAP = Switch(
+    SwitchKey(SwitchScope.OWNER, "a:role/b"),
+    max_concurrent=7,
+    updated_at=HOME + 1,
+    updated_by="*",
+    rate=Rate("owner/a:role/b", 50, 60, 10),
+)
 ALL = Switch(ALL_TASKS, stopped=True)
 
 
@@ -58,11 +65,15 @@ def test_a_save_that_is_sent_again_is_a_success(switch_store: SwitchStore) -> No
 def test_as_many_switches_as_there_may_be_cost_little_to_read(moto_cloud: Cloud) -> None:
     """A hundred, each of the longest: at most five read units every five seconds for a process."""
     table = moto_cloud.table()
+    owners = [f"{n:0{MAX_OWNER_LENGTH}}" for n in range(MAX_SWITCHES)]
     long = [
         replace(
-            STOP, key=SwitchKey(SwitchScope.OWNER, f"{n:0{MAX_OWNER_LENGTH}}"), reason="x" * MAX_SWITCH_REASON_LENGTH
+            STOP,
+            key=SwitchKey(SwitchScope.OWNER, owner),
+            reason="x" * MAX_SWITCH_REASON_LENGTH,
+            rate=Rate(f"owner/{owner}", 10_000, 86_400, 10_000),
         )
-        for n in range(MAX_SWITCHES)
+        for owner in owners
     ]
     assert DynamoSwitchStore(moto_cloud.dynamodb, table).save(Switches({switch.key: switch for switch in long}), "one")
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]

@@ -45,6 +45,7 @@ TASK: dict[str, Any] = {
     "notify_within_seconds": 3600,
     "rollback_on_failure": False,
     "lock": None,
+    "rate": None,
     "callback_url": None,
     "notify_on": None,
     "name": None,

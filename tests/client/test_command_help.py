@@ -32,6 +32,7 @@ def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, m
     """What help shows can be typed: each example names this very command, and its options take what they are given."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graph.json").touch()
+    (tmp_path / "nightly.json").touch()
     (tmp_path / "bank-holidays.ics").touch()
     command, context = COMMANDS[path]
     lines = _help(path, 80, monkeypatch)

@@ -27,7 +27,7 @@ PERIOD = ("--after", "2026-11-01T00:00:00Z", "--before", "2026-11-02T00:00:00Z")
 CONDITIONAL = [
     "tasks update a --name n",
     "tasks cancel a",
-    *(f"tasks {action} a" for action in ("delete", "pause", "resume", "run", "retry", "rollback")),
+    *(f"tasks {action} a" for action in ("delete", "pause", "resume", "run", "retry", "rollback", "approve", "reject")),
     "schedules update a --cron 0_2_*_*_*",
     *(f"schedules {action} a" for action in ("delete", "pause", "resume", "run")),
     "schedules update-occurrence a 2027-01-01T01:30 skip",
@@ -35,6 +35,8 @@ CONDITIONAL = [
     "calendars put a FILE",
     "calendars put a ICS",
     "calendars delete a",
+    "topologies definitions put a FILE",
+    "topologies definitions delete a",
     *(f"topologies {action} a" for action in ("retry", "cancel", "pause", "resume", "delete")),
 ]
 KEYED = [
@@ -43,6 +45,7 @@ KEYED = [
     "schedules run a",
     f"schedules backfills create a {' '.join(PERIOD)}",
     "topologies run FILE",
+    "topologies definitions run a",
 ]
 BY_OTHER_WAYS = {"createTaskBatch", "cancelTasksByFilter", "updateTasksByFilter", "retryTasksByFilter"}
 """No command sends a batch; actions by a filter have a key of their own for each piece."""

@@ -59,9 +59,20 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "schedules.list_runs": (_ANYTHING, {"due_after": _STRETCH[1], "due_before": _STRETCH[2], "page_size": 5}),
     "schedules.list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "schedules.list": ((), {"state": "paused", "page_size": 5}),
-    "topologies.list": ((), {"state": "failed", **_LISTED}),
+    "topologies.list": ((), {"state": "failed", "definition": "nightly", **_LISTED}),
+    "topology_definitions.list": ((), {}),
+    "topology_definitions.get": (_ANYTHING, {"version": 3}),
+    "topology_definitions.put": (("a", {"nodes": {"a": {"type": "mail"}}}), {"if_match": '"1"'}),
+    "topology_definitions.delete": (_ANYTHING, {"if_match": '"1"'}),
+    "topology_definitions.list_versions": (_ANYTHING, {}),
+    "topology_definitions.get_diff": (("a", 1, 2), {}),
+    "topology_definitions.run": (
+        ("a", {"region": "eu"}),
+        {"version": 3, "idempotency_key": "k", "delay_seconds": 1, "tags": {"a": "b"}},
+    ),
     "tasks.list": ((), {"state": "failed", "expand": ["payload", "result"], **_LISTED}),
     "tasks.notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
+    "tasks.approve": (("a", {"limit": 500}), {"reason": "why"}),
     "tasks.notify_success": (("a", 1, {"rows": 17}), {}),
     "leases.acknowledge_pause": (("a", {"row": 17}), {}),
     "schedules.pause": (("a", "why"), {}),
@@ -70,7 +81,10 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "schedules.preview": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
     "calendars.put": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
     "calendars.put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),
-    "switches.put": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
+    "switches.put": (
+        ("type", "mail"),
+        {"stopped": True, "max_concurrent": 5, "rate": {"limit": 5, "per_seconds": 60, "burst": 1}, "reason": "why"},
+    ),
     "tasks.retry_by_filter": (({"error_type": "Boom"},), _BULK),
     "leases.renew": (("a", 5, "on"), {}),
     "tasks.report_heartbeat": (_TOLD, {}),
@@ -93,7 +107,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     **dict.fromkeys(
         (
             *("topologies.cancel", "tasks.pause", "topologies.pause", "tasks.resume", "topologies.resume"),
-            *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run"),
+            *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run", "tasks.reject"),
             *("schedules.resume", "schedules.run"),
         ),
         (_ANYTHING, {"reason": "why"}),
@@ -123,6 +137,7 @@ COMBINED = {
 NAMED_OTHERWISE = {
     "listTasks": {"tasks.list", "dead_letters.list"},
     "reportOutcome": {"tasks.notify_success", "tasks.notify_failure"},
+    "signalTask": {"tasks.approve", "tasks.reject"},
     "putCalendar": {"calendars.put", "calendars.put_icalendar"},
 }
 """Operations whose methods are named otherwise."""

@@ -38,6 +38,7 @@ def test_every_group_of_commands_is_listed() -> None:
         "backfills",
         "task_control",
         "task_wait",
+        "topology_definitions",
     }
 
 

@@ -25,6 +25,7 @@ OPTIONS = {
     "notify_within_seconds": ("--notify-within", "61"),
     "rollback_on_failure": ("--rollback-on-failure",),
     "lock": ("--lock", "db-17"),
+    "rate": ("--rate-key", "crm", "--rate-limit", "50"),
     "callback_url": ("--callback-url", "https://example.org/ended"),
     "notify_on": ("--notify-to", "https://example.org/alerts", "--notify-late", "300"),
     "expires_seconds": ("--expires", "600"),
@@ -35,6 +36,7 @@ OPTIONS = {
 SHOWN: dict[str, tuple[Any, str]] = {
     "priority": ("low", "low"),
     "lock": ({"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}, "db-17"),
+    "rate": ({"key": "crm", "limit": 50, "per_seconds": 1, "burst": 0}, "crm"),
     "callback_url": ("https://example.org/ended", "https://example.org/ended"),
     "notify_on": ({"to": "https://example.org/alerts", "failed": True}, "https://example.org/alerts"),
     "expires_seconds": (600, "600 s after its due time"),

@@ -82,3 +82,31 @@ def test_what_only_the_api_can_tell_names_file_and_field(
     first, field = refused.stderr.splitlines()
     assert first == f"error: {path} is not a valid topology"
     assert field.startswith("  nodes.a.priority: ")
+
+
+def test_a_definition_goes_from_its_file_to_its_run(
+    duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Put twice, compared, run with typed parameters, listed with its run, and deleted."""
+    monkeypatch.setenv("DUETIME_URL", server.url)
+    path = tmp_path / "nightly.json"
+    parameters = {"region": {}, "rows": {"type": "integer", "default": 1}}
+    nodes = {"a": {"type": "get", "payload": ["<duetime.parameters.region>", "<duetime.parameters.rows>"]}}
+    for seconds in (60, 90):
+        path.write_text(json.dumps({"parameters": parameters, "nodes": nodes, "timeout_seconds": seconds}))
+        assert duetime("topologies", "definitions", "put", "nightly", str(path)).exit_code == 0
+    assert duetime("topologies", "definitions", "diff", "nightly", "1").stdout.splitlines() == [
+        "- timeout_seconds: 60",
+        "+ timeout_seconds: 90",
+    ]
+    options = ["-p", "region=7", "-p", "rows=7", "--version", "1", "--json"]
+    made = json.loads(duetime("topologies", "definitions", "run", "nightly", *options).stdout)
+    assert made["payload"]["nodes"]["a"]["payload"] == ["7", 7]
+    assert made["id"] in duetime("topologies", "list", "--definition", "nightly").stdout
+    assert "nightly  version 2  1 node" in duetime("topologies", "definitions", "show", "nightly").stdout
+    versions = json.loads(duetime("topologies", "definitions", "versions", "nightly", "--json").stdout)
+    assert [each["version"] for each in versions] == [2, 1]
+    refused = duetime("topologies", "definitions", "run", "nightly", "-p", "rows=x")
+    assert (refused.exit_code, "parameters.region" in refused.stderr) == (1, True)
+    assert duetime("topologies", "definitions", "delete", "nightly").exit_code == 0
+    assert "no definitions" in duetime("topologies", "definitions", "list").stdout

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +18,7 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from duetime import composition
+from duetime import composition, handlers
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.runtime.clock import SystemClock
 from duetime.composition import Platform
@@ -409,3 +410,34 @@ def test_a_worker_that_was_not_let_wait_rests_before_it_asks_again() -> None:
     assert worker._pause(20.0) == 0.0
     assert Worker(wait_seconds=0, pause_seconds=0.5)._pause(0.1) == 0.5
     assert Worker(wait_seconds=20, pause_seconds=5.0)._pause(0.1) == 5.0
+
+
+@dataclass
+class _Film:
+    """A payload."""
+
+    number: int
+
+
+def test_a_handler_of_the_worker_functions_runs_in_a_pull_worker(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same function, with its payload's class, its progress, its coroutine, and its own `Unretriable`."""
+    monkeypatch.setattr(handlers, "REGISTRY", {})
+
+    @handlers.handler(TYPE, payload=_Film)
+    async def encode(context: handlers.Context, film: _Film) -> dict[str, int]:
+        context.progress(50, "half way")
+        context.stop_if_requested()
+        if film.number < 0:
+            raise handlers.Unretriable("no such film")
+        return {"encoded": film.number}
+
+    running = Running(client)
+    running.worker.add_handler(encode)
+    with running:
+        done = ended(client, client.tasks.create(TYPE, payload={"number": 7}))
+        never = ended(client, client.tasks.create(TYPE, payload={"number": -1}))
+    assert done.result == {"encoded": 7}
+    assert never.error is not None
+    assert (never.state, never.attempt, never.error.type) == ("failed", 1, "Unretriable")

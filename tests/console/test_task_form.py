@@ -27,6 +27,10 @@ FILLED: dict[str, Any] = {
     "lock.max_holders": "3",
     "lock.scope": "run",
     "lock.wait_seconds": "900",
+    "rate.key": "crm",
+    "rate.limit": "50",
+    "rate.per_seconds": "2",
+    "rate.burst": "10",
     "timeout_seconds": "30",
     "retry.max_attempts": "7",
     "retry.initial_seconds": "2.5",
@@ -99,6 +103,7 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
     assert (task["timeout_seconds"], task["notify_within_seconds"]) == (30, 90)
     assert (task["due_at"], task["tags"]) == ("2030-01-02T03:04:05.000Z", {"team": "dba", "env": "prod"})
     assert task["lock"] == {"key": "db-17", "max_holders": 3, "scope": "run", "wait_seconds": 900}
+    assert task["rate"] == {"key": "crm", "limit": 50, "per_seconds": 2, "burst": 10}
     assert task["retry"].pop("max_duration_seconds") == 3600
     assert task["retry"] == {"max_attempts": 7, "initial_seconds": 2.5, "multiplier": 3.0, "max_seconds": 60.0}
     assert task["notify_on"] == {"to": "https://example.org/alerts", "failed": False, "late_seconds": 120}

@@ -49,6 +49,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
     missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease"}
     missing |= {
         "lock",
+        "rate",
         "waiting_for",
         "callback_url",
         "notify_on",
@@ -59,6 +60,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
         "schedule",
         "topology",
         "requested_action",
+        "job",
         "traceparent",
     }
     assert {field for field, value in waiting.items() if value is None} == missing

@@ -134,7 +134,7 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("retry", {"max_seconds": 86_401}, "retry.max_seconds"),
     ("retry", {"jitter": "none"}, "retry.jitter"),
     ("timeout_seconds", 0, "timeout_seconds"),
-    ("timeout_seconds", 841, "timeout_seconds"),
+    ("timeout_seconds", 1_209_601, "timeout_seconds"),
     ("timeout_seconds", 1.5, "timeout_seconds"),
     ("timeout_seconds", True, "timeout_seconds"),
     ("timeout_seconds", 10**37, "timeout_seconds"),
@@ -149,6 +149,15 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("tags", {"a:b": "c"}, "tags.a:b"),
     ("tags", {"": "c"}, 'tags.""'),
     ("tags", {f"k{number}": "v" for number in range(11)}, "tags"),
+    ("rate", {"key": "crm"}, "rate.limit"),
+    ("rate", {"limit": 5}, "rate.key"),
+    ("rate", {"key": "a b", "limit": 5}, "rate.key"),
+    ("rate", {"key": "crm", "limit": 0}, "rate.limit"),
+    ("rate", {"key": "crm", "limit": 10_001}, "rate.limit"),
+    ("rate", {"key": "crm", "limit": True}, "rate.limit"),
+    ("rate", {"key": "crm", "limit": 1, "per_seconds": 0}, "rate.per_seconds"),
+    ("rate", {"key": "crm", "limit": 1, "per_seconds": 86_401}, "rate.per_seconds"),
+    ("rate", {"key": "crm", "limit": 1, "burst": -1}, "rate.burst"),
     ("lock", "db-17", "lock"),
     ("lock", {}, "lock.key"),
     ("lock", {"key": "a b"}, "lock.key"),
@@ -240,6 +249,8 @@ QUEUE = f"arn:aws:sqs:{PLACE}:reports"
 TOPIC = f"arn:aws:sns:{PLACE}:reports"
 BUS = f"arn:aws:events:{PLACE}:event-bus/default"
 MACHINE = f"arn:aws:states:{PLACE}:stateMachine:report"
+TASK_DEFINITION = "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:7"
+CLUSTER = "arn:aws:ecs:eu-west-1:123456789012:cluster/reports"
 
 
 @pytest.mark.parametrize(
@@ -255,6 +266,21 @@ MACHINE = f"arn:aws:states:{PLACE}:stateMachine:report"
             AwsTarget(AwsService.EVENTBRIDGE, BUS, detail_type="report due"),
         ),
         ({"kind": "step_functions", "arn": MACHINE}, AwsTarget(AwsService.STEP_FUNCTIONS, MACHINE)),
+        (
+            {"kind": "step_functions", "arn": MACHINE, "wait": True},
+            AwsTarget(AwsService.STEP_FUNCTIONS, MACHINE, is_job=True),
+        ),
+        (
+            {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "app", "parameters": {"a": 1}},
+            AwsTarget(
+                AwsService.ECS,
+                TASK_DEFINITION,
+                is_job=True,
+                cluster=CLUSTER,
+                container="app",
+                parameters='{"a":1}',
+            ),
+        ),
     ],
 )
 def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
@@ -263,6 +289,7 @@ def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarg
     answered = entry(task(target=expected))["target"]
     assert {name: value for name, value in answered.items() if value is not None} == {
         **({"mode": "sync"} if target["kind"] == "lambda" else {}),
+        **({"wait": False} if target["kind"] == "step_functions" else {}),
         **target,
     }
 

@@ -15,6 +15,7 @@ from duetime.contract.schedules import operations as schedules
 from duetime.contract.tasks import operations as tasks
 from duetime.domain import errors
 from duetime.domain.schedules import errors as for_schedules
+from duetime.domain.topologies import errors as for_topologies
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
@@ -71,6 +72,7 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
         errors.VersionMismatch,
         for_schedules.ScheduleVersionMismatch,
         for_schedules.CalendarVersionMismatch,
+        for_topologies.DefinitionVersionMismatch,
     }
     assert IF_MATCH not in operation.headers or mismatches & set(declared)
     assert (IF_NONE_MATCH in operation.all_headers) == (

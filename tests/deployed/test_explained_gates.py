@@ -157,6 +157,16 @@ def lock(world: World) -> str:
     return world.create(target=world.target("locked"), lock={"key": "gate"}).id
 
 
+def rate(world: World) -> str:
+    """Another task has used the one start of an hour."""
+    hourly = {"key": "gate", "limit": 1, "per_seconds": 3_600}
+    first = world.create(target=world.target("first"), rate=hourly)
+    assert until(lambda: world.client.tasks.get(first.id).state == "succeeded")
+    second = world.create(target=world.target("second"), rate=hourly)
+    assert until(lambda: world.client.tasks.get(second.id).waiting_for)
+    return second.id
+
+
 def switch(world: World) -> str:
     """Its type is stopped, which every worker knows after five seconds."""
     world.client.switches.put("type", "stopped", stopped=True, reason="a bad release")
@@ -280,6 +290,7 @@ CASES: Mapping[GateName, tuple[Case, GateState]] = {
     GateName.SWITCH: (switch, WAITING),
     GateName.HANDLERS: (handlers, WAITING),
     GateName.LOCK: (lock, WAITING),
+    GateName.RATE: (rate, WAITING),
     GateName.CONCURRENCY_LIMIT: (concurrency_limit, WAITING),
     GateName.CIRCUIT: (circuit, WAITING),
     GateName.RETRY: (retry, WAITING),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from duetime.domain.errors import FieldInvalid, TypeNotPulled
+from duetime.domain.limits import MAX_PULLED_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS
 from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.pull_leases import ANYONE, Pullers
 from duetime.domain.tasks.targets import HandlerTarget, PullTarget
@@ -29,6 +30,7 @@ def test_the_type_decides_where_no_target_is_named() -> None:
     """A pulled type waits for its workers, any other calls its handler, and what is named is kept."""
     assert RULES.target_of(TaskSpec("resize")) == PullTarget()
     assert RULES.target_of(TaskSpec("report")) == HandlerTarget()
+    assert RULES.target_of(TaskSpec("resize", timeout_seconds=MAX_PULLED_TIMEOUT_SECONDS)) == PullTarget()
     assert RULES.target_of(TaskSpec("resize", target=HandlerTarget(), rollback_on_failure=True)) == HandlerTarget()
 
 
@@ -37,10 +39,12 @@ def test_the_type_decides_where_no_target_is_named() -> None:
     [
         (TaskSpec("report", target=PullTarget()), "target"),
         (TaskSpec("resize", rollback_on_failure=True), "rollback_on_failure"),
+        (TaskSpec("resize", target=HandlerTarget(), timeout_seconds=MAX_TIMEOUT_SECONDS + 1), "timeout_seconds"),
+        (TaskSpec("report", timeout_seconds=MAX_TIMEOUT_SECONDS + 1), "timeout_seconds"),
     ],
 )
-def test_what_pull_workers_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
-    """A type that nobody pulls, and a rollback."""
+def test_what_a_target_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
+    """A type that nobody pulls, a rollback by pull workers, and an attempt that outlasts a worker function."""
     with pytest.raises(FieldInvalid) as refused:
         RULES.target_of(spec)
     assert refused.value.field == field

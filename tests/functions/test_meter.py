@@ -10,12 +10,14 @@ import json
 from base64 import b64encode
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import boto3
 import pytest
 
 from duetime import composition
+from duetime.adapters.targets.aws_resource_clients import Resources
+from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.composition import composed
 from duetime.composition.bulk import BulkServices
@@ -44,6 +46,7 @@ from duetime.domain.limits import (
 from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
 from duetime.domain.record_sizes import INLINE_CONTENT_BYTES
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
+from duetime.domain.tasks.arns import ArnPatterns, AwsService
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import Order, TaskChange
 from duetime.domain.tasks.filters import TaskFilter
@@ -51,7 +54,7 @@ from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBod
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import HttpTarget
+from duetime.domain.tasks.targets import AwsTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
@@ -59,6 +62,7 @@ from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
+from duetime_testing.fakes.stepfunctions import FakeStepFunctions, Status
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.works import work
 from tests.functions.meter import Meter
@@ -69,6 +73,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from duetime.adapters.aws_clients import Clients
     from duetime.adapters.targets.http_messages import Call, Reply
     from duetime.domain.tasks.task import Task
     from duetime_local.emulator import Emulator
@@ -263,6 +268,42 @@ def test_a_deferred_task_costs_its_deadline_and_its_notification(
     composed(TaskServices).attempt_reports.notify(OWNER, task.id, 1, Succeeded(b"1"))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2 + 1 + 3, 1)
+
+
+class _States:
+    """The clients of a machine that runs no more than executions of state machines."""
+
+    def __init__(self) -> None:
+        self.fake = FakeStepFunctions()
+
+    def step_functions(self, region: str) -> FakeStepFunctions:
+        """The client for any region."""
+        del region
+        return self.fake
+
+
+def test_a_job_costs_its_check_and_its_long_lease(metered: tuple[Stack, Meter]) -> None:
+    """A timer and a lease when it starts, the outcome when it ends; each check besides a timer and a refused claim."""
+    stack, meter = metered
+    machine, states = "arn:aws:states:us-east-1:123456789012:stateMachine:jobs", _States()
+    stack.environ[Variable.AWS_TARGETS] = machine
+    runner = AwsRunner(Resources(cast("Clients", states)), ArnPatterns((machine,)))
+    composed(TargetServices).__dict__["aws_runner"] = runner
+    target = AwsTarget(AwsService.STEP_FUNCTIONS, machine, is_job=True)
+    task = stack.create(TaskSpec("report", target=target, notify_within_seconds=86_400))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (2 + 2, 1)
+    (execution,) = states.fake.running()
+    core = composed(CoreServices)
+    core.queues.send([Outgoing(message_for(stack.get(task)), 0)])
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (2 + 2 + 2, 1)
+    execution.end(Status.SUCCEEDED, 0)
+    url = stack.environ[Variable.QUEUE_HIGH]
+    stack.cloud.sqs.send_message(QueueUrl=url, MessageBody=json.dumps({"j": execution.name}))
+    assert stack.work(Priority.HIGH) == []
+    assert stack.get(task).state is State.SUCCEEDED
+    assert (meter.table_units, meter.index_units) == (2 + 2 + 2 + 1, 1)
 
 
 class _Heard:

@@ -103,9 +103,17 @@ def graphs(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graphs
     composition.use(None)
 
 
-@pytest.mark.parametrize("nodes", [CHAIN, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["chain", "apart"])
+ASKED = CHAIN | {"second": CHAIN["second"] | {"when": "parents.first.result.rows == `3`"}}
+
+
+@pytest.mark.parametrize(
+    "nodes", [CHAIN, ASKED, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["chain", "condition", "apart"]
+)
 def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[str, Any]) -> None:
-    """`finished_at`, expiry and a release; the first of a graph need none, the last a token; eleven for the whole."""
+    """`finished_at`, expiry and a release; the first of a graph need none, the last a token; eleven for the whole.
+
+    A condition costs none.
+    """
     graphs.run(nodes)
     waited_for = {parent for node in nodes.values() for parent in node.get("depends_on", ())}
     waiting = sum(bool(node.get("depends_on")) for node in nodes.values())
@@ -145,3 +153,19 @@ def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> Non
     assert graphs.meter.requests["DescribeExecution"] == 1
     # Its nodes; and it itself twice.
     assert graphs.meter.requests["BatchGetItem"] == 3
+
+
+def test_a_definition_costs_its_items_and_a_run_of_it_one_read_more(graphs: Graphs) -> None:
+    """The first version is one item, each other a copy of the one before, too; the same content writes nothing."""
+    definition = {"nodes": CHAIN, "parameters": {"region": {"default": "eu"}}}
+    for timeout, units in ((60, 1), (90, 2), (90, 0)):
+        graphs.meter.reset()
+        path = f"{PATH}/definitions/nightly"
+        assert graphs.api.send("PUT", path, {**definition, "timeout_seconds": timeout}).status in {200, 201}
+        assert (graphs.meter.table_units, graphs.meter.requests["GetItem"]) == (units, 1)
+    graphs.meter.reset()
+    graphs.submit(CHAIN)
+    own = graphs.meter.table_units, graphs.meter.requests["GetItem"]
+    graphs.meter.reset()
+    assert graphs.api.send("POST", f"{PATH}/definitions/nightly/runs", {}).status == 201
+    assert (graphs.meter.table_units, graphs.meter.requests["GetItem"]) == (own[0], own[1] + 1)

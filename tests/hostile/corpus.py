@@ -33,6 +33,7 @@ TASK: Mapping[str, Any] = {
     "notify_within_seconds": 60,
     "rollback_on_failure": True,
     "lock": {"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": 30},
+    "rate": {"key": "crm", "limit": 50, "per_seconds": 1, "burst": 10},
     "target": {
         "kind": "http",
         "url": "http://127.0.0.1:9/x",
@@ -109,13 +110,19 @@ BODIES: Mapping[str, Any] = {
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
     "retryTasksByFilter": {**SWEEP, "filter": {"error_type": "Boom"}},
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
+    "signalTask": {"approve": True, "payload": {"x": 1}, "reason": "why"},
     "reportHeartbeat": {"fence": 1},
     "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "queryTask": {"action": "progress"},
     "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30, "worker": "w"},
-    "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},
     "pauseSchedulesByTag": {"filter": {"tags": {"a": "b"}}, "reason": "why"},
     "resumeSchedulesByTag": {"filter": {"tags": {"c": "d"}}, "reason": "why"},
+    "putSwitch": {
+        "stopped": False,
+        "max_concurrent": 3,
+        "rate": {"limit": 50, "per_seconds": 1, "burst": 10},
+        "reason": "for now",
+    },
     "createSchedule": SCHEDULE,
     "updateSchedule": {"cron": "0 2 * * *"},
     "previewSchedule": {"cron": "30 1 * * *", "timezone": "Europe/London", "count": 3},
@@ -139,12 +146,23 @@ BODIES: Mapping[str, Any] = {
     "completeLease": {"result": {"x": 1}},
     "failLease": {"error": {"type": "Boom", "message": "no such row"}, "retriable": True, "traceback": "line 1"},
     "acknowledgeLeasePause": {"checkpoint": {"at": 17}},
+    "putTopologyDefinition": {
+        "description": "Every night",
+        "parameters": {"rows": {"type": "integer", "default": 3, "enum": [3, 4], "description": "How many."}},
+        "nodes": {"a": {"type": "echo", "payload": {"rows": "<duetime.parameters.rows>"}}},
+        "on_failure": "stop",
+        "timeout_seconds": 600,
+        "outputs": ["a"],
+        "name": "nightly",
+    },
+    "runTopologyDefinition": {"version": 1, "parameters": {"rows": 3}, "name": "n"},
     "createTopology": {
         "nodes": {
             "a": {"type": "echo"},
-            "b": {"type": "echo", "depends_on": ["a"]},
+            "b": {"type": "echo", "depends_on": ["a"], "when": "parents.a.result.ok"},
         },
         "on_failure": "stop",
+        "outputs": ["b"],
         "name": "n",
     },
 }
@@ -156,6 +174,13 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTask": [
         {"type": "echo", "due_at": "2026-12-01T09:00:00Z"},
         {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
+        {
+            "type": "topology",
+            "target": {
+                "kind": "topology",
+                "definition": {"name": "nightly", "version": 1, "parameters": {"rows": 3}},
+            },
+        },
     ],
     "updateTask": [
         {
@@ -163,6 +188,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
+    "signalTask": [{"approve": False, "reason": "why"}],
     "reportOutcome": [{"fence": 1, "outcome": "failed", "error": {"type": "B", "message": "m"}, "retriable": False}],
     "createSchedule": [
         {"name": "a", "rate": "5 minutes", "task": {"type": "echo"}},
@@ -187,6 +213,18 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {name: SCHEDULE[name] for name in _PREVIEWED},
     ],
     "pauseSchedule": [{"reason": "why"}],
+    "runTopologyDefinition": [
+        {
+            **{
+                key: TASK[key]
+                for key in ("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds")
+            },
+            "type": "nightly",
+            "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
+        },
+        {"due_at": "2026-12-01T09:00:00Z"},
+        {"debounce": {"key": "graph-3", "seconds": 60}},
+    ],
     "createTopology": [
         {
             "nodes": {"a": {"type": "echo", "tags": {"a": "b"}}},
@@ -204,6 +242,9 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
 }
 """Other good bodies of an operation: fields that the first one has not, or cannot have beside its own."""
 QUERIES_OF: Mapping[str, str] = {
+    "getTopologyDefinitionDiff": "from=1&to=1",
+    "getTopologyDefinition": "version=1",
+    "listTopologies": "definition=nightly&limit=5",
     "explainSchedule": "at=2026-11-21T01:30:00Z",
     "listTasks": "state=scheduled&limit=5",
 }

@@ -42,6 +42,8 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
     """Make a few things of every kind; their ids by the names of parameters."""
     for name in NAMES:
         _made(api, "PUT", f"/v1/calendars/{name}", BODIES["putCalendar"])
+        definition = {**BODIES["putTopologyDefinition"], "name": name}
+        _made(api, "PUT", f"/v1/topologies/definitions/{name}", definition)
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
     backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfills", BODIES["createBackfill"])
     _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])

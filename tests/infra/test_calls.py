@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import UnsafeEnvironment
 from infra.environments import environment_named
-from tests.infra.synthesis import Synthesis, add_stack, as_list, new_app
+from tests.infra.synthesis import Synthesis, add_stack, as_list, new_app, referred
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,11 @@ PATTERNS = {
     "events:PutEvents": f"arn:aws:events:{PLACE}:event-bus/default",
     "states:StartExecution": f"arn:aws:states:{PLACE}:stateMachine:report",
 }
-SETTINGS = replace(environment_named("prod"), aws_targets=tuple(PATTERNS.values()))
+DEFINITION = f"arn:aws:ecs:{PLACE}:task-definition/report:*"
+CLUSTER = f"arn:aws:ecs:{PLACE}:cluster/reports"
+ROLE = "arn:aws:iam::123456789012:role/report-task"
+TARGETS = (*PATTERNS.values(), DEFINITION, CLUSTER, ROLE)
+SETTINGS = replace(environment_named("prod"), aws_targets=TARGETS)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +56,7 @@ def test_who_accepts_and_who_calls_know_the_patterns(calling: Synthesis) -> None
     """The API refuses by them, and the worker again when it calls."""
     for function in ("api", "worker"):
         variables = calling.functions()[function]["Environment"]["Variables"]
-        assert variables[Variable.AWS_TARGETS.value].split() == list(PATTERNS.values())
+        assert variables[Variable.AWS_TARGETS.value].split() == list(TARGETS)
 
 
 def test_nothing_may_be_called_that_no_setting_names(dev: Synthesis) -> None:
@@ -63,6 +67,67 @@ def test_nothing_may_be_called_that_no_setting_names(dev: Synthesis) -> None:
         one["Resource"] for one in dev.statements_of("worker") if "states:StartExecution" in as_list(one["Action"])
     ]
     assert [set(machine) for machine in machines] == [{"Ref"}]
+
+
+def granted(synthesis: Synthesis, action: str) -> list[dict[str, Any]]:
+    """What the worker is granted of an action on names that the settings give."""
+    statements = [one for one in synthesis.statements_of("worker") if action in as_list(one["Action"])]
+    return [
+        {**one, "Resource": texts}
+        for one in statements
+        if (texts := [each for each in as_list(one["Resource"]) if isinstance(each, str)])
+    ]
+
+
+def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: Synthesis) -> None:
+    """Executions of the named state machines; tasks of the named definitions, on the named clusters."""
+    executions = f"arn:aws:states:{PLACE}:execution:report:*"
+    containers = f"arn:aws:ecs:{PLACE}:task/reports/*"
+    for action, resource in (
+        ("states:StartExecution", PATTERNS["states:StartExecution"]),
+        ("states:DescribeExecution", executions),
+        ("states:StopExecution", executions),
+        ("ecs:DescribeTasks", containers),
+        ("ecs:StopTask", containers),
+    ):
+        assert [one["Resource"] for one in granted(calling, action)] == [[resource]], action
+    (run,) = granted(calling, "ecs:RunTask")
+    assert (run["Resource"], run["Condition"]) == ([DEFINITION], {"ArnLike": {"ecs:cluster": [CLUSTER]}})
+
+
+def test_containers_are_given_the_named_roles_only(calling: Synthesis) -> None:
+    """And no other service is."""
+    (passed,) = granted(calling, "iam:PassRole")
+    assert passed["Resource"] == [ROLE]
+    assert passed["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+
+
+def test_the_ends_of_jobs_are_told_to_the_queue_of_high_priority(calling: Synthesis) -> None:
+    """Only those that tasks have started; the message has the job's name alone."""
+    rules = {
+        rule["EventPattern"]["detail-type"][0]: rule
+        for rule in calling.properties("AWS::Events::Rule").values()
+        if rule["EventPattern"]["source"] in (["aws.states"], ["aws.ecs"])
+    }
+    told = calling.functions()["worker"]["Environment"]["Variables"]
+    states, tasks = rules["Step Functions Execution Status Change"], rules["ECS Task State Change"]
+    assert states["EventPattern"]["detail"] == {
+        "status": ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"],
+        "name": [{"prefix": "duetime-"}],
+    }
+    assert tasks["EventPattern"]["detail"] == {"lastStatus": ["STOPPED"], "startedBy": [{"prefix": "duetime-"}]}
+    for rule, path in ((states, "$.detail.name"), (tasks, "$.detail.startedBy")):
+        (target,) = rule["Targets"]
+        assert referred(target["Arn"]) == referred(told[Variable.QUEUE_HIGH.value])
+        (name,) = target["InputTransformer"]["InputPathsMap"]
+        assert target["InputTransformer"]["InputPathsMap"] == {name: path}
+        assert target["InputTransformer"]["InputTemplate"] == f'{{"j":<{name}>}}'
+
+
+def test_without_jobs_there_are_no_rules(dev: Synthesis) -> None:
+    """Nor grants."""
+    assert not [each for each in dev.properties("AWS::Events::Rule").values() if "aws.ecs" in str(each)]
+    assert not granted(dev, "ecs:RunTask")
 
 
 def test_security_rules_find_nothing_in_patterns_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:

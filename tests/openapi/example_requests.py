@@ -248,7 +248,7 @@ def _topologies(account: Recorder) -> None:
     topologies = "/v1/topologies"
     nodes: dict[str, dict[str, object]] = {
         "extract": {"type": PLAIN},
-        "load": {"type": PLAIN, "depends_on": ["extract"]},
+        "load": {"type": PLAIN, "depends_on": ["extract"], "when": "parents.extract.result == 'done'"},
     }
     account.ask("POST", topologies, {"nodes": nodes, "name": "Import"})
     account.target = lambda _phase, _context: "done"
@@ -264,6 +264,14 @@ def _topologies(account: Recorder) -> None:
     account.ask("POST", f"{topologies}/{first}/cancel")
     only = {"nodes": nodes, "delay_seconds": 3600, "unique": {"key": "import"}}
     waiting = account.ask("POST", topologies, only).body["id"]
+    release = {"type": "release", "target": {"kind": "approval", "timeout_seconds": 86400, "on_timeout": "reject"}}
+    decided = account.ask("POST", "/v1/tasks", release).body["id"]
+    account.run(MINUTE)
+    account.ask(
+        "POST",
+        f"/v1/tasks/{decided}/signal",
+        {"approve": True, "payload": {"limit": 500}, "reason": "checked by finance"},
+    )
     account.ask("POST", topologies, only)
     for verb in ("pause", "resume", "cancel"):
         account.ask("POST", f"{topologies}/{waiting}/{verb}")
@@ -275,6 +283,37 @@ def _topologies(account: Recorder) -> None:
     account.target = lambda _phase, _context: "done"
     account.run(5 * MINUTE)
     account.ask("DELETE", f"{topologies}/{waiting}")
+    _definitions(account)
+
+
+def _definitions(account: Recorder) -> None:
+    definitions, nightly = "/v1/topologies/definitions", "/v1/topologies/definitions/nightly"
+    import_of_a_day = {
+        "description": "Imports one day",
+        "parameters": {"region": {"type": "string", "enum": ["eu", "us"], "default": "eu"}},
+        "nodes": {
+            "extract": {"type": PLAIN, "payload": {"region": "<duetime.parameters.region>"}},
+            "load": {"type": PLAIN, "depends_on": ["extract"]},
+        },
+    }
+    account.ask("PUT", nightly, import_of_a_day)
+    account.ask("PUT", nightly, {**import_of_a_day, "timeout_seconds": 3600})
+    account.ask("PUT", nightly, import_of_a_day, headers={"if-none-match": "*"})
+    account.ask("PUT", nightly, import_of_a_day, headers={"if-match": '"1"'})
+    account.ask("GET", definitions)
+    account.ask("GET", nightly)
+    account.ask("GET", f"{definitions}/weekly")
+    account.ask("GET", f"{nightly}/versions")
+    account.ask("GET", f"{nightly}/diff", query="from=1&to=2")
+    run = {"parameters": {"region": "us"}, "delay_seconds": 3600, "unique": {"key": "import-us"}}
+    account.ask("POST", f"{nightly}/runs", run)
+    account.ask("POST", f"{nightly}/runs", run)
+    target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"region": "us"}}}
+    task = {"type": "import", "target": target}
+    account.ask("POST", "/v1/schedules", {"name": "import", "cron": "0 2 * * *", "task": task})
+    account.ask("DELETE", nightly)
+    account.ask("DELETE", "/v1/schedules/import")
+    account.ask("DELETE", nightly)
 
 
 def _service(account: Recorder) -> None:

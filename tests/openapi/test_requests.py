@@ -170,6 +170,8 @@ def furnished(grounds: InProcess) -> dict[str, Any]:
     found = grounds.fresh_world()
     grounds.api.send("PUT", "/v1/calendars/uk-holidays", {"weekdays": ["sun"]})
     grounds.api.send("POST", "/v1/schedules", {"name": "daily", "cron": "0 4 * * *", "task": {"type": "echo"}})
+    parameters = {"parameters": {"region": {"default": "eu"}}}
+    grounds.api.send("PUT", "/v1/topologies/definitions/daily", {**parameters, "nodes": {"a": {"type": "echo"}}})
     return {**found, "name": ["daily"], "task_id": found["task_id"][:1]}
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
+from duetime.domain.times import DAY
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
 from tests.simulation import works
@@ -34,19 +35,19 @@ class Pulled(Tasks):
         """Create a task of the pulled type."""
         return self.create(delay, PULLED, **fields)
 
-    def lease(self, wait: int = 0, worker: str = "w", most: int = 1) -> list[dict[str, Any]]:
+    def lease(self, wait: int = 0, worker: str = "w", most: int = 1, lasts: int = 30) -> list[dict[str, Any]]:
         """Ask for leases."""
-        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": worker, "wait_seconds": wait, "max_tasks": most}
+        wanted = {"types": [PULLED], "lease_seconds": lasts, "worker": worker, "wait_seconds": wait, "max_tasks": most}
         reply = self.ask("POST", "/v1/leases", wanted)
         assert reply.status == 200, reply.body
         leases: list[dict[str, Any]] = reply.body["leases"]
         return leases
 
-    def lease_one(self, within: int = HOUR, worker: str = "w") -> dict[str, Any]:
+    def lease_one(self, within: int = HOUR, worker: str = "w", lasts: int = 30) -> dict[str, Any]:
         """Ask again and again until there is a lease."""
         until = self.now + within
         while self.now < until:
-            for lease in self.lease(20, worker):
+            for lease in self.lease(20, worker, lasts=lasts):
                 return lease
         raise AssertionError("no lease")
 
@@ -105,6 +106,29 @@ def test_an_overdue_attempt_is_told_so_and_replaced(tasks: Pulled) -> None:
         late = tasks.now - began - 40 * SECOND
         assert MAX_CLOCK_DIFFERENCE - 100 <= late <= LEASE_RETURN_MARGIN + LEASE
         assert tasks.record(task_id).attempt == 2
+
+
+@pytest.mark.slow
+def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaced_when_its_worker_dies(tasks: Pulled) -> None:
+    """While its worker renews the lease nobody else gets task or lock; the next attempt comes right after its death.
+
+    Its message outlives neither twelve hours out of sight nor four days: others take its place.
+    """
+    with tasks:
+        task_id = tasks.create_pulled(timeout_seconds=14 * DAY // SECOND, lock={"key": "gpu"})
+        lease = tasks.lease_one(lasts=900)
+        first = tasks.now
+        while tasks.now < first + 13 * DAY:
+            tasks.run(14 * MINUTE)
+            assert tasks.tell(lease, "heartbeat", {"percent": 1}).status == 200
+            if tasks.now % HOUR < 14 * MINUTE:
+                assert tasks.lease(worker="another") == []
+        died = tasks.now
+        assert (tasks.record(task_id).attempt, tasks.record(task_id).fence) == (1, 1)
+        new = tasks.lease_one(worker="another", lasts=900)
+        assert died + 15 * MINUTE <= tasks.now <= died + 16 * MINUTE
+        assert tasks.tell(new, "complete", {"result": 1}).status == 200
+        assert tasks.done(task_id).attempt == 2
 
 
 def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:

@@ -194,6 +194,21 @@ def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
     assert all(expires_at >= circuit.open_until + MAX_CLOCK_DIFFERENCE for circuit, expires_at in circuits.stored)
 
 
+def test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it() -> None:
+    """At each write of its item, whoever writes: nothing that it counts in microseconds lies behind its expiry."""
+    with Scenario() as scenario:
+        for priority in ("low", "high", "normal"):
+            rate = {"key": "crm", "limit": 1, "per_seconds": 86_400, "burst": 2}
+            body = {"type": PLAIN, "rate": rate, "priority": priority}
+            for _ in range(6):
+                assert scenario.ask("POST", "/v1/tasks", body).status == 201
+            scenario.run(5 * SECOND)
+            (item,) = scenario.items(schema.RATE_PREFIX)
+            ends = [int(value["N"]) // 1_000 for name, value in item.items() if name in {"a", "h", "n", "o"}]
+            assert max(ends) > scenario.now + DAY
+            assert _removed_at(item) > max(ends) + DAY
+
+
 STEERED = {
     "succeeded": [],
     "cancelled": [("POST", "/cancel")],

@@ -12,7 +12,18 @@ from duetime_testing.simulation import account
 from duetime_testing.simulation.account import EGRESS, LEASE_SECONDS, TIMEOUTS, Invocation
 from tests import grants
 from tests.simulation import works
-from tests.simulation.endpoints import CALLBACK_URL, CONFLICT, NOTICE_URL, RETRY_AFTER, ROWS_URL, SINK, Asked
+from tests.simulation.endpoints import (
+    CALLBACK_URL,
+    CLUSTER,
+    CONFLICT,
+    JOBS,
+    NOTICE_URL,
+    RETRY_AFTER,
+    ROWS_URL,
+    SINK,
+    TASK_DEFINITION,
+    Asked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +40,7 @@ class Account(account.Account):
 
     handlers_package = works.__name__
     pulled_types = (PULLED,)
-    aws_targets = SINK
+    aws_targets = f"{SINK} {JOBS} {TASK_DEFINITION} {CLUSTER}"
 
     @cached_property
     def callback_bodies(self) -> list[bytes]:

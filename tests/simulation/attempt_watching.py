@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
 from duetime.domain.times import SECOND, Millis
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from tests.simulation.watching import Effect
 
 MOVES: Mapping[str, str] = {
-    "blocked": "blocked cancelled scheduled",
+    "blocked": "blocked cancelled failed scheduled",
     "scheduled": "cancelled paused running scheduled",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
-    "waiting": "cancelled paused waiting running scheduled",
+    "waiting": "cancelled failed paused waiting running scheduled succeeded",
     "paused": "cancelled paused scheduled",
     "succeeded": "rolling_back succeeded",
     "failed": "failed rolling_back scheduled",
@@ -139,8 +140,10 @@ class AttemptWatching:
         known, claimer = self._claimed_by.get(name, (0, author))
         if not isinstance(home, Machine) or home.function != "worker" or known != fence or claimer is author:
             return
-        is_topology = isinstance(task_of(new).target, TopologyTarget)
-        self._check(is_topology, f"{name} went from {what} by {home}, but attempt {fence} is another process's")
+        target = task_of(new).target
+        # Whoever finds that what runs elsewhere has ended.
+        runs_elsewhere = isinstance(target, TopologyTarget) or is_job(target)
+        self._check(runs_elsewhere, f"{name} went from {what} by {home}, but attempt {fence} is another process's")
 
     def _check_alone(self, name: str, author: Strand, after: State) -> None:
         """Nobody ends an attempt whose target is still at work, but its own process."""

@@ -61,6 +61,9 @@ class ExpiryWatching:
             self._check(expires_at >= now + LONGEST_ABSENCE, f"the timer {key} may be removed before it is read")
         elif partition.startswith(schema.KEY_PREFIX) and expires_at is not None and _REDIRECTED not in new:
             self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
+        elif partition.startswith(schema.RATE_PREFIX):
+            ends = [int(new[name]["N"]) // 1_000 for name in ("a", "h", "n", "o") if name in new]
+            self._check(expires_at is not None and expires_at > max(ends), f"{partition} is forgotten too soon")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
             is_safe = task is None or _let_go(task) or (task.expires_at or expires_at) < expires_at

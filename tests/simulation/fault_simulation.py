@@ -16,9 +16,12 @@ from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
+from tests.simulation.job_users import JobUsers
+from tests.simulation.job_watching import JobWatching
 from tests.simulation.lock_watching import LockWatching
 from tests.simulation.node_watching import NodeWatching
 from tests.simulation.occurrence_watching import OccurrenceWatching
+from tests.simulation.rate_watching import RateWatching
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
 from tests.simulation.topology_users import TopologyUsers
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
+    from duetime_testing.fakes.stepfunctions import Execution
     from duetime_testing.simulation.faults import Call
     from duetime_testing.simulation.machines import Machine
     from duetime_testing.simulation.virtual_time import Strand
@@ -47,6 +51,8 @@ _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
+_JOBS = 5
+"""In one of so many seeds users have AWS run jobs as well."""
 _SILENCES = 6
 """In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
@@ -63,6 +69,8 @@ class Theme(Enum):
     """Some of them locked, deferred or pulled."""
     SCHEDULES = "schedules"
     TOPOLOGIES = "topologies"
+    JOBS = "jobs"
+    """Tasks whose targets are jobs that AWS runs, besides other tasks."""
 
 
 THEMES = [
@@ -124,6 +132,7 @@ class FaultSimulation(Account):
         self.locks = LockWatching(self)
         self.attempts = AttemptWatching(self)
         self.expiries = ExpiryWatching(self)
+        self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
@@ -133,6 +142,8 @@ class FaultSimulation(Account):
         self.schedule_users = ScheduleUsers(self, self.users)
         self.topology_users = TopologyUsers(self, self.users)
         self.bulk_users = BulkUsers(self, self.users)
+        self.jobs = JobWatching(self)
+        self.job_users = JobUsers(self, self.users)
         self.is_brief = False
         self.pullers: list[Strand] = []
         self.calm_after: Millis = 0
@@ -166,8 +177,11 @@ class FaultSimulation(Account):
     def _begin_users(self, end: Millis) -> None:
         # An occurrence is sent by the trigger itself, once: if that fails, it is the first scan's.
         themes = [each for each in THEMES if Theme.SCHEDULES not in each] if self.is_mild else THEMES
-        themes = [each for each in themes if self.theme in each] or themes
+        wanted = Theme.TASKS if self.theme is Theme.JOBS else self.theme
+        themes = [each for each in themes if wanted in each] or themes
         uses = self.random.choice(themes)
+        if self.theme is Theme.JOBS or (self.theme is None and self.seed % _JOBS == 3 and Theme.TASKS in uses):
+            self.time.start_process(partial(self.job_users.use, end))
         for theme in uses:
             for _ in range(PEOPLE[len(uses)] if theme is Theme.TASKS else 1):
                 self.time.start_process(partial(self._users_of(theme), end))
@@ -204,7 +218,7 @@ class FaultSimulation(Account):
 
     def _users_of(self, theme: Theme) -> Callable[[Millis], None]:
         match theme:
-            case Theme.TASKS:
+            case Theme.TASKS | Theme.JOBS:
                 return self.users.use
             case Theme.SCHEDULES:
                 return self.schedule_users.use
@@ -275,7 +289,19 @@ class FaultSimulation(Account):
         return [task for task in self.watching.unfinished() if not self.schedules.is_endless(task)]
 
     def _is_going_on(self) -> bool:
-        return bool(self._open_tasks()) or bool(self.states.running()) or bool(self.schedules.going_on())
+        return bool(self._open_tasks()) or bool(self.states.running()) or self._outside()
+
+    def _outside(self) -> bool:
+        return any(self.jobs.running()) or bool(self.schedules.going_on())
+
+    def begin_execution(self, execution: Execution) -> None:
+        """Run what a task has started."""
+        super().begin_execution(execution)
+        self.job_users.run_execution(execution)
+
+    def begin_container(self, arn: str) -> None:
+        """Run what a task has started."""
+        self.job_users.run_container(arn)
 
     def _resume_all(self) -> None:
         self.bulk_users.restore()

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
+_DEFINITION, _DEFINED = "simulated", 3
+"""What definitions are called, and which topologies are runs of one: every third."""
 _LARGE = 0.03
 """How many of the topologies have a hundred nodes or so."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
+IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
+CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
+"""Conditions about a parent: that it succeeded, one that is always false, and one that is neither true nor false."""
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 
@@ -45,15 +50,35 @@ class TopologyUsers:
                 self._control(self.random.choice(self.made))
 
     def _create(self) -> None:
-        body, headers = self._body(), {"Idempotency-Key": f"topology-{next(self._keys)}"}
+        number = next(self._keys)
+        path, body, headers = PATH, self._body(), {"Idempotency-Key": f"topology-{number}"}
+        version = self._defined(f"{_DEFINITION}-{number % 2}", body) if number % _DEFINED == 0 else None
+        if version is not None:
+            path = f"{PATH}/definitions/{_DEFINITION}-{number % 2}/runs"
+            body = {"parameters": {"number": number}, "delay_seconds": body["delay_seconds"]}
         for _ in range(4):
-            answer = self.users.ask("POST", PATH, body, headers=headers)
+            answer = self.users.ask("POST", path, body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
                 self.simulation.watching.check(answer.status == 201, f"a topology was answered {answer.body}")
+                if version is not None:
+                    found = answer.body["target"]["definition"]["version"], answer.body["payload"]["nodes"]["n0"]
+                    wanted = (version, number) == (found[0], found[1]["payload"])
+                    self.simulation.watching.check(wanted, f"a run of version {version} is {found}")
                 self.made.append(answer.body["id"])
                 self.simulation.watching.accepted_topologies.append(answer.body["id"])
                 return
             self.simulation.take(2 * SECOND)
+
+    def _defined(self, name: str, body: dict[str, Any]) -> int | None:
+        """Store the graph as the next version of a definition; its number, or nothing if that was not answered."""
+        nodes = {**body["nodes"], "n0": {**body["nodes"]["n0"], "payload": "<duetime.parameters.number>"}}
+        graph = {key: body[key] for key in ("on_failure", "timeout_seconds")}
+        definition = {**graph, "nodes": nodes, "parameters": {"number": {"type": "integer"}}}
+        for _ in range(4):
+            answer = self.users.ask("PUT", f"{PATH}/definitions/{name}", definition)
+            if answer is not None and answer.status in {200, 201}:
+                return int(answer.body["version"])
+        return None
 
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
@@ -74,6 +99,13 @@ class TopologyUsers:
                 "timeout_seconds": 60,
                 "notify_within_seconds": 60,
             }
+            if self.random.random() < 0.1:
+                on_timeout = pick(["fail", "reject", "approve"])
+                nodes[f"n{number}"]["target"] = {"kind": "approval", "timeout_seconds": 60, "on_timeout": on_timeout}
+                nodes[f"n{number}"]["type"] = "approval"
+            # A node that starts whatever its parents do has nothing to ask.
+            if parents and nodes[f"n{number}"]["trigger_rule"] != TriggerRule.ALWAYS and self.random.random() < 0.25:
+                nodes[f"n{number}"]["when"] = pick(CONDITIONS).format(pick(parents))
         return {
             "nodes": nodes,
             "on_failure": on_failure,
@@ -86,8 +118,22 @@ class TopologyUsers:
         asked = [partial(self._ask, topology, verb) for verb in ("cancel", "pause", "resume")]
         calls: list[Callable[[], object]] = [*asked, partial(self._retry, topology)]
         self.simulation.topologies.controlled.add(topology)
-        calls += [calls[-1], partial(self.users.ask, "GET", path), partial(self._delete, topology)]
+        calls += [partial(self._decide, topology)] * 4
+        calls += [calls[3], partial(self.users.ask, "GET", path), partial(self._delete, topology)]
         self.random.choice(calls)()
+
+    def _decide(self, topology: str) -> None:
+        """Approve or reject one of its nodes, which may wait for that, or be no approval at all."""
+        nodes = sorted(self.simulation.topologies.nodes_of(topology))
+        waiting = [name for name in nodes if self.simulation.topologies.waits_for_approval(name)]
+        if not nodes:
+            return
+        name, approve = self.random.choice(waiting or nodes), self.random.random() < 0.6
+        body = {"approve": True, "payload": works.LARGE} if approve else {"approve": False, "reason": "no"}
+        self.simulation.topologies.signalled.add((name, approve))
+        answer = self.users.ask("POST", f"/v1/tasks/{name}/signal", body)
+        if answer is not None and answer.status == 200:
+            self.simulation.topologies.decided(name, approve=approve)
 
     def _delete(self, topology: str) -> None:
         """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""

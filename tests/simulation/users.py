@@ -15,6 +15,7 @@ from duetime_testing.simulation.gateway import event_of
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
 from tests.simulation.endpoints import CALLBACK_URL, CONFLICT, ROWS_URL, SINK, URL
+from tests.simulation.rate_watching import RATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -350,6 +351,9 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
         made["retry"] = {**made["retry"], "max_duration_seconds": seconds}
     if "lock" in made and (seconds := pick([None, None, 1, 10])) is not None:
         made["lock"] = {**made["lock"], "wait_seconds": seconds}
+    # Others than those drawn above, which the draws of older seeds depend on.
+    pick_rate = Random(f"{name} rate").choice  # noqa: S311 - same
+    made |= pick_rate([{}, {}, {"rate": pick_rate([*RATES])}])
     key = pick(["x", "x", "y"])
     unique = {"key": key, "until": pick(["started", "ended"]), "on_conflict": pick(["keep", "replace", "refuse"])}
     debounce = {"key": key, "seconds": pick([1, 30]), "max_seconds": pick([None, 60])}

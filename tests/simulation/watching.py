@@ -183,6 +183,7 @@ class Watching:
             self.account.topologies.reopened(name)
             self.retried[name] += task_of(old).callback_url is not None
         self.outcomes[name] += after in TERMINAL and before not in TERMINAL
+        self.account.topologies.moved(before, after, new)
         if before in STARTABLE and after is State.RUNNING:
             self.taken_up[name] = fences[1]
         if fences[1] > fences[0]:
@@ -221,6 +222,7 @@ class Watching:
             self._check_expiry(task, now, what)
         self.check(phase not in _BEGINNING or task_id not in self.cancelled, f"{what} began after its cancel")
         self.account.attempts.began(task, phase, fence)
+        self.account.rates.began(task, phase, fence, process)
         self.account.topologies.began(task, phase)
         if phase in _BEGINNING:
             self.account.schedules.began(task, self.claimed_at.get(task_id, now))
@@ -284,7 +286,12 @@ class Watching:
 
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
         # How many pull workers there are is not the scheduler's to say.
-        if task.lock is not None or task.pull_queue or self.taken_up.pop(task.id.text, None) != task.fence:
+        if (
+            task.lock is not None
+            or task.rate is not None
+            or task.pull_queue
+            or self.taken_up.pop(task.id.text, None) != task.fence
+        ):
             return
         late = now - max(task.next_at, self.account.received_from)
         self.latest = max(self.latest, late)
@@ -373,6 +380,7 @@ class Watching:
         self.account.bulk_users.check_changed()
         self.account.expiries.check_end()
         self.account.occurrences.check_end()
+        self.account.jobs.check_end()
         self.account.topologies.check_end(self.accepted_topologies)
         self.account.schedules.check_end()
 
@@ -393,7 +401,7 @@ class Watching:
         """What succeeded was sent, and what has a callback URL was called back."""
         sent = Counter(message_owner(held.body) for held in self.account.sqs.queues[SINK_URL].messages)
         for task in self.tasks():
-            if isinstance(task.target, AwsTarget) and task.state is State.SUCCEEDED:
+            if isinstance(task.target, AwsTarget) and not task.target.is_job and task.state is State.SUCCEEDED:
                 self.check(sent[task.id.text] > 0, f"{task.id} succeeded, and its message was not sent")
             if task.callback_url and task.finished_at and task.state in {State.SUCCEEDED, State.FAILED}:
                 told = self.callbacks.get(task.id.text, set())

@@ -57,6 +57,7 @@ def list_switches(
 @examples(
     "duetime switches set type report --stop --reason 'the database is down'",
     "duetime switches set type report --max-concurrent 5",
+    "duetime switches set type report --rate-limit 100 --rate-per 60",
 )
 def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
@@ -68,16 +69,26 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     max_concurrent: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How many of its tasks may run at a time.")
     ] = None,
+    rate_limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="How many attempts at its tasks may start in the time of --rate-per."),
+    ] = None,
+    rate_per: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="The time of --rate-limit.")] = 1,
+    rate_burst: Annotated[int, typer.Option(metavar="N", min=0, help="How many more may start at once.")] = 0,
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Why; shown with each task that waits because of it.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Stop something or limit its concurrency. Replaces the switch that was set before."""
-    if not stop and max_concurrent is None:
-        raise typer.BadParameter("give --stop or --max-concurrent; to remove a switch, use `duetime switches delete`")
+    """Stop something, limit its concurrency or its rate. Replaces the switch that was set before."""
+    if not stop and max_concurrent is None and rate_limit is None:
+        wanted = "give --stop, --max-concurrent or --rate-limit"
+        raise typer.BadParameter(f"{wanted}; to remove a switch, use `duetime switches delete`")
+    rate = None if rate_limit is None else {"limit": rate_limit, "per_seconds": rate_per, "burst": rate_burst}
     with connected(context, deployment) as client:
-        switch = client.switches.put(scope.value, name, stopped=stop, max_concurrent=max_concurrent, reason=reason)
+        switch = client.switches.put(
+            scope.value, name, stopped=stop, max_concurrent=max_concurrent, rate=rate, reason=reason
+        )
     show_one(switch, context.ensure_object(Clock), as_json=as_json)
 
 
@@ -141,6 +152,9 @@ def setting(switch: Switch) -> Text:
     parts = [Text("stopped", "bold red")] if switch.stopped else []
     if switch.max_concurrent is not None:
         parts.append(Text(f"at most {switch.max_concurrent} running", "yellow"))
+    if switch.rate is not None:
+        burst = f", {switch.rate['burst']} more at once" if switch.rate.get("burst") else ""
+        parts.append(Text(f"{switch.rate['limit']} starts in {switch.rate['per_seconds']} s{burst}", "yellow"))
     return Text(", ").join(parts)
 
 

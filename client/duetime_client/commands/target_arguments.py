@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import typer
@@ -27,8 +28,8 @@ def target_of(options: TaskOptions) -> Target | None:
     _reject_http_options(options)
     if options.arn is not None:
         return _aws_target(options.arn, options)
-    if options.notifies or options.detail_type is not None:
-        raise typer.BadParameter("needs --arn", param_hint="--async" if options.notifies else "--detail-type")
+    if given_options := _aws_options(options):
+        raise typer.BadParameter("needs --arn", param_hint=next(iter(given_options)))
     if options.pull:
         return {"kind": "pull"}
     if options.topology is not None:
@@ -79,14 +80,38 @@ def _pair(text: str, option: str, form: str) -> tuple[str, str]:
     return name, value
 
 
+_OF_SERVICE = {
+    "--async": ("lambda", "Lambda functions"),
+    "--detail-type": ("events", "event buses"),
+    "--job": ("states", "state machines"),
+    "--cluster": ("ecs", "task definitions"),
+    "--container": ("ecs", "task definitions"),
+    "--parameters": ("ecs", "task definitions"),
+}
+"""Options of one kind of AWS resource: the service in its ARN, and what it is called."""
+
+
+def _aws_options(options: TaskOptions) -> dict[str, object]:
+    """The options of kinds of AWS resources that are given, by what they are called."""
+    every: dict[str, object] = {
+        "--async": options.notifies or None,
+        "--detail-type": options.detail_type,
+        "--job": options.job or None,
+        "--cluster": options.cluster,
+        "--container": options.container,
+        "--parameters": options.parameters,
+    }
+    return {option: value for option, value in every.items() if value is not None}
+
+
 def _aws_target(arn: str, options: TaskOptions) -> AwsTarget:
     """A target of the kind of the ARN's service; options of other kinds are rejected."""
     segments = arn.split(":", _ARN_SEGMENTS - 1)
     service = segments[2] if len(segments) == _ARN_SEGMENTS else ""
-    if options.notifies and service != "lambda":
-        raise typer.BadParameter("is for Lambda functions", param_hint="--async")
-    if options.detail_type is not None and service != "events":
-        raise typer.BadParameter("is for event buses", param_hint="--detail-type")
+    for option in _aws_options(options):
+        of_service, name = _OF_SERVICE[option]
+        if service != of_service:
+            raise typer.BadParameter(f"is for {name}", param_hint=option)
     match service:
         case "lambda":
             return (
@@ -98,7 +123,33 @@ def _aws_target(arn: str, options: TaskOptions) -> AwsTarget:
             kind: AwsTarget = {"kind": "eventbridge", "arn": arn}
             return kind if options.detail_type is None else {**kind, "detail_type": options.detail_type}
         case "states":
-            return {"kind": "step_functions", "arn": arn}
+            return (
+                {"kind": "step_functions", "arn": arn, "wait": True}
+                if options.job
+                else {"kind": "step_functions", "arn": arn}
+            )
+        case "ecs":
+            return _ecs_target(arn, options)
     raise typer.BadParameter(
-        "should be the ARN of a Lambda function, SQS queue, SNS topic, event bus or state machine", param_hint="--arn"
+        "should be the ARN of a Lambda function, SQS queue, SNS topic, event bus, state machine or task definition",
+        param_hint="--arn",
     )
+
+
+def _ecs_target(arn: str, options: TaskOptions) -> AwsTarget:
+    if options.cluster is None or options.container is None:
+        raise typer.BadParameter("of a task definition needs --cluster and --container", param_hint="--arn")
+    target: AwsTarget = {"kind": "ecs", "arn": arn, "cluster": options.cluster, "container": options.container}
+    if options.parameters is not None:
+        target["parameters"] = _json_object(options.parameters)
+    return target
+
+
+def _json_object(text: str) -> dict[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"is not JSON: {error}", param_hint="--parameters") from None
+    if not isinstance(value, dict):
+        raise typer.BadParameter("should be a JSON object", param_hint="--parameters")
+    return value

@@ -20,12 +20,20 @@ if TYPE_CHECKING:
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions, UniqueOptions
     from duetime_client.literals import TaskState
-    from duetime_client.task_request_fields import Debounce, LockSpec, NotifyOn, RetryPolicy, TaskFilter, UniqueKey
+    from duetime_client.task_request_fields import (
+        Debounce,
+        LockSpec,
+        NotifyOn,
+        RateSpec,
+        RetryPolicy,
+        TaskFilter,
+        UniqueKey,
+    )
 
-_GRAPH = ("nodes", "on_failure", "timeout_seconds")
+_GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
 """Fields of a topology that belong to its graph; the others are those of any task."""
-_CONVERTED = frozenset({"payload", "lock", "unique", "debounce"})
-"""Fields whose options are not their values: JSON, and the keys of a lock and of a unique task."""
+_CONVERTED = frozenset({"payload", "lock", "rate", "unique", "debounce"})
+"""Fields whose options are not their values: JSON, and the keys of a lock, of a rate and of a unique task."""
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
@@ -37,7 +45,8 @@ def task_fields(options: TaskOptions) -> TaskFields:
         fields["tags"] = tags_of(options.tag)
     if target := target_of(options):
         fields["target"] = target
-    return {**fields, **lock_fields(options), **attempt_fields(options), **notify_fields(options)}
+    limits: TaskFields = {**lock_fields(options), **rate_fields(options), **attempt_fields(options)}
+    return {**fields, **limits, **notify_fields(options)}
 
 
 def lock_fields(options: TaskOptions) -> TaskFields:
@@ -53,6 +62,27 @@ def lock_fields(options: TaskOptions) -> TaskFields:
     if options.lock_wait is not None:
         lock["wait_seconds"] = options.lock_wait
     return {"lock": lock}
+
+
+def rate_fields(options: TaskOptions) -> TaskFields:
+    """The rate that the options name."""
+    told = {
+        "--rate-limit": options.rate_limit,
+        "--rate-per": options.rate_per,
+        "--rate-burst": options.rate_burst,
+    }
+    if options.rate_key is None:
+        if given := [name for name, value in told.items() if value is not None]:
+            raise typer.BadParameter("needs --rate-key", param_hint=", ".join(given))
+        return {}
+    if options.rate_limit is None:
+        raise typer.BadParameter("needs --rate-limit", param_hint="--rate-key")
+    rate: RateSpec = {"key": options.rate_key, "limit": options.rate_limit}
+    if options.rate_per is not None:
+        rate["per_seconds"] = options.rate_per
+    if options.rate_burst is not None:
+        rate["burst"] = options.rate_burst
+    return {"rate": rate}
 
 
 def unique_fields(options: UniqueOptions) -> TaskFields:

@@ -112,7 +112,7 @@ class TaskOptions:
         str | None,
         typer.Option(
             metavar="ARN",
-            help="Call this Lambda function, SQS queue, SNS topic, bus or state machine.",
+            help="Call this Lambda function, SQS queue, SNS topic, bus, state machine or task definition.",
             rich_help_panel=TARGET,
         ),
     ] = None
@@ -130,6 +130,32 @@ class TaskOptions:
             metavar="TEXT",
             help="Detail type of the event; default: the task type. Needs --arn.",
             rich_help_panel=TARGET,
+        ),
+    ] = None
+    job: Annotated[
+        bool,
+        typer.Option(
+            "--job",
+            help="Wait for the end of the state machine's execution. Needs --arn.",
+            rich_help_panel=TARGET,
+        ),
+    ] = False
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ARN", help="Cluster that runs the task definition. Needs --arn.", rich_help_panel=TARGET),
+    ] = None
+    container: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Container that is given the task, and whose exit code counts. Needs --arn.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    parameters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON", help="Further fields of the ECS request RunTask. Needs --arn.", rich_help_panel=TARGET
         ),
     ] = None
     pull: Annotated[
@@ -272,6 +298,33 @@ class TaskOptions:
             metavar="SECONDS",
             min=1,
             help="Fail it, with the error LockWaitExpired, if it has waited so long for the lock. Needs --lock.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    rate_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Limit how often attempts of tasks with this key start. Needs --rate-limit.",
+            rich_help_panel=START,
+        ),
+    ] = None
+    rate_limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="How many attempts start in the time of --rate-per.", rich_help_panel=START
+        ),
+    ] = None
+    rate_per: Annotated[
+        int | None,
+        typer.Option(metavar="SECONDS", min=1, help="Default: 1. Needs --rate-key.", rich_help_panel=START),
+    ] = None
+    rate_burst: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="How many more start at once after a pause. Needs --rate-key.",
             rich_help_panel=START,
         ),
     ] = None

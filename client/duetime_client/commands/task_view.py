@@ -81,6 +81,8 @@ def lease_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
         yield "lease", Text.assemble(printable(task.lease.worker), " until ", held)
     if task.awaiting_notification:
         yield "awaiting notification", Text("the target has accepted the task and will notify")
+    if task.job:
+        yield "job", printable(str(task.job.get("console_url")))
     if task.requested_action:
         yield "requested", printable(task.requested_action, "yellow")
     if task.schedule:
@@ -101,6 +103,8 @@ def start_lines(task: Task) -> Iterator[tuple[str, Text]]:
     """What decides whether and when a task starts, besides its due time."""
     if task.lock is not None:
         yield "lock", shown_json(task.lock)
+    if task.rate is not None:
+        yield "rate", shown_json(task.rate)
     if task.unique is not None:
         yield "unique", shown_json(task.unique)
     if task.debounce is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from duetime_client.client import Client
+from duetime_client.commands import topology_definitions
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from duetime_client.literals import TaskState
 
 app = CommandGroup(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
+app.add_typer(topology_definitions.app, name="definitions")
 File = Annotated[
     Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A topology, or a recorded workflow (JSON).")
 ]
@@ -107,7 +109,7 @@ def show(
 
 @app.command("list")
 @examples("duetime topologies list --state failed")
-def list_(
+def list_(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     *,
     deployment: Deployment,
@@ -115,6 +117,7 @@ def list_(
         str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only topologies in this state.")
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Only topologies of this name.")] = None,
+    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this definition.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many topologies at most.")] = 50,
     as_json: AsJson = False,
@@ -125,6 +128,8 @@ def list_(
         filters["state"] = cast("TaskState", state)
     if name is not None:
         filters["name"] = name
+    if definition is not None:
+        filters["definition"] = definition
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
         found = list(islice(client.topologies.list(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1))

@@ -61,6 +61,7 @@ RETRY_DEFAULTS: Mapping[str, Any] = {
 }
 NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None}
 LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task", "wait_seconds": None}
+RATE_DEFAULTS: Mapping[str, Any] = {"per_seconds": 1, "burst": 0}
 _BODY = "body"
 """Of the target of a task; the API replaces it as a whole."""
 _REQUEST = ("method", "headers", "query", "body", "success", "auth", "response")
@@ -205,6 +206,8 @@ def _complete_task(task: Mapping[str, Any]) -> dict[str, Any]:
     complete = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
     if complete["lock"] is not None:
         complete["lock"] = {**LOCK_DEFAULTS, **_mapping(complete["lock"])}
+    if complete["rate"] is not None:
+        complete["rate"] = {**RATE_DEFAULTS, **_mapping(complete["rate"])}
     if complete["notify_on"] is not None:
         complete["notify_on"] = {**NOTIFY_ON_DEFAULTS, **_mapping(complete["notify_on"])}
     target = complete.pop("target", None)

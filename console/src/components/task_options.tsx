@@ -24,6 +24,10 @@ const START: readonly TaskOption[] = [
   { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
   { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "Seconds at most: then it fails with LockWaitExpired." },
   { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
+  { path: "rate.key", label: "Rate", kind: "text", option: "--rate-key", hint: "Limits how often attempts of all tasks with this key start." },
+  { path: "rate.limit", label: "Starts at most", kind: "number", option: "--rate-limit", hint: "Attempts in the seconds of the next field." },
+  { path: "rate.per_seconds", label: "In seconds", kind: "number", usual: "1", option: "--rate-per" },
+  { path: "rate.burst", label: "And at once", kind: "number", usual: "0", option: "--rate-burst", hint: "So many more, after a pause." },
 ];
 const ATTEMPTS: readonly TaskOption[] = [
   { path: "timeout_seconds", label: "Timeout in seconds", kind: "number", usual: "60", option: "--timeout", hint: "Of one attempt." },
@@ -63,7 +67,7 @@ const GROUPS: readonly [string, readonly TaskOption[]][] = [
 ];
 const OPTIONS = GROUPS.flatMap(([, options]) => options);
 /** Parts that say nothing without the part that names them. */
-const NAMED_BY: Record<string, string> = { lock: "lock.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key" };
+const NAMED_BY: Record<string, string> = { lock: "lock.key", rate: "rate.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key" };
 /** What belongs to one creation: a copy and the tasks of a schedule do not have it. */
 const OF_ONE_CREATION = ["due_at", "unique", "debounce"];
 const isOfOne = (path: string): boolean => OF_ONE_CREATION.includes(path.split(".")[0] ?? "");

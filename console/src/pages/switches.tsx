@@ -55,7 +55,7 @@ export function Switches() {
             {read.switches.map((each) => (
               <tr key={`${each.scope}/${each.name}`}>
                 <td>{each.scope === "all" ? "all tasks" : `${each.scope} ${each.name}`}</td>
-                <td>{each.stopped ? <StateChip state="paused" /> : `at most ${each.max_concurrent} at once`}</td>
+                <td>{each.stopped ? <StateChip state="paused" /> : limits(each)}</td>
                 <td>{each.reason}</td>
                 <td>
                   {each.updated_by} · <Time at={each.updated_at} />
@@ -113,6 +113,11 @@ function Circuits({ circuits }: { circuits: readonly Circuit[] }) {
       </table>
     </section>
   );
+}
+
+function limits({ max_concurrent: most, rate }: { max_concurrent: number | null; rate: { limit: number; per_seconds: number; burst: number } | null }): string {
+  const starts = rate && `${rate.limit} starts in ${rate.per_seconds} s${rate.burst ? `, ${rate.burst} more at once` : ""}`;
+  return [most !== null && `at most ${most} at once`, starts].filter(Boolean).join("; ");
 }
 
 function Setting({ close, done }: { close: () => void; done: () => void }) {

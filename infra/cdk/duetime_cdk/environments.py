@@ -21,7 +21,7 @@ from duetime.domain.limits import (
     SHORTEST_WORKER_LEASE_SECONDS,
     WORKER_FUNCTION_SECONDS,
 )
-from duetime.domain.tasks.arns import service_of
+from duetime.domain.tasks.arns import is_role, service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
@@ -227,7 +227,8 @@ class Environment:
     it. The egress function is granted exactly these."""
 
     aws_targets: tuple[str, ...] = ()
-    """ARNs of the AWS resources that tasks may call, with `*` and `?`; the worker is granted exactly these."""
+    """ARNs of the AWS resources that tasks may call, with `*` and `?`; the worker is granted exactly these.
+    For tasks of ECS: task definitions, the clusters that they run on, and the roles that their containers are given."""
 
     intake_owner: str = ""
     """Who owns the tasks that are made of events: an identity as owners are named. Empty: there is no intake."""
@@ -392,10 +393,11 @@ class Environment:
             if not pullers or any(not name or set(name) & set(" \t\n#") for name in pullers):
                 raise UnsafeEnvironment(f"environment {self.name!r}: say who may pull {task_type!r}; `*` is any caller")
         for pattern in self.aws_targets:
-            if service_of(pattern) is None or _TARGETS.fullmatch(pattern) is None:
+            is_target = service_of(pattern) is not None and _TARGETS.fullmatch(pattern) is not None
+            if not is_target and not is_role(pattern):
                 raise UnsafeEnvironment(
-                    f"environment {self.name!r}: {pattern!r} is no ARN of a function, queue, topic, event bus or state"
-                    " machine whose service and account are named"
+                    f"environment {self.name!r}: {pattern!r} is no ARN of a function, queue, topic, event bus, state"
+                    " machine, task definition, cluster or role whose service and account are named"
                 )
 
 

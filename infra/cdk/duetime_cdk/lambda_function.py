@@ -111,9 +111,13 @@ class LambdaFunction(Construct):
             ),
         )
 
-    def allow(self, actions: Sequence[str], resources: Sequence[str]) -> None:
-        """Grant this function, and no other, `actions` on `resources`."""
-        self.role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+    def allow(
+        self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, object] | None = None
+    ) -> None:
+        """Grant this function, and no other, `actions` on `resources`, under `conditions` if there are any."""
+        self.role.add_to_policy(
+            iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
+        )
 
     def invoke_by(
         self, queue: sqs.Queue, *, batch_size: int, batch_seconds: int = 0, concurrency: int | None = None

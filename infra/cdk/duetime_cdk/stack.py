@@ -16,6 +16,7 @@ from duetime_cdk.event_intake import Intake
 from duetime_cdk.functions import Functions, Stores
 from duetime_cdk.handlers_folder import METADATA, handlers_of
 from duetime_cdk.http_api import HttpApi
+from duetime_cdk.job_events import JobEvents
 from duetime_cdk.layer_versions import LayerVersions
 from duetime_cdk.layers.build import build
 from duetime_cdk.payload_bucket import Content
@@ -78,6 +79,7 @@ class DuetimeStack(Stack):
         tables = Tables(self, "Tables", environment=environment)
         content = Content(self, "Content", environment=environment)
         queues = Queues(self, "Queues", environment=environment)
+        JobEvents(self, "JobEvents", environment=environment, queues=queues)
         versions = LayerVersions(self, "Layers", target=environment.target, layers=layers)
         signing = Signing(self, "Signing", environment=environment)
         intake = Intake(self, "Intake", environment=environment) if environment.intake_owner else None

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from aws_cdk import Acknowledgment, Validations
 
-from duetime.domain.tasks.arns import AwsService, service_of
+from duetime.domain.tasks.arns import AwsService, is_role, service_of
+from duetime.domain.tasks.aws_jobs import JOB_SERVICES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,21 +19,58 @@ _ACTIONS = {
     AwsService.SQS: "sqs:SendMessage",
     AwsService.SNS: "sns:Publish",
     AwsService.EVENTBRIDGE: "events:PutEvents",
-    AwsService.STEP_FUNCTIONS: "states:StartExecution",
+    AwsService.STEP_FUNCTIONS: JOB_SERVICES[AwsService.STEP_FUNCTIONS].start,
 }
+_CLUSTER = ":cluster/"
 
 
 def grant_target_calls(function: LambdaFunction, patterns: Sequence[str]) -> None:
-    """Let a function call the resources that patterns of ARNs name, each by the one action of its service."""
+    """Let a function call the resources that patterns of ARNs name, each by the one action of its service.
+
+    The jobs of those that run some may be read and stopped as well. Containers may be given the roles that are named.
+    """
     for service, action in _ACTIONS.items():
-        of_service = [pattern for pattern in patterns if service_of(pattern) is service]
-        if of_service:
+        if of_service := _of(service, patterns):
             function.allow([action], of_service)
+    for service, row in JOB_SERVICES.items():
+        if places := [each.replace(*row.segments) for each in _of(service, patterns) if row.segments[0] in each]:
+            jobs = [_jobs_at(place) for place in places]
+            function.allow(list(row.follow), jobs)
+            for each in jobs:
+                _acknowledge(function, each, "What a job is called is not known before it runs")
+    _grant_containers(function, patterns)
     for pattern in patterns:
         if set(pattern) & set("*?"):
-            Validations.of(function.role).acknowledge(
-                Acknowledgment(
-                    id=f"AwsSolutions-IAM5[Resource::{pattern}]",
-                    reason="The settings of the environment let tasks call whatever this pattern names",
-                )
-            )
+            _acknowledge(function, pattern, "The settings let tasks call whatever this pattern names")
+
+
+def _of(service: AwsService, patterns: Sequence[str]) -> list[str]:
+    return [pattern for pattern in patterns if service_of(pattern) is service]
+
+
+def _grant_containers(function: LambdaFunction, patterns: Sequence[str]) -> None:
+    """Let a function run the named task definitions on the named clusters only, with the named roles only."""
+    of_ecs = _of(AwsService.ECS, patterns)
+    clusters = [each for each in of_ecs if _CLUSTER in each]
+    definitions = [each for each in of_ecs if _CLUSTER not in each]
+    roles = [each for each in patterns if is_role(each)]
+    if not clusters or not definitions:
+        return
+    on_clusters = {"ArnLike": {"ecs:cluster": clusters}}
+    to_containers = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+    function.allow([JOB_SERVICES[AwsService.ECS].start], definitions, on_clusters)
+    if roles:
+        function.allow(["iam:PassRole"], roles, to_containers)
+
+
+def _jobs_at(place: str) -> str:
+    """The ARNs of the jobs of a state machine, whatever its version, or on a cluster."""
+    *segments, resource = place.split(":", 5)
+    kind, sign, name = resource.partition(":" if resource.startswith("execution") else "/")
+    return ":".join([*segments, f"{kind}{sign}{name.partition(':')[0]}{sign}*"])
+
+
+def _acknowledge(function: LambdaFunction, pattern: str, reason: str) -> None:
+    Validations.of(function.role).acknowledge(
+        Acknowledgment(id=f"AwsSolutions-IAM5[Resource::{pattern}]", reason=reason)
+    )

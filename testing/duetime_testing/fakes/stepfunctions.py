@@ -41,6 +41,7 @@ class Execution:
     stopped: int | None = None
     error: str = ""
     cause: str = ""
+    output: str = ""
     over: Callable[[], None] = field(default=lambda: None)
 
     def end(self, status: Status, now: int, error: str = "", cause: str = "") -> None:
@@ -111,8 +112,9 @@ class FakeStepFunctions:
         """Tell where an execution stands."""
         found = self._execution(executionArn, "DescribeExecution")
         ended = {} if found.stopped is None else {"stopDate": found.stopped}
-        why = {"error": found.error, "cause": found.cause} if found.error else {}
+        why = {name: text for name, text in (("error", found.error), ("cause", found.cause)) if text}
         told = {"executionArn": found.arn, "name": found.name, "status": str(found.status), "input": found.input}
+        why |= {"output": found.output} if found.output else {}
         return {**told, "startDate": found.began, **ended, **why}
 
     def break_execution(self, arn: str, status: Status = Status.FAILED) -> None:

@@ -13,10 +13,11 @@ from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_testing.fakes.connections import FakeConnections
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.ecs import FakeEcs
 from duetime_testing.fakes.errors import Exceptions
 from duetime_testing.fakes.s3 import FakeS3
 from duetime_testing.fakes.sqs import FakeSQS, Held, Queue
-from duetime_testing.fakes.stepfunctions import FakeStepFunctions
+from duetime_testing.fakes.stepfunctions import Execution, FakeStepFunctions, Status
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.simulation.code_versions import Generation
 from duetime_testing.simulation.faults import Fault
@@ -183,6 +184,10 @@ class Account:
         self.states.forgets = self._forgets
         self.state_machine = StateMachine(self.time, self.states, self._invoke_state)
         self.states.begin = self.state_machine.begin
+        self.executions_of_tasks = FakeStepFunctions(self.time.now)
+        self.executions_of_tasks.begin = self.begin_execution
+        self.ecs = FakeEcs(self.time.now)
+        self.ecs.begin, self.ecs.over = self.begin_container, self.send_job_event
         self._pollers: dict[str, Strand] = {}
         self._listeners: dict[str, list[tuple[Strand, int]]] = {}
         self._deploy(most_receives)
@@ -418,6 +423,32 @@ class Account:
     def _invoke_beside(self, payload: Mapping[str, Any]) -> None:
         self.take(self.random.choice([1, 500, 5 * SECOND]))
         self.wait_for(self.invoke("topology", payload))
+
+    # The jobs that AWS runs for tasks.
+
+    def begin_execution(self, execution: Execution) -> None:
+        """Begin an execution that a task has started; it runs until somebody ends it."""
+        execution.over = lambda: self.send_job_event(execution.name)
+
+    def begin_container(self, arn: str) -> None:
+        """Begin a container that a task has started; it runs until somebody ends it."""
+
+    def end_execution(self, execution: Execution, status: Status, output: str = "") -> None:
+        """End an execution that a task has started, and have its event sent."""
+        if execution.status is Status.RUNNING:
+            execution.output = output
+            execution.end(status, self.time.now(), "" if status is Status.SUCCEEDED else "Boom")
+            self.send_job_event(execution.name)
+
+    def send_job_event(self, name: str) -> None:
+        """Send what a rule of EventBridge makes of the event of a job's end; it may be lost, late, or come twice."""
+        body = json.dumps({"j": name})
+        url = self.environ[QUEUE_VARIABLES[Priority.HIGH]]
+        if self.random.random() < self.reordering * 10:
+            self.count("event lost")
+            return
+        for _ in range(1 + (self.random.random() < self.reordering * 10)):
+            self.sqs.send_message(QueueUrl=url, MessageBody=body)
 
     def _forgets(self) -> bool:
         forgotten = self.random.random() < self.reordering / 2

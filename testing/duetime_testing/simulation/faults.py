@@ -26,6 +26,7 @@ _THROTTLES = {
     "s3": "SlowDown",
     "lambda": "TooManyRequestsException",
     "states": "ThrottlingException",
+    "ecs": "ThrottlingException",
     "apigatewaymanagementapi": "LimitExceededException",
 }
 _DIES_MEANWHILE = 0.5

@@ -141,9 +141,14 @@ class Clients:
         return FaultyClient(self.machine, self.machine.account.connections, "apigatewaymanagementapi")
 
     def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of Step Functions."""
+        """A client of Step Functions; what tasks start is in a region that is named."""
+        account = self.machine.account
+        return FaultyClient(self.machine, account.states if region is None else account.executions_of_tasks, "states")
+
+    def ecs(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
+        """A client of ECS."""
         del region
-        return FaultyClient(self.machine, self.machine.account.states, "states")
+        return FaultyClient(self.machine, self.machine.account.ecs, "ecs")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Clients of other services: nothing in a simulation calls them."""

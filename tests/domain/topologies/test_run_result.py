@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Failed, Stopped, Succeeded
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.node_status import NodeStatus
@@ -50,3 +51,16 @@ def test_a_run_that_took_too_long_says_so_unless_it_was_rolled_back() -> None:
     assert isinstance(undone, Failed)
     assert undone.error.type == "RolledBack"
     assert "not done within" in undone.error.message
+
+
+def test_a_result_with_outputs_is_a_success_unless_it_is_too_large() -> None:
+    """The results of the nodes stand beside the counts; what no task may have as its result fails the run."""
+    statuses = {key: NodeStatus(State.SUCCEEDED, has_result=True) for key in KEYS}
+    for size, kind in ((10, Succeeded), (MAX_RESULT_BYTES, Failed)):
+        outputs = json.dumps({"n0": "x" * size}).encode()
+        ending = run_result(State.SUCCEEDED, GRAPH, statuses, number=1, is_overdue=False, outputs=outputs)
+        assert isinstance(ending, kind)
+        if isinstance(ending, Succeeded):
+            assert json.loads(ending.result)["outputs"] == {"n0": "x" * 10}
+        elif isinstance(ending, Failed):
+            assert (ending.error.type, ending.retriable) == ("OutputsTooLarge", False)

@@ -169,12 +169,14 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
         "/v1/tasks/retry": of_none,
         "/v1/topologies": {"nodes": {"a": {"type": "report"}}},
         "/v1/schedules": {"name": "nightly", "cron": "0 * * * *", "task": {"type": "report"}},
+        "/v1/topologies/definitions/{name}/runs": {},
         "/v1/schedules/{name}/run": None,
         "/v1/schedules/pause": by_tag,
         "/v1/schedules/resume": by_tag,
         "/v1/schedules/{name}/backfills": period,
     }
     assert set(bodies) == {one.path for one in OPERATIONS if KEY in one.headers}
+    api.send("PUT", "/v1/topologies/definitions/nightly", {"nodes": {"a": {"type": "report"}}})
     for path, body in bodies.items():
         sent = [api.send("POST", path.format(name="nightly"), body, {"Idempotency-Key": path}) for _ in "12"]
         assert sent[0].status < 300, sent[0].text

@@ -39,7 +39,7 @@ def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
     put = ops.send("PUT", REPORTS, STOP)
     key = {"scope": "type", "name": "report"}
     by = {"updated_at": "2026-11-21T02:33:07.250Z", "updated_by": "123:role/ops"}
-    assert (put.status, put.body) == (200, {**key, **STOP, "max_concurrent": None, **by})
+    assert (put.status, put.body) == (200, {**key, **STOP, "max_concurrent": None, "rate": None, **by})
     assert ops.send("GET", REPORTS).body == put.body
     ops.send("PUT", ANN, CAP)
     assert [each["name"] for each in ops.send("GET", PATH).body["switches"]] == ["ann", "report"]
@@ -126,6 +126,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"scope": "task"}, "scope"),
     ({"scope": ["type"]}, "scope"),
     ({"name": 7}, "name"),
+    ({"rate": {"limit": 0}}, "rate.limit"),
+    ({"rate": {"limit": 1, "per_seconds": 0}}, "rate.per_seconds"),
+    ({"rate": {"per_seconds": 60}}, "rate.limit"),
+    ({"rate": {"limit": 5, "key": "crm"}}, "rate.key"),
     ({"max_concurrent": 0}, "max_concurrent"),
     ({"max_concurrent": -1}, "max_concurrent"),
     ({"max_concurrent": 101}, "max_concurrent"),

@@ -48,6 +48,7 @@ FULL: dict[str, Any] = {
     "notify_within_seconds": 61,
     "rollback_on_failure": True,
     "lock": {"key": "db-17", "max_holders": 2, "scope": "run", "wait_seconds": 30},
+    "rate": {"key": "crm", "limit": 50, "per_seconds": 2, "burst": 10},
     "callback_url": "https://example.org/ended",
     "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600},
     "expires_seconds": 600,

@@ -208,6 +208,12 @@ MUTANTS = (
         '"result", result)',
     ),
     Mutant(
+        "attempts of a rate start twice as often as they may",
+        "domain/rates.py",
+        "return Pace(-(-(window + slack) // limit), burst, slack)",
+        "return Pace(window // (2 * limit), burst, slack)",
+    ),
+    Mutant(
         "a task that has expired is started",
         "domain/tasks/expiry.py",
         "or now <= start_by:",

@@ -118,6 +118,7 @@ METRICS: Mapping[str, Metric] = {
         "api", "leases that were not returned to a pull worker because less than half of their time was left"
     ),
     "topology_executions_lost": _count("worker", "executions of topologies that failed and are replaced"),
+    "jobs_stopped": _count("worker", "jobs of AWS that were stopped: cancelled, or beyond their time limit"),
     "processes_ended": _count(
         "worker", "times a worker ended its own process: a target did not end in time, or a lease was lost"
     ),

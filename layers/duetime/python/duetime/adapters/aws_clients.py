@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
 
+    from duetime.adapters.ecs_client import EcsClient
     from duetime.adapters.websocket import ConnectionsClient
 
 CONFIG = Config(
@@ -167,6 +168,11 @@ class Clients:
     def step_functions(self, region: str | None = None) -> SFNClient:
         """A client of Step Functions, in this region unless another is named."""
         return self._session.client("stepfunctions", config=_config(region), region_name=region)
+
+    def ecs(self, region: str | None = None) -> EcsClient:
+        """A client of ECS, in this region unless another is named."""
+        client: EcsClient = self._session.client("ecs", config=_config(region), region_name=region)
+        return client
 
     def connections(self, endpoint: str) -> ConnectionsClient:
         """A client that writes to the connections of a WebSocket API."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from duetime.composition.root import Part
     from duetime.domain.bulk.filter_action import BulkRequest
     from duetime.domain.bulk.operation import BulkKind
     from duetime.domain.schedules.calendars import Calendar, CalendarMode
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
+    from duetime.ports.attempts import RateLimits
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.topologies.definitions import TopologyDefinitions
 
 T = TypeVar("T")
 
@@ -38,6 +43,18 @@ class _Deferred:
 def deferred(make: Callable[[], T]) -> T:
     """What `make` makes, made at its first use."""
     return cast("T", _Deferred(make))
+
+
+def rate_limits(part: Part) -> RateLimits:
+    """What grants the attempts of tasks with a rate their starts; few tasks have one."""
+    return deferred(lambda: _rate_limits(part))
+
+
+def _rate_limits(part: Part) -> RateLimits:
+    from duetime.composition.core import CoreServices
+    from duetime.services.rate_limiter import RateLimiter
+
+    return RateLimiter(part.part(CoreServices).stores.rates, part.runtime)
 
 
 def read_graph(payload: bytes) -> Graph:
@@ -70,6 +87,17 @@ def task_entry(task: Task) -> Mapping[str, object]:
     from duetime.contract.tasks.encoding import entry
 
     return entry(task)
+
+
+def topology_definitions(stores: Stores, runtime: Runtime) -> TopologyDefinitions:
+    """`duetime.services.tasks.creation_rules.DefinitionReader`; few tasks are runs of definitions."""
+
+    def make() -> TopologyDefinitions:
+        from duetime.services.topologies.definitions import TopologyDefinitions
+
+        return TopologyDefinitions(stores, runtime)
+
+    return deferred(make)
 
 
 def calendar_from_ics(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred
+from duetime.composition.deferred_imports import deferred, rate_limits
 from duetime.composition.deferred_topologies import topology_services
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
+from duetime.composition.switches import SwitchServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.console_links import ConsolePages
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
@@ -34,6 +35,8 @@ class PullServices(Part):
             outcome_writer=self.part(OutcomeServices).delegating_writer,
             pull_locks=self._pull_locks,
             input_reader=deferred(lambda: topology_services(self).node_inputs),
+            switch_rates=self.part(SwitchServices).gate,
+            rate_limits=rate_limits(self),
             runtime=self.runtime,
         )
         return LeaseService(

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred, read_graph
+from duetime.composition.deferred_imports import deferred, read_graph, topology_definitions
 from duetime.composition.root import Part
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
@@ -43,7 +43,8 @@ class ScheduleServices(Part):
 
     @cached_property
     def _creation_rules(self) -> CreationRules:
-        return CreationRules(self.part(CoreServices).target_rules, read_graph)
+        core = self.part(CoreServices)
+        return CreationRules(core.target_rules, read_graph, topology_definitions(core.stores, self.runtime))
 
     def _task_control(self) -> TaskControl:
         """Stops the runs that others take the place of, and tells the schedule of their ends."""

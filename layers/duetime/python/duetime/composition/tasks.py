@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred, read_graph
+from duetime.composition.deferred_imports import deferred, read_graph, topology_definitions
 from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
@@ -23,6 +23,7 @@ from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
 
 if TYPE_CHECKING:
+    from duetime.services.tasks.approvals import Approvals
     from duetime.services.tasks.key_conflicts import KeyConflicts
 
 
@@ -32,7 +33,8 @@ class TaskServices(Part):
     @cached_property
     def creation_rules(self) -> CreationRules:
         """What a task must be to be accepted."""
-        return CreationRules(self.part(CoreServices).target_rules, read_graph)
+        core = self.part(CoreServices)
+        return CreationRules(core.target_rules, read_graph, topology_definitions(core.stores, self.runtime))
 
     @cached_property
     def creator(self) -> TaskCreator:
@@ -84,6 +86,15 @@ class TaskServices(Part):
     def eraser(self) -> TaskEraser:
         """Erases tasks."""
         return TaskEraser(self.part(CoreServices).stores, self.updater, self.runtime)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Takes what people decide about tasks that wait for an approval."""
+        # Few requests decide something: no other waits for the import.
+        from duetime.services.tasks.approvals import Approvals  # noqa: PLC0415 - see the line above
+
+        core = self.part(CoreServices)
+        return Approvals(self.reader, core.stores, core.enqueuer, self.runtime, self.settings.retention_ms)
 
     @cached_property
     def attempt_reports(self) -> AttemptReports:

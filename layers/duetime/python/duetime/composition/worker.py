@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred, task_entry
+from duetime.composition.deferred_imports import deferred, rate_limits, task_entry
 from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.deferred_topologies import topology_services
 from duetime.composition.http_calls import HttpServices
@@ -14,6 +15,7 @@ from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
+from duetime.composition.switches import SwitchServices
 from duetime.composition.targets import TargetServices
 from duetime.domain.tasks.console_links import ConsolePages
 from duetime.services.outcomes.callbacks import CallbackTasks
@@ -27,6 +29,9 @@ from duetime.services.worker.attempt_locks import AttemptLocks
 from duetime.services.worker.attempt_phases import AttemptPhases
 from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.target_caller import TargetCaller
+
+if TYPE_CHECKING:
+    from duetime.services.jobs.watcher import JobWatcher
 
 
 class WorkerServices(Part):
@@ -55,7 +60,23 @@ class WorkerServices(Part):
             runtime=self.runtime,
             handler_availability=gates.handler_availability,
             topology_checker=deferred(lambda: topology_services(self).watchdog),
+            job_checker=deferred(lambda: self._job_watcher),
             late_notices=LateNotices(core.stores.tasks, self._notice_sender, self.runtime),
+        )
+
+    @cached_property
+    def _job_watcher(self) -> JobWatcher:
+        # Few tasks are jobs: no other waits for the import.
+        from duetime.composition.tasks import TaskServices  # noqa: PLC0415 - see the line above
+        from duetime.services.jobs.watcher import JobWatcher  # noqa: PLC0415 - same
+
+        core = self.part(CoreServices)
+        return JobWatcher(
+            tasks=core.stores.tasks,
+            jobs=self.part(TargetServices).targets.aws.jobs,
+            attempt_reports=self.part(TaskServices).attempt_reports,
+            enqueuer=core.enqueuer,
+            runtime=self.runtime,
         )
 
     @cached_property
@@ -68,6 +89,8 @@ class WorkerServices(Part):
             contents=core.stores.contents,
             targets=self.part(TargetServices).circuit_breakers,
             input_reader=deferred(lambda: topology_services(self).node_inputs),
+            switch_rates=self.part(SwitchServices).gate,
+            rate_limits=rate_limits(self),
             lease=lease,
             runtime=self.runtime,
         )

@@ -13,11 +13,13 @@ from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
+from duetime.contract.tasks import fields
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain import errors, switch_errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
 from duetime.domain.switches import ALL_TASKS, Switch, SwitchKey, SwitchScope
+from duetime.domain.tasks.task_options import Rate
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -38,6 +40,14 @@ _KEPT_ESCAPE = "%25"
 """The gateway decodes all of a path but this (Source: what HTTP APIs hand on as `rawPath`)."""
 
 
+class SwitchRate(Body):
+    """How often attempts of the tasks of a switch can start."""
+
+    limit: fields.RateLimit
+    per_seconds: fields.RateSeconds = 1
+    burst: fields.RateBurst = 0
+
+
 class SwitchPut(Body):
     """A switch to be set; it replaces an existing one as a whole."""
 
@@ -54,11 +64,23 @@ class SwitchPut(Body):
             description="Maximum number of its tasks that run at once; null for no limit. Not for the scope `all`.",
         ),
     ] = None
+    rate: Annotated[
+        SwitchRate | None,
+        Field(description="How often attempts of its tasks can start; null for no limit. Not for the scope `all`."),
+    ] = None
     reason: Annotated[
         str,
         Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Why; shown on each task that is held back."),
         AfterValidator(printable),
     ] = ""
+
+
+class SwitchRateResponse(TypedDict):
+    """How often attempts of the tasks of a switch can start."""
+
+    limit: int
+    per_seconds: int
+    burst: int
 
 
 class SwitchResponse(TypedDict):
@@ -68,6 +90,7 @@ class SwitchResponse(TypedDict):
     name: Annotated[str, Field(description="The type or the owner that it applies to; `all` for the scope `all`.")]
     stopped: bool
     max_concurrent: int | None
+    rate: SwitchRateResponse | None
     reason: str
     updated_at: Instant
     updated_by: str
@@ -131,12 +154,15 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
         for field, told, own in given
         if told not in (None, own)
     ]
-    if body.max_concurrent is not None and key.scope is SwitchScope.ALL:
-        # One lock for all tasks of all owners would be one item that each of them writes.
-        faults.append(Fault("max_concurrent", "belongs to the scopes 'type' and 'owner'", FaultCode.CONFLICT))
+    if key.scope is SwitchScope.ALL:
+        # One lock for all tasks of all owners would be one item that each of them writes; so would one count.
+        limits = (("max_concurrent", body.max_concurrent), ("rate", body.rate))
+        why = "belongs to the scopes 'type' and 'owner'"
+        faults += [Fault(name, why, FaultCode.CONFLICT) for name, value in limits if value is not None]
     if faults:
         raise FieldsInvalid(faults)
-    return Switch(key, body.stopped, body.max_concurrent, body.reason)
+    rate = None if body.rate is None else Rate(key.resource, body.rate.limit, body.rate.per_seconds, body.rate.burst)
+    return Switch(key, body.stopped, body.max_concurrent, body.reason, rate=rate)
 
 
 def switch_response(switch: Switch) -> SwitchResponse:
@@ -146,10 +172,17 @@ def switch_response(switch: Switch) -> SwitchResponse:
         name=switch.key.name,
         stopped=switch.stopped,
         max_concurrent=switch.max_concurrent,
+        rate=_rate(switch.rate),
         reason=switch.reason,
         updated_at=to_iso(switch.updated_at),
         updated_by=switch.updated_by,
     )
+
+
+def _rate(rate: Rate | None) -> SwitchRateResponse | None:
+    if rate is None:
+        return None
+    return SwitchRateResponse(limit=rate.limit, per_seconds=rate.per_seconds, burst=rate.burst)
 
 
 def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchList:

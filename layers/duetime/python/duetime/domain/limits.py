@@ -93,7 +93,10 @@ MAX_RETRY_MULTIPLIER = 100
 WORKER_FUNCTION_SECONDS = 900
 """How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
 MAX_TIMEOUT_SECONDS = 840
-"""Longest attempt, with all its phases: the time of the worker function, less the time to wait, claim and finish."""
+"""Longest attempt that a worker function makes, with all its phases: the time of the function, less the time to wait,
+claim and finish."""
+MAX_PULLED_TIMEOUT_SECONDS = 1_209_600
+"""Longest attempt of a pull worker: fourteen days. Its lease, which its heartbeats renew, says whether it lives."""
 MAX_DEADLINE_SECONDS = 2_592_000
 """Longest time limit of an asynchronous attempt: thirty days."""
 MAX_WAIT_SECONDS = 25
@@ -103,6 +106,14 @@ MAX_CHECKPOINT_BYTES = 4_096
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Largest `max_holders` of a lock; each holder is some 50 bytes of the lock's one item."""
+MAX_RATE_LIMIT = 10_000
+"""Largest `limit` of a rate, and largest `burst`."""
+MAX_RATE_SECONDS = 86_400
+"""Largest `per_seconds` of a rate."""
+MAX_STARTS_PER_RATE_PART = 250
+"""Starts a second that one item counts: a rate that allows more is divided among several items. DynamoDB takes 1,000
+writes a second of one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the rest is for tasks that
+take a place in line."""
 MAX_EXPLAINED_LINE = 100
 """Tasks of a lock's line that an explanation reads to find a task's place in it."""
 MAX_EXPLAINED_TASKS = 100
@@ -156,8 +167,26 @@ MAX_GRAPH_BYTES = 2_097_152
 MAX_NODE_KEY_LENGTH = 128
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
+MAX_DEFINITION_BYTES = 300_000
+"""Size of a topology definition after compression: it is one item, and those have 400 KB (Source: DynamoDB quotas)."""
+MAX_DEFINITION_VERSIONS = 100
+"""Versions of a topology definition that can be read and run: the latest ones."""
+MAX_PARAMETERS = 50
+"""Parameters of a topology definition."""
+MAX_PARAMETERS_BYTES = 4_096
+"""Size of the parameters of a run, in bytes of JSON in UTF-8: the record of the run keeps them."""
+MAX_PARAMETER_VALUES = 100
+"""Values in the `enum` of a parameter."""
+MAX_DESCRIPTION_LENGTH = 1_000
+"""Characters of the description of a topology definition, or of a parameter."""
+MAX_OUTPUTS = 100
+"""Nodes whose results are a part of the result of their topology."""
 MAX_INPUTS_BYTES = 1_048_576
 """Size of the results of all parents that a node receives, in bytes of UTF-8."""
+DEFAULT_APPROVAL_SECONDS = 604_800
+"""How long a task waits for an approval, if it does not say so: a week."""
+MAX_CONDITION_LENGTH = 1_000
+"""Length of the condition of a node."""
 MAX_EVENT_AHEAD = 5 * MINUTE
 """How far in the future the time of an event that creates tasks can be."""
 MAX_EVENT_NAME_LENGTH = 256

@@ -23,6 +23,16 @@ UNREFERENCED_CONTENT_LIFE = 90 * DAY
 is written and removes the expiry: content is not leaked if its writer fails in between."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
 """The same for an object in S3, in days since it was written: a lifecycle rule does not know the due time."""
+RATE_SLACK = 200
+"""How long an attempt may begin after its start was granted, at most; one in twenty parts of a short window."""
+RATE_HOLD = SECOND
+"""How long a worker waits for the start of a task whose rate allows it so soon; later ones are put back."""
+RATE_LATE_COMER = 30 * SECOND
+"""A task that comes so long after its turn takes a new place, if it cannot start at once."""
+RATE_BUSY_WAIT = 5 * SECOND
+"""How much longer than a second, at most, a task waits whose rate could not be asked, or only with too much delay."""
+RATE_LIFE = 7 * DAY
+"""A part of a rate is removed this long after nothing depends on it any more."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
 """How often a task that waits for a lock checks it; it also gets the lock as soon as that is released."""
 LOCK_LIFE = DAY
@@ -56,9 +66,17 @@ WAITS_AT_ONCE = 40
 """Nodes that one execution waits for at a time: the limit of an inline map (Source: Step Functions Developer Guide,
 Map state)."""
 SHORTEST_CHECK_INTERVAL = 5 * MINUTE
-"""Age at which a running topology is checked for the first time; each further check is when it is a quarter older."""
+"""Age at which a running topology or job is checked for the first time; each further check is when it is a
+quarter older."""
 LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two such checks."""
+LONGEST_JOB_CHECK_INTERVAL = 30 * MINUTE
+"""The same for a job that AWS runs, in case the event of its end was lost: ECS describes a stopped task for an hour
+(Source: ECS API Reference, DescribeTasks)."""
+JOB_MARGIN = 15 * MINUTE
+"""How long after its time limit a job may take to stop; its next attempt does not begin before."""
+JOB_STOP_CHECK = MINUTE
+"""How long after it was told to stop a job is checked again."""
 TOPOLOGY_RETRY_PAUSE = MINUTE
 """How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
 NODE_MARGIN = 2 * DAY

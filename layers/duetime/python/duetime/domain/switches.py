@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
 
 SYSTEM = ""
-"""Owner of the locks that keep caps: no caller can be called so."""
+"""Owner of the locks that keep caps, and of the rates of switches: no caller can be called so."""
 
 
 class SwitchScope(StrEnum):
@@ -47,6 +48,11 @@ class SwitchKey:
     scope: SwitchScope
     name: str
 
+    @property
+    def resource(self) -> str:
+        """Key of the lock or the rate by which its limits are kept; no lock or rate of a task has a slash."""
+        return f"{self.scope}/{self.name}"
+
     def __str__(self) -> str:
         """In words that a user understands."""
         return "everything" if self.scope is SwitchScope.ALL else f"{self.scope} {self.name}"
@@ -66,6 +72,7 @@ class Switch:
         reason: why, for those who wonder.
         updated_at: when it was set.
         updated_by: who set it.
+        rate: how often attempts at them may start; `None` for no limit.
     """
 
     key: SwitchKey
@@ -74,11 +81,12 @@ class Switch:
     reason: str = ""
     updated_at: Millis = 0
     updated_by: str = ""
+    rate: Rate | None = None
 
     @property
     def is_idle(self) -> bool:
         """Whether it changes nothing."""
-        return not self.stopped and self.max_concurrent is None
+        return not self.stopped and self.max_concurrent is None and self.rate is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +119,14 @@ class Switches:
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
         """What a task needs to begin because its type or its owner is capped: a lock of so many holders each."""
         return tuple(
-            LockClaim(LockName(SYSTEM, f"{switch.key.scope}/{switch.key.name}"), switch.max_concurrent, LockScope.TASK)
+            LockClaim(LockName(SYSTEM, switch.key.resource), switch.max_concurrent, LockScope.TASK)
             for switch in self.of(task)
             if switch.max_concurrent is not None
         )
+
+    def rates(self, task: Task) -> tuple[Rate, ...]:
+        """The rates that a task has because its type or its owner has one; their keys are those of no task's own."""
+        return tuple(switch.rate for switch in self.of(task) if switch.rate is not None)
 
     def with_switch(self, switch: Switch) -> Switches:
         """With a switch set; one that changes nothing is taken away."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
+    from duetime.domain.ids import TaskId
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Rate
 
 
 class StartGate(Protocol):
@@ -15,6 +18,27 @@ class StartGate(Protocol):
 
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a task that was just claimed must wait or be skipped, and why; nothing if it may begin."""
+        ...
+
+
+class SwitchRates(Protocol):
+    """Says how often attempts at tasks of a kind may start."""
+
+    def rates(self, task: Task) -> tuple[Rate, ...]:
+        """The rates that a task has because of that, besides its own."""
+        ...
+
+
+class RateLimits(Protocol):
+    """Says when the attempts of a rate may start."""
+
+    def held(self, task: Task, of_switches: tuple[Rate, ...]) -> Postponed | None:
+        """Whether a claimed task whose target is about to be called must wait; nothing once it may start.
+
+        Args:
+            task: the record as it was claimed.
+            of_switches: the rates that it has besides its own.
+        """
         ...
 
 
@@ -46,6 +70,26 @@ class TopologyChecker(Protocol):
 
         Args:
             task: the topology's, as its running attempt was just read.
+
+        Raises:
+            Unavailable: it is to be checked again.
+        """
+        ...
+
+
+class JobChecker(Protocol):
+    """Sees to it that jobs which AWS runs for tasks end their attempts."""
+
+    def take_event(self, task_id: TaskId) -> DeleteMessage | RedeliverMessage:
+        """Take the event of a job's end.
+
+        Raises:
+            Unavailable: it is to be taken again.
+        """
+        ...
+
+    def check_job(self, task: Task) -> None:
+        """Check the job of an attempt, as that was just read.
 
         Raises:
             Unavailable: it is to be checked again.

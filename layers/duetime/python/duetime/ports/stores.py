@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from duetime.ports.live_updates import WatchStore
     from duetime.ports.locks import LockStore
     from duetime.ports.long_polls import LongPollStore
+    from duetime.ports.rates import RateStore
     from duetime.ports.schedules import CalendarStore, ScheduleStore
     from duetime.ports.switches import CircuitStore, SwitchStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore, UniqueKeyStore
-    from duetime.ports.topologies import TopologyStore
+    from duetime.ports.topologies import DefinitionStore, TopologyStore
 
 
 class Stores(Protocol):
@@ -55,6 +56,11 @@ class Stores(Protocol):
         ...
 
     @property
+    def definitions(self) -> DefinitionStore:
+        """Topology definitions."""
+        ...
+
+    @property
     def bulk(self) -> BulkStore:
         """Bulk operations."""
         ...
@@ -62,6 +68,11 @@ class Stores(Protocol):
     @property
     def locks(self) -> LockStore:
         """Locks and who waits for them."""
+        ...
+
+    @property
+    def rates(self) -> RateStore:
+        """How far the rates of tasks are used up."""
         ...
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.tasks.attempt_results import Failed, TargetEnding
+    from duetime.domain.tasks.attempt_results import Failed, Succeeded, TargetEnding
     from duetime.domain.tasks.notices import Notice
     from duetime.domain.tasks.targets import HttpTarget, Phase, Query
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
@@ -51,6 +51,18 @@ class TargetRunner(Protocol):
 
     def run(self, work: Work) -> TargetEnding:
         """Have the target do one phase and wait for its end. Never raises: whatever goes wrong is a `Failed`."""
+        ...
+
+
+class Jobs(Protocol):
+    """The jobs that AWS runs for tasks. Every method raises `Unavailable` if the service did not answer."""
+
+    def ending(self, task: Task) -> Succeeded | Failed | None:
+        """How the job of a task's present attempt has ended; `None` while it runs."""
+        ...
+
+    def stop(self, task: Task) -> None:
+        """Have the job of a task's present attempt stopped; one that has ended stays as it is."""
         ...
 
 

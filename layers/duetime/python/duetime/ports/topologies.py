@@ -8,8 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.resource_generations import Incarnation
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.topologies.definitions import Definition, VersionInfo
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.join_counters import Chunk, JoinCount
     from duetime.domain.topologies.run_state import RunState
@@ -25,6 +27,55 @@ class GraphReader(Protocol):
         Raises:
             FieldInvalid: it is none. What was accepted as a topology is one.
         """
+        ...
+
+
+class DefinitionStore(Protocol):
+    """Topology definitions. Every method may raise `duetime.domain.errors.Unavailable`."""
+
+    def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
+        """Read the latest version and the edition of what is under the name, consistently; a marker has one too."""
+        ...
+
+    def read_earlier(self, owner: str, name: str, version: int) -> Definition | None:
+        """Read an earlier version, consistently; `None` if it is not there."""
+        ...
+
+    def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
+        """Store the next version, if what is under the name is still at the edition that was read. Safe to resend.
+
+        Returns:
+            Whether it is stored, at the next edition, whose number is its version.
+
+        Raises:
+            FieldInvalid: it is too large.
+        """
+        ...
+
+    def keep_earlier(self, owner: str, definition: Definition) -> None:
+        """Store a version that is about to be replaced, apart from the latest one. Safe to repeat."""
+        ...
+
+    def forget_earlier(self, owner: str, name: str, version: int) -> None:
+        """Remove an earlier version; it may be gone already."""
+        ...
+
+    def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
+        """What is known of the earlier versions, latest first, read consistently."""
+        ...
+
+    def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
+        """Remove the latest version, if it is still at the edition that was read, or gone already.
+
+        A deletion marker takes its place until `expiry`.
+
+        Returns:
+            Whether it is gone.
+        """
+        ...
+
+    def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
+        """The latest versions of an owner's definitions by name, eventually consistently; those behind `after`."""
         ...
 
 

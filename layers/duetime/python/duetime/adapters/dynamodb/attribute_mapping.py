@@ -75,6 +75,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         ),
         Attribute("rollback_on_failure", "B", attribute_values.flag, attribute_values.truth),
         Attribute("lock", "K", field_codecs.lock, field_codecs.read_lock),
+        Attribute("rate", "xr", field_codecs.rate, field_codecs.read_rate),
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
         Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
@@ -100,9 +101,11 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("lease_worker", "h", attribute_values.text, attribute_values.string),
         Attribute("lease_expires_at", "l", attribute_values.number, attribute_values.integer),
         Attribute("deferred_fence", "w", attribute_values.number, attribute_values.integer),
+        Attribute("job", "jb", attribute_values.text, attribute_values.string),
         Attribute("requested_action", "A", field_codecs.requested_action, field_codecs.read_requested_action),
         Attribute("waiting_for", "W", attribute_values.text, attribute_values.string),
         Attribute("waits", "Y", field_codecs.waits, field_codecs.read_waits),
+        Attribute("rate_places", "xp", field_codecs.rate_places, field_codecs.read_rate_places),
         Attribute("checkpoint", "C", field_codecs.content, partial(field_codecs.read_content, "checkpoint")),
         Attribute("progress", "P", field_codecs.progress, field_codecs.read_progress),
         Attribute("result", "R", field_codecs.content, partial(field_codecs.read_content, "result")),
@@ -125,6 +128,7 @@ ATTRIBUTES: dict[str, Attribute] = {
 
 COMPANIONS: dict[str, Companion] = {
     "retry": Companion("retry_duration", "rd", field_codecs.retry_duration, field_codecs.with_retry_duration),
+    "target": Companion("target_definition", "ud", target_codec.definition, target_codec.with_definition),
     "lock": Companion("lock_wait", "kw", field_codecs.lock_wait, field_codecs.with_lock_wait),
 }
 """By field."""

@@ -14,10 +14,10 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from duetime.adapters.dynamodb.attribute_values import Value
 
@@ -138,6 +138,27 @@ def read_lock(value: Value) -> LockSpec:
     """Read a named resource."""
     limit, scope, key = str(value["S"]).split(" ")
     return LockSpec(key, int(limit), LockScope(scope))
+
+
+def rate(value: Rate) -> Value:
+    """How often attempts of a key may start."""
+    return {"S": f"{value.limit} {value.per_seconds} {value.burst} {value.key}"}
+
+
+def read_rate(value: Value) -> Rate:
+    """Read how often attempts of a key may start."""
+    limit, seconds, burst, key = str(value["S"]).split(" ")
+    return Rate(key, int(limit), int(seconds), int(burst))
+
+
+def rate_places(value: Mapping[str, int]) -> Value | None:
+    """Places in the lines of rates, by their keys; nothing for none."""
+    return {"M": {key: {"N": str(place)} for key, place in value.items()}} if value else None
+
+
+def read_rate_places(value: Value) -> Mapping[str, int]:
+    """Read places in the lines of rates."""
+    return {key: int(place["N"]) for key, place in value["M"].items()}
 
 
 def notify_on(value: NotifyOn) -> Value:

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
     from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+    from duetime.adapters.dynamodb.rates import DynamoRateStore
     from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
     from duetime.adapters.dynamodb.shards import DynamoShardStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+    from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
     from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
     from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
@@ -97,6 +99,13 @@ class DynamoStores:
         return DynamoTopologyStore(self._client, self._table)
 
     @cached_property
+    def definitions(self) -> DynamoDefinitionStore:
+        """Topology definitions."""
+        from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
+
+        return DynamoDefinitionStore(self._client, self._table, self._runtime.executor)
+
+    @cached_property
     def bulk(self) -> DynamoBulkStore:
         """Bulk operations."""
         from duetime.adapters.dynamodb.bulk import DynamoBulkStore
@@ -109,6 +118,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.locks import DynamoLockStore
 
         return DynamoLockStore(self._client, self._table, self._runtime.executor)
+
+    @cached_property
+    def rates(self) -> DynamoRateStore:
+        """How far the rates of tasks are used up."""
+        from duetime.adapters.dynamodb.rates import DynamoRateStore
+
+        return DynamoRateStore(self._client, self._table)
 
     @cached_property
     def switches(self) -> DynamoSwitchStore:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, COMPANIONS, decoded
 from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
 from duetime.adapters.dynamodb.stream_records import name_of, with_bytes
 from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
@@ -16,7 +16,7 @@ from duetime.adapters.dynamodb.versioned_items import is_deleted
 from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.changes.snapshots import TaskSnapshot, schedule_snapshot
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget, definition_of
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
 
@@ -31,7 +31,7 @@ _FIELDS = (
     *("type", "state", "version", "due_at", "created_at", "priority", "name", "tags", "attempt", "progress", "error"),
     *("started_at", "finished_at", "schedule_ref", "node_ref", "erased"),
 )
-_NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))
+_NEEDED = (*(ATTRIBUTES[field].name for field in (*_FIELDS, "target")), COMPANIONS["target"].name)
 """Not the payload: it may be large, and nobody is told of it."""
 
 
@@ -69,9 +69,13 @@ def _task(image: StoredItem) -> TaskSnapshot:
         item = {name: with_bytes(image[name]) for name in _NEEDED if name in image}
         fields = {"priority": Priority.NORMAL, **decoded(item, _FIELDS)}
         target = decoded(item, ("target",)).get("target")
-        is_topology = isinstance(target, TopologyTarget)
+        ref = definition_of(target)
         return TaskSnapshot(
-            id=TaskId.parse(image[schema.SORT_KEY]["S"]), owner=owner_of(image), is_topology=is_topology, **fields
+            id=TaskId.parse(image[schema.SORT_KEY]["S"]),
+            owner=owner_of(image),
+            is_topology=isinstance(target, TopologyTarget),
+            definition=None if ref is None else ref.name,
+            **fields,
         )
 
 

@@ -17,9 +17,13 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.targets import (
+    ApprovalTarget,
     AwsTarget,
     CallbackTarget,
+    DefinitionRef,
+    HandlerTarget,
     HttpTarget,
+    OnTimeout,
     Phase,
     PullTarget,
     Query,
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 _HTTP = "http"
 _PULL = "pull"
 _TOPOLOGY = "topology"
+_APPROVAL = "approval"
 _ARN = "arn:"
 _CALLBACK = "callback"
 _NOTIFIES = "async"
@@ -44,19 +49,31 @@ def target(value: Target) -> Value | None:
     """What a task calls: the kind with what it offers, then its address; nothing for the default.
 
     The name of an AWS resource says the kind; how it is called stands behind it. A request that is not duetime's own is
-    an element of its own.
+    an element of its own, and so is what a job is run with.
     """
-    if isinstance(value, PullTarget):
-        return {"S": _PULL}
-    if isinstance(value, TopologyTarget):
-        return {"S": _TOPOLOGY}
-    if isinstance(value, AwsTarget):
-        option = value.detail_type if value.waits else _NOTIFIES
-        return {"S": f"{value.arn} {option}" if option else value.arn}
-    if isinstance(value, CallbackTarget):
-        return {"S": f"{_CALLBACK} {value.url}"}
-    if not isinstance(value, HttpTarget):
+    if isinstance(value, HandlerTarget):
         return None
+    if isinstance(value, HttpTarget):
+        return _http_target(value)
+    if isinstance(value, AwsTarget) and value.is_job:
+        return {"L": [{"S": value.arn}, _packed_job(value)]}
+    return {"S": _text(value)}
+
+
+def _text(value: PullTarget | TopologyTarget | ApprovalTarget | CallbackTarget | AwsTarget) -> str:
+    if isinstance(value, PullTarget):
+        return _PULL
+    if isinstance(value, TopologyTarget):
+        return _TOPOLOGY
+    if isinstance(value, ApprovalTarget):
+        return f"{_APPROVAL} {value.timeout_seconds} {value.on_timeout}"
+    if isinstance(value, CallbackTarget):
+        return f"{_CALLBACK} {value.url}"
+    option = value.detail_type if value.waits else _NOTIFIES
+    return f"{value.arn} {option}" if option else value.arn
+
+
+def _http_target(value: HttpTarget) -> Value:
     letters = [_PHASES[phase] for phase in value.phases] + [_QUERIES[query] for query in value.queries]
     address: Value = {"S": f"{_HTTP}{''.join(sorted(letters))} {value.url}"}
     if value.request == HttpRequest():
@@ -68,16 +85,37 @@ def read_target(value: Value) -> Target:
     """Read what a task calls."""
     if "L" in value:
         address, request = value["L"]
+        if address["S"].startswith(_ARN):
+            return _read_job(address["S"], request)
         return _read_http_target(address["S"], _read_request(request))
     if value["S"] == _PULL:
         return PullTarget()
     if value["S"] == _TOPOLOGY:
         return TopologyTarget()
+    if value["S"].startswith(_APPROVAL):
+        _, seconds, on_timeout = value["S"].split(" ")
+        return ApprovalTarget(int(seconds), OnTimeout(on_timeout))
     if value["S"].startswith(_ARN):
         return _read_aws_target(value["S"])
     if value["S"].startswith(_CALLBACK):
         return CallbackTarget(value["S"].partition(" ")[2])
     return _read_http_target(value["S"], HttpRequest())
+
+
+def definition(value: Target) -> Value | None:
+    """The definition that a topology is a run of: name, version and parameters; a version of 0 is the latest."""
+    if not isinstance(value, TopologyTarget) or (ref := value.definition) is None:
+        return None
+    return packed(f"{ref.name} {ref.version or 0} {ref.parameters}".encode())
+
+
+def with_definition(before: Target | None, value: Value) -> Target:
+    """Read the definition that a topology is a run of."""
+    if not isinstance(before, TopologyTarget):
+        # Another target has replaced the topology, by code that knows no definitions.
+        return before or HandlerTarget()
+    name, version, parameters = unpacked(value).decode().split(" ", 2)
+    return TopologyTarget(DefinitionRef(name, int(version) or None, parameters))
 
 
 def _read_http_target(text: str, request: HttpRequest) -> HttpTarget:
@@ -128,3 +166,21 @@ def _read_aws_target(text: str) -> AwsTarget:
     if service is AwsService.LAMBDA:
         return AwsTarget(service, arn, waits=option != _NOTIFIES)
     return AwsTarget(service, arn, detail_type=option)
+
+
+def _packed_job(value: AwsTarget) -> Value:
+    form = {"c": value.cluster, "n": value.container, "p": value.parameters}
+    given = {name: text for name, text in form.items() if text}
+    return packed(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _read_job(arn: str, value: Value) -> AwsTarget:
+    form: dict[str, str] = json.loads(unpacked(value))
+    return AwsTarget(
+        AwsService(service_of(arn) or ""),
+        arn,
+        is_job=True,
+        cluster=form.get("c", ""),
+        container=form.get("n", ""),
+        parameters=form.get("p", ""),
+    )

@@ -1,5 +1,7 @@
 """A message as SQS carries it: the body is `{"i": task id, "t": generation, "d": due}`; `"l"` has a check for lateness.
 
+`{"j": job name}` is from a rule of EventBridge: the job that AWS ran for a task has ended.
+
 Its queue says the priority or the pulled type, its group the owner.
 """
 
@@ -8,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
+from duetime.domain.tasks.aws_jobs import task_of_job
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import LAST_INSTANT
 from duetime.ports.queues import Delivery
@@ -72,24 +75,37 @@ def delivery_of(
     owner = "" if group.startswith(_HASHED) else group
     message_id = str(record["messageId"])
     try:
-        task_id, generation, due, late_at = _parsed(record["body"])
+        message = _parsed(record["body"], Place(priority, owner, pull_queue))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise MessageUnreadable(message_id) from None
     sent = str(attributes.get("SentTimestamp", ""))
     return Delivery(
-        Message(task_id, generation, due, priority, owner, pull_queue, late_at),
+        message,
         str(record["receiptHandle"]),
         message_id,
         int(sent) if _SENT.fullmatch(sent) else 0,
     )
 
 
-def _parsed(body: str) -> tuple[TaskId, int, int, int | None]:
+class Place(NamedTuple):
+    """What a queue and its groups tell of a message."""
+
+    priority: Priority
+    owner: str
+    pull_queue: str
+
+
+def _parsed(body: str, place: Place) -> Message:
     fields = json.loads(body)
+    if "j" in fields:
+        task_id = task_of_job(fields["j"])
+        if task_id is None:
+            raise ValueError
+        return Message(TaskId.parse(task_id), 0, 0, *place, job_ended=True)
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
     # Beyond these no record can be asked about: DynamoDB would reject the number, the calendar the time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
-    return TaskId.parse(fields["i"]), generation, due, late_at
+    return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)

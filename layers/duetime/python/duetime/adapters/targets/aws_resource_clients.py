@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
     from duetime.adapters.aws_clients import Clients
+    from duetime.adapters.ecs_client import EcsClient
 
 C = TypeVar("C")
 
@@ -46,6 +47,10 @@ class Resources:
     def step_functions(self, arn: str) -> SFNClient:
         """A client for a state machine."""
         return self._client(self._clients.step_functions, arn)
+
+    def ecs(self, arn: str) -> EcsClient:
+        """A client for a task definition, or a task of one."""
+        return self._client(self._clients.ecs, arn)
 
     def _client(self, make: Callable[[str], C], arn: str) -> C:
         _, _, service, region, *_ = arn.split(":")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,14 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from duetime.adapters.aws_clients import is_throttled, is_transient
 from duetime.adapters.sqs.messages import group_of
+from duetime.adapters.targets.aws_jobs import UNRETRIABLE, JobRunner, start_execution
 from duetime.adapters.targets.envelope import compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
 from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService, service_of
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.targets import AwsTarget
 from duetime.domain.tasks.trace_context import TRACEPARENT
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.aws_resource_clients import Resources
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
-UNRETRIABLE = "Unretriable"
-"""Type of the error by which a function says that another attempt would not help."""
 _MIB = 1_048_576
 _MOST_BYTES = {
     AwsService.LAMBDA: 6_000_000,
@@ -32,9 +33,11 @@ _MOST_BYTES = {
     AwsService.SNS: _MIB,
     AwsService.EVENTBRIDGE: 1_000_000,
     AwsService.STEP_FUNCTIONS: 262_144,
+    AwsService.ECS: 7_168,
 }
 """Source: Lambda API Reference, Invoke; SQS, SendMessage; SNS, Publish (256 KiB unless the topic allows more);
-EventBridge, PutEvents (entries of one request, less than 1 MB); Step Functions, StartExecution."""
+EventBridge, PutEvents (entries of one request, less than 1 MB); Step Functions, StartExecution; ECS, TaskOverride: 8192
+characters, of which other overrides may take some."""
 _MOST_BYTES_UNWAITED = 1_000_000
 """Source: Lambda API Reference, Invoke, asynchronous: 1 MB."""
 _PASSES_WITH_TIME = frozenset(
@@ -64,18 +67,27 @@ class AwsRunner:
     def __init__(self, resources: Resources, callable_arns: ArnPatterns) -> None:
         self._resources = resources
         self._callable_arns = callable_arns
+        self.jobs = JobRunner(resources)
 
     def run(self, target: AwsTarget, work: Work) -> TargetEnding:
         """Call the resource, within the task's timeout. Never raises: whatever goes wrong is a `Failed`."""
-        if not self._callable_arns.allow(target.arn):
-            message = f"the settings do not let tasks call {target.arn}"
+        for arn in filter(None, (target.arn, target.cluster)):
+            if self._callable_arns.allow(arn):
+                continue
+            message = f"the settings do not let tasks call {arn}"
             return failure("TargetNotAllowed", message, retriable=False)
+        if target.is_job:
+            work = _for_its_job(work)
         body = envelope(work)
         most = _MOST_BYTES[target.service] if target.waits else _MOST_BYTES_UNWAITED
         if len(body) > most:
             message = f"with the facts of its task the payload has {len(body)} bytes; {target.service} takes {most}"
             return failure("PayloadTooLarge", message, retriable=False)
-        return self._within(work.seconds, target, work.task, body)
+        ending = self._within(work.seconds, target, work.task, body)
+        if target.is_job and isinstance(ending, Failed) and ending.retriable:
+            # The job may have begun all the same. Whoever tries again finds it by its name: this was no attempt.
+            return NotSent(f"{target.service}: {ending.error.message}")
+        return ending
 
     def notify(self, arn: str, kind: str, task: Task, body: bytes, seconds: float) -> Failed | None:
         """Send a notice of a task to a topic or an event bus once; what went wrong, or nothing. Never raises."""
@@ -104,7 +116,9 @@ class AwsRunner:
             return failure(TIMEOUT, f"no answer of {target.service} came within {seconds:g} s")
         return endings[0]
 
-    def _call(self, target: AwsTarget, task: Task, body: bytes) -> Ending:
+    def _call(self, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
+        if target.is_job:
+            return self.jobs.start(target, task, body)
         match target.service:
             case AwsService.LAMBDA:
                 return self._invoke(target, body)
@@ -115,7 +129,11 @@ class AwsRunner:
             case AwsService.EVENTBRIDGE:
                 return self._put(target, task, body)
             case AwsService.STEP_FUNCTIONS:
-                return self._start(target.arn, task, body)
+                # The one execution of a task: a later attempt finds it by its name, which is the task's id.
+                client = self._resources.step_functions(target.arn)
+                return _told("execution_arn", start_execution(client, target.arn, task.id.text, body))
+            case AwsService.ECS:
+                raise AssertionError("tasks of ECS are jobs")
 
     def _invoke(self, target: AwsTarget, body: bytes) -> Ending:
         client = self._resources.lambdas(target.arn)
@@ -158,15 +176,11 @@ class AwsRunner:
             raise ClientError({"Error": {"Code": code, "Message": message}}, "PutEvents")
         return _told("event_id", entry["EventId"])
 
-    def _start(self, arn: str, task: Task, body: bytes) -> Ending:
-        """Start the one execution of a task: a later attempt finds it by its name, which is the task's id."""
-        client = self._resources.step_functions(arn)
-        try:
-            answer = client.start_execution(stateMachineArn=arn, name=task.id.text, input=body.decode())
-        except client.exceptions.ExecutionAlreadyExists:
-            *place, _, machine = arn.split(":")[:7]
-            return _told("execution_arn", ":".join([*place, "execution", machine, task.id.text]))
-        return _told("execution_arn", answer["executionArn"])
+
+def _for_its_job(work: Work) -> Work:
+    """The same with the job's own deadline, in place of that of its start."""
+    started_at = work.deadline - work.task.timeout_seconds * SECOND
+    return replace(work, deadline=started_at + work.task.notify_within_seconds * SECOND)
 
 
 def _in_order(task: Task) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_OWNER_LENGTH
 from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.times import SECOND
+from duetime.domain.topologies import errors as for_topologies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +86,7 @@ _OF_A_BODY = (
 )
 _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/{task_id}": (errors.TaskNotFound, errors.TaskArchived),
+    "/definitions/{name}": (for_topologies.DefinitionNotFound,),
     "/{topology_id}": (errors.TaskNotFound,),
     "/bulk-operations/{operation_id}": (for_bulk.BulkNotFound,),
     "/leases/{lease_id}": (errors.LeaseNotFound,),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
 from duetime.contract.tasks.http_request_fields import SECRET_NAME_PATTERN
+from duetime.contract.tasks.target_fields import CONTAINER_PATTERN
 from duetime.domain.limits import (
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
@@ -13,7 +14,7 @@ from duetime.domain.limits import (
     MAX_TAG_KEY_LENGTH,
     MAX_TYPE_LENGTH,
 )
-from duetime.domain.tasks.arns import AwsService, arn_pattern
+from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,7 @@ _RESOURCES = {
     AwsService.SNS: "an SNS topic, such as arn:aws:sns:eu-west-1:123456789012:orders",
     AwsService.EVENTBRIDGE: "an event bus, such as arn:aws:events:eu-west-1:123456789012:event-bus/orders",
     AwsService.STEP_FUNCTIONS: "a state machine, such as arn:aws:states:eu-west-1:123456789012:stateMachine:orders",
+    AwsService.ECS: "a task definition, such as arn:aws:ecs:eu-west-1:123456789012:task-definition/orders:7",
 }
 _WORDS: Mapping[str, str] = {
     DATE_PATTERN: "should be a date such as 2026-12-25",
@@ -41,6 +43,8 @@ _WORDS: Mapping[str, str] = {
         for pattern, (longest, others) in _NAMES.items()
     },
     **{arn_pattern(service): f"should be the ARN of {resource}" for service, resource in _RESOURCES.items()},
+    cluster_pattern(): "should be the ARN of a cluster, such as arn:aws:ecs:eu-west-1:123456789012:cluster/orders",
+    CONTAINER_PATTERN: "should be 1 to 255 characters: letters A to Z, digits, _ and -",
 }
 
 

@@ -11,6 +11,7 @@ from duetime.contract.http import request_errors
 from duetime.domain import errors, switch_errors
 from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.schedules import errors as for_schedules
+from duetime.domain.topologies import errors as for_topologies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +44,9 @@ class ProblemCode(StrEnum):
     CALENDAR_NOT_FOUND = "calendar_not_found"
     CALENDAR_EXISTS = "calendar_exists"
     CALENDAR_IN_USE = "calendar_in_use"
+    DEFINITION_NOT_FOUND = "definition_not_found"
+    DEFINITION_EXISTS = "definition_exists"
+    DEFINITION_IN_USE = "definition_in_use"
     METHOD_UNSUPPORTED = "method_unsupported"
     FENCE_MISMATCH = "fence_mismatch"
     LOCK_LOST = "lock_lost"
@@ -130,6 +134,18 @@ KINDS: Mapping[type[Exception], Kind] = {
         HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
     ),
     for_schedules.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_IN_USE, "A schedule uses the calendar"),
+    for_topologies.DefinitionNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.DEFINITION_NOT_FOUND, "There is no such topology definition"
+    ),
+    for_topologies.DefinitionExists: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.DEFINITION_EXISTS, "A topology definition of this name exists"
+    ),
+    for_topologies.DefinitionVersionMismatch: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
+    ),
+    for_topologies.DefinitionUsed: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.DEFINITION_IN_USE, "A schedule runs the topology definition"
+    ),
     request_errors.MethodUnsupported: Kind(
         HTTPStatus.METHOD_NOT_ALLOWED, ProblemCode.METHOD_UNSUPPORTED, "Method not allowed"
     ),

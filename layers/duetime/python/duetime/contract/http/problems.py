@@ -8,6 +8,7 @@ from duetime.contract.http.problem_kinds import Kind, ProblemCode, kind_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FaultyRequest
 from duetime.domain import errors
 from duetime.domain.schedules import errors as for_schedules
+from duetime.domain.topologies import errors as for_topologies
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -61,11 +62,14 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return (Fault("Idempotency-Key", str(error), FaultCode.CONFLICT),)
     if isinstance(error, errors.UniqueKeyHeld) and error.field:
         return (Fault(error.field, f"is held by the task {error.holder.id}", FaultCode.CONFLICT),)
-    if isinstance(error, for_schedules.CalendarExists):
+    if isinstance(error, for_schedules.CalendarExists | for_topologies.DefinitionExists):
         return (Fault("If-None-Match", str(error), FaultCode.CONFLICT),)
     if isinstance(
         error,
-        errors.VersionMismatch | for_schedules.ScheduleVersionMismatch | for_schedules.CalendarVersionMismatch,
+        errors.VersionMismatch
+        | for_schedules.ScheduleVersionMismatch
+        | for_schedules.CalendarVersionMismatch
+        | for_topologies.DefinitionVersionMismatch,
     ):
         return (Fault("If-Match", str(error), FaultCode.CONFLICT),)
     return ()

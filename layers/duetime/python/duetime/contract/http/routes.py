@@ -21,6 +21,7 @@ _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations.operations"
 _HEALTH = "duetime.contract.health_and_openapi"
 _SCHEDULES = "duetime.contract.schedules.operations"
+_TOPOLOGIES = "duetime.contract.topologies"
 DECLARED_IN: Mapping[str, Sequence[str]] = {
     "tasks": (TASKS, _EXPLANATIONS, _BULK),
     "bulk-operations": (_BULK,),
@@ -30,7 +31,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "schedules": (_SCHEDULES, _EXPLANATIONS),
     "calendars": (_SCHEDULES,),
     "forecast": ("duetime.contract.schedules.forecast",),
-    "topologies": ("duetime.contract.topologies.operations",),
+    "topologies": (f"{_TOPOLOGIES}.definition_operations", f"{_TOPOLOGIES}.operations"),
     "summary": ("duetime.contract.summary",),
     "settings": ("duetime.contract.deployment_settings",),
     "dispatch": ("duetime.contract.dispatch_status",),
@@ -39,7 +40,8 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "health": (_HEALTH,),
     "openapi.json": (_HEALTH,),
 }
-"""The modules that declare the operations whose paths begin with `/v1/` and this part; the most used come first."""
+"""The modules that declare the operations whose paths begin with `/v1/` and this part; the most used come first, but
+those with a fixed path before those with a pattern that it would match too."""
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 

@@ -18,6 +18,7 @@ MEANINGS: Mapping[str, str] = {
     "attempts": "The attempts, oldest first.",
     "backfills": "The backfills of the schedule, oldest first.",
     "calendars": "The calendars on this page.",
+    "definitions": "The definitions on this page.",
     "created_at": "When it was created.",
     "detail": "What happened in this case, for people.",
     "due_at": "When it is due.",
@@ -58,6 +59,7 @@ MEANINGS: Mapping[str, str] = {
     "updated_at": "When it was last updated.",
     "updated_by": "Who last updated it.",
     "version": "Grows with every write.",
+    "versions": "The versions, latest first.",
     "waiters": "The first tasks that wait for the lock, in order.",
     "worker": "Name of the worker.",
 }

@@ -17,6 +17,10 @@ from duetime.contract.tasks.fields import (
     MaxDurationSeconds,
     MaxHolders,
     NotifyWithinSeconds,
+    RateBurst,
+    RateKey,
+    RateLimit,
+    RateSeconds,
     RollbackOnFailure,
     Tags,
     TaskName,
@@ -94,6 +98,15 @@ class Lock(Body):
     wait_seconds: LockWaitSeconds | None = None
 
 
+class Rate(Body):
+    """How often attempts of all tasks with the same key can start; further ones wait by priority, then by age."""
+
+    key: RateKey
+    limit: RateLimit
+    per_seconds: RateSeconds = 1
+    burst: RateBurst = 0
+
+
 class NotifyOn(Body):
     """Who is told of a failure for good (`failed`) or a late start (`late_seconds`); one of the two is required."""
 
@@ -167,6 +180,9 @@ class TaskWork(_NullAsDefault):
     notify_within_seconds: NotifyWithinSeconds = _SPEC.notify_within_seconds
     rollback_on_failure: RollbackOnFailure = _SPEC.rollback_on_failure
     lock: Annotated[Lock | None, Field(description="The lock that it needs while it runs; null for none.")] = None
+    rate: Annotated[
+        Rate | None, Field(description="How often attempts of tasks with the same key can start; null for no limit.")
+    ] = None
 
 
 class TaskFields(TaskLabels, TaskWork):

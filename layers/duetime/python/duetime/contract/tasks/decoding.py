@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.json_paths import BODY, path_of
@@ -13,7 +13,7 @@ from duetime.contract.tasks.bodies import BatchEnvelope, TaskCreate
 from duetime.contract.tasks.field_decoding import ROOT, Place, fields_spec
 from duetime.contract.tasks.target_bodies import TopologyTarget
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.limits import MAX_JSON_DEPTH
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_JSON_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,11 +112,23 @@ def spec_of(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     spec = fields_spec(body, place)
     if not isinstance(body.target, TopologyTarget):
         return spec
+    if body.target.definition is not None:
+        return _run_spec(body, spec, place)
     graph = _graph(body.payload, (*place, "payload"))
     # The attempt lasts as long as its graph may; a shorter time that is asked for by name is the client's own.
     return (
         spec if "notify_within_seconds" in body.model_fields_set else spec.of_graph(spec.payload, graph.lasts_seconds)
     )
+
+
+def _run_spec(body: TaskCreate, spec: TaskSpec, place: Place) -> TaskSpec:
+    """The run of a definition, whose graph is still to be read: it says how long the attempt lasts."""
+    if body.payload is not None:
+        reason = "cannot be given together with target.definition, whose graph is the payload"
+        raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.CONFLICT)])
+    if "notify_within_seconds" in body.model_fields_set:
+        return spec
+    return replace(spec, notify_within_seconds=MAX_DEADLINE_SECONDS)
 
 
 def _graph(payload: object, place: Place) -> Graph:

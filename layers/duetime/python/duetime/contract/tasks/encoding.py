@@ -9,6 +9,7 @@ from duetime.contract.tasks.http_request_mapping import fields_of
 from duetime.contract.tasks.option_encoding import debounce_response, options_response, unique_response
 from duetime.contract.tasks.reference_encoding import schedule_response, topology_response
 from duetime.contract.tasks.responses import (
+    JobResponse,
     LeaseResponse,
     TaskErrorResponse,
     TaskProgressResponse,
@@ -16,18 +17,23 @@ from duetime.contract.tasks.responses import (
     WaitingForResponse,
 )
 from duetime.contract.tasks.target_responses import (
+    ApprovalTargetResponse,
     AwsTargetResponse,
     CallbackTargetResponse,
+    DefinitionRunResponse,
+    EcsTargetResponse,
     EventBridgeTargetResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
     LambdaTargetResponse,
     PullTargetResponse,
+    StepFunctionsTargetResponse,
     TopologyTargetResponse,
 )
 from duetime.domain.tasks import targets, task_options
 from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.aws_jobs import job_page
 from duetime.domain.tasks.costs import cost_of
 from duetime.domain.tasks.states import LEASED, STARTABLE
 from duetime.domain.tasks.wait_reasons import wait_reason
@@ -66,6 +72,7 @@ def entry(task: Task) -> TaskSummary:
         fence=task.fence,
         lease=_lease(task),
         awaiting_notification=task.awaiting_notification,
+        job=None if task.job is None else JobResponse(arn=task.job, console_url=job_page(task.job)),
         requested_action=task.requested_action,
         waiting_for=_waiting_for(task),
         schedule=schedule_response(task.schedule_run),
@@ -168,7 +175,11 @@ def target_response(target: targets.Target) -> TargetResponse:
     if isinstance(target, targets.PullTarget):
         return PullTargetResponse(kind="pull")
     if isinstance(target, targets.TopologyTarget):
-        return TopologyTargetResponse(kind="topology")
+        return _topology_target(target.definition)
+    if isinstance(target, targets.ApprovalTarget):
+        return ApprovalTargetResponse(
+            kind="approval", timeout_seconds=target.timeout_seconds, on_timeout=target.on_timeout.value
+        )
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(
             kind="http",
@@ -182,6 +193,17 @@ def target_response(target: targets.Target) -> TargetResponse:
     return HandlerTargetResponse(kind="handler")
 
 
+def _topology_target(ref: targets.DefinitionRef | None) -> TopologyTargetResponse:
+    if ref is None:
+        return TopologyTargetResponse(kind="topology")
+    return TopologyTargetResponse(kind="topology", definition=definition_run_response(ref))
+
+
+def definition_run_response(ref: targets.DefinitionRef) -> DefinitionRunResponse:
+    """The definition that a topology is a run of."""
+    return DefinitionRunResponse(name=ref.name, version=ref.version, parameters=json.loads(ref.parameters))
+
+
 def _aws_target(target: targets.AwsTarget) -> TargetResponse:
     match target.service:
         case AwsService.LAMBDA:
@@ -193,4 +215,9 @@ def _aws_target(target: targets.AwsTarget) -> TargetResponse:
         case AwsService.SNS:
             return AwsTargetResponse(kind="sns", arn=target.arn)
         case AwsService.STEP_FUNCTIONS:
-            return AwsTargetResponse(kind="step_functions", arn=target.arn)
+            return StepFunctionsTargetResponse(kind="step_functions", arn=target.arn, wait=target.is_job)
+        case AwsService.ECS:
+            parameters = json.loads(target.parameters or "{}")
+            return EcsTargetResponse(
+                kind="ecs", arn=target.arn, cluster=target.cluster, container=target.container, parameters=parameters
+            )

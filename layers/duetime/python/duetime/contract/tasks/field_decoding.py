@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,14 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
+    ApprovalTarget,
+    EcsTarget,
     EventBridgeTarget,
     HandlerTarget,
     HttpTarget,
     LambdaTarget,
     PullTarget,
+    StepFunctionsTarget,
     TopologyTarget,
 )
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
@@ -27,16 +31,16 @@ from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import Lock, NotifyOn, Retry
+    from duetime.contract.tasks.bodies import Lock, NotifyOn, Rate, Retry
     from duetime.contract.tasks.patch_bodies import TaskPatch
-    from duetime.contract.tasks.target_bodies import AwsTarget, Target
+    from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, Target
     from duetime.contract.tasks.unique_bodies import Debounce, Unique
     from duetime.domain.times import Millis
 
 
 Place = tuple[str | int, ...]
 ROOT: Place = ()
-_MADE = {"retry", "lock", "notify_on"}
+_MADE = {"retry", "lock", "rate", "notify_on"}
 _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
 
 
@@ -72,6 +76,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
         "target": _target(body.target) if "target" in body.model_fields_set else None,
         "retry": _retry(body.retry),
         "lock": _lock(body.lock),
+        "rate": _rate(body.rate),
         "notify_on": _notify_on(body.notify_on),
     }
 
@@ -162,21 +167,38 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, HandlerTarget):
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
-        return targets.TopologyTarget()
+        return targets.TopologyTarget(_definition(body.definition))
+    if isinstance(body, ApprovalTarget):
+        return targets.ApprovalTarget(body.timeout_seconds, targets.OnTimeout(body.on_timeout))
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
 
 
+def _definition(body: DefinitionRun | None) -> targets.DefinitionRef | None:
+    if body is None:
+        return None
+    return targets.DefinitionRef(body.name, body.version, compact(body.parameters).decode())
+
+
 def _aws_target(body: AwsTarget) -> targets.AwsTarget:
+    if isinstance(body, EcsTarget):
+        parameters = compact(body.parameters).decode() if body.parameters else ""
+        job = targets.AwsTarget(AwsService.ECS, body.arn, is_job=True, cluster=body.cluster, container=body.container)
+        return replace(job, parameters=parameters)
     return targets.AwsTarget(
         AwsService(body.kind),
         body.arn,
         waits=not isinstance(body, LambdaTarget) or body.mode == "sync",
         detail_type=(body.detail_type or "") if isinstance(body, EventBridgeTarget) else "",
+        is_job=isinstance(body, StepFunctionsTarget) and body.wait,
     )
 
 
 def _lock(body: Lock | None) -> task_options.LockSpec | None:
     return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope, body.wait_seconds)
+
+
+def _rate(body: Rate | None) -> task_options.Rate | None:
+    return None if body is None else task_options.Rate(body.key, body.limit, body.per_seconds, body.burst)
 
 
 def _notify_on(body: NotifyOn | None) -> task_options.NotifyOn | None:

@@ -20,6 +20,9 @@ from duetime.domain.limits import (
     MAX_NAME_LENGTH,
     MAX_OWNER_LENGTH,
     MAX_PROGRESS_MESSAGE_LENGTH,
+    MAX_PULLED_TIMEOUT_SECONDS,
+    MAX_RATE_LIMIT,
+    MAX_RATE_SECONDS,
     MAX_RETRY_DURATION_SECONDS,
     MAX_TAG_KEY_LENGTH,
     MAX_TAG_VALUE_LENGTH,
@@ -129,8 +132,9 @@ TimeoutSeconds = Annotated[
     int,
     Field(
         ge=1,
-        le=MAX_TIMEOUT_SECONDS,
-        description="Time limit of one attempt in seconds, for `prepare` and `run` together.",
+        le=MAX_PULLED_TIMEOUT_SECONDS,
+        description="Time limit of one attempt in seconds, for `prepare` and `run` together; more than "
+        f"{MAX_TIMEOUT_SECONDS} for pull workers only.",
     ),
 ]
 NotifyWithinSeconds = Annotated[
@@ -168,6 +172,23 @@ LockWaitSeconds = Annotated[
         le=MAX_LOCK_WAIT_SECONDS,
         description="How many seconds each attempt can wait for the lock; after that the task fails with the error "
         "`LockWaitExpired`. Null for no limit.",
+    ),
+]
+RateKey = Annotated[
+    str, Field(pattern=LOCK_KEY_PATTERN, description="Name of the rate, among the owner's rates.", examples=["crm"])
+]
+RateLimit = Annotated[
+    int,
+    Field(ge=1, le=MAX_RATE_LIMIT, description="Attempts that can start in `per_seconds`.", examples=[50]),
+]
+RateSeconds = Annotated[int, Field(ge=1, le=MAX_RATE_SECONDS, description="Length of the window, in seconds.")]
+RateBurst = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=MAX_RATE_LIMIT,
+        description="Attempts that can start in addition, all at once, after fewer have started than were allowed. In "
+        "any window of `per_seconds`, at most `limit` + `burst` attempts start.",
     ),
 ]
 RollbackOnFailure = Annotated[

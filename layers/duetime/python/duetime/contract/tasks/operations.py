@@ -82,9 +82,9 @@ UPDATE = Operation(
     "PATCH /v1/tasks/{task_id}",
     "Update a task that has not started",
     TASK.but("The task after the update."),
-    description="A merge patch (RFC 7396): `retry`, `lock`, `tags` and a `target` of the same kind are merged, null "
-    "removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a whole. "
-    "The body is a patch of the task, so the reason is a parameter of the query.",
+    description="A merge patch (RFC 7396): `retry`, `lock`, `rate`, `tags` and a `target` of the same kind are merged, "
+    "null removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a "
+    "whole. The body is a patch of the task, so the reason is a parameter of the query.",
     query=queries.UpdateQuery,
     body=patch_bodies.TaskPatch,
     headers=(IF_MATCH,),
@@ -173,6 +173,18 @@ ROLL_BACK = _action(
 )
 
 
+SIGNAL = Operation(
+    "signalTask",
+    "POST /v1/tasks/{task_id}/signal",
+    "Approve or reject a task",
+    TASK,
+    description="For a task with the target `approval` that waits for it: it succeeds with the payload as its result, "
+    "or fails with the error `Rejected`. Who decided, and why, is one of its events. Repeating the same decision "
+    "changes nothing and returns the same.",
+    body=action_bodies.TaskSignal,
+    headers=(IF_MATCH,),
+    errors=CHANGED,
+)
 NOTIFY = Operation(
     "reportOutcome",
     "POST /v1/tasks/{task_id}/notify",

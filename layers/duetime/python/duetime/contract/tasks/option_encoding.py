@@ -10,6 +10,7 @@ from duetime.contract.tasks.option_responses import (
     RetryResponse,
     TaskLockResponse,
     TaskOptionsResponse,
+    TaskRateResponse,
     UniqueResponse,
 )
 
@@ -29,6 +30,7 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
         notify_within_seconds=options.notify_within_seconds,
         rollback_on_failure=options.rollback_on_failure,
         lock=_lock(options.lock),
+        rate=_rate(options.rate),
         callback_url=options.callback_url,
         notify_on=_notify_on(options.notify_on),
         expires_seconds=options.expires_seconds,
@@ -42,6 +44,13 @@ def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
     return TaskLockResponse(
         key=lock.key, max_holders=lock.max_holders, scope=lock.scope, wait_seconds=lock.wait_seconds
     )
+
+
+def _rate(rate: task_options.Rate | None) -> TaskRateResponse | None:
+    """How often attempts of the task's key may start."""
+    if rate is None:
+        return None
+    return TaskRateResponse(key=rate.key, limit=rate.limit, per_seconds=rate.per_seconds, burst=rate.burst)
 
 
 def unique_response(unique: task_options.Unique | None) -> UniqueResponse | None:

@@ -33,6 +33,15 @@ class TaskLockResponse(TypedDict):
     wait_seconds: Annotated[int | None, Field(description="How long an attempt can wait for it; null for no limit.")]
 
 
+class TaskRateResponse(TypedDict):
+    """How often attempts of tasks with the same key can start."""
+
+    key: str
+    limit: int
+    per_seconds: int
+    burst: int
+
+
 class UniqueResponse(TypedDict):
     """That a task is the only one of its key."""
 
@@ -70,6 +79,7 @@ class TaskOptionsResponse(TypedDict):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: TaskLockResponse | None
+    rate: TaskRateResponse | None
     callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
     notify_on: NotifyOnResponse | None
     expires_seconds: Annotated[

@@ -17,6 +17,10 @@ from duetime.contract.tasks.fields import (
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
+    RateBurst,
+    RateKey,
+    RateLimit,
+    RateSeconds,
     RollbackOnFailure,
     TagKey,
     TagValue,
@@ -27,12 +31,16 @@ from duetime.contract.tasks.fields import (
 from duetime.contract.tasks.http_request_fields import RequestMethod, SuccessStatuses
 from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, NotifiesFailure
 from duetime.contract.tasks.target_fields import (
+    ApprovalSeconds,
     CallbackUrl,
     DetailType,
     LambdaMode,
     OfferedQueries,
+    RunTaskParameters,
+    TargetKind,
     TargetPhases,
     TargetUrl,
+    WaitsForEnd,
 )
 from duetime.domain.limits import MAX_ATTEMPTS, MAX_RETRY_MULTIPLIER
 from duetime.domain.tasks.task_options import LockScope
@@ -90,6 +98,17 @@ class LockPatch(Body):
     wait_seconds: LockWaitSeconds | None = None
 
 
+class RatePatch(Body):
+    """What to change of the rate of a task; one that had none needs a `key` and a `limit`."""
+
+    model_config = ConfigDict(json_schema_extra=_as_part)
+
+    key: RateKey | None = None
+    limit: RateLimit | None = None
+    per_seconds: RateSeconds | None = None
+    burst: RateBurst | None = None
+
+
 class NotifyOnPatch(Body):
     """What to change of who is told of a task; one that told nobody needs a `to`."""
 
@@ -108,7 +127,7 @@ class TargetPatch(Body):
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     kind: Annotated[
-        Literal["handler", "http", "pull", "topology", "lambda", "sqs", "sns", "eventbridge", "step_functions"] | None,
+        TargetKind | None,
         Field(description="Another kind replaces the target; the same, or none, is merged into it."),
     ] = None
     url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
@@ -129,9 +148,20 @@ class TargetPatch(Body):
     response: Annotated[
         dict[str, str | int | None] | None, Field(description="What of an HTTP endpoint's response is kept.")
     ] = None
+    definition: Annotated[
+        dict[str, Any] | None, Field(description="The topology definition that is run; null for a graph of its own.")
+    ] = None
     arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
     detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None
+    wait: Annotated[WaitsForEnd | None, Field(description="Of a state machine.")] = None
+    cluster: Annotated[str | None, Field(description="Of an ECS task.")] = None
+    container: Annotated[str | None, Field(description="Of an ECS task.")] = None
+    parameters: Annotated[
+        RunTaskParameters | None, Field(description="Of an ECS task, replaced as a whole; null for none.")
+    ] = None
+    timeout_seconds: Annotated[ApprovalSeconds | None, Field(description="Of an approval.")] = None
+    on_timeout: Annotated[Literal["fail", "reject", "approve"] | None, Field(description="Of an approval.")] = None
 
 
 class TaskPatch(Body):
@@ -167,6 +197,9 @@ class TaskPatch(Body):
     timeout_seconds: TimeoutSeconds | None = None
     notify_within_seconds: NotifyWithinSeconds | None = None
     rollback_on_failure: RollbackOnFailure | None = None
+    rate: Annotated[
+        RatePatch | None, Field(description="How often attempts of its key can start; null for no limit.")
+    ] = None
     lock: Annotated[LockPatch | None, Field(description="What it needs for itself while it runs; null for none.")] = (
         None
     )

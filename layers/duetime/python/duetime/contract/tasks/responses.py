@@ -46,6 +46,13 @@ class TopologyReferenceResponse(TypedDict):
     reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null if it did not.")]
 
 
+class JobResponse(TypedDict):
+    """The job that AWS runs for a task."""
+
+    arn: str
+    console_url: Annotated[str, Field(description="Its page in the AWS console, which leads to its logs.")]
+
+
 class LeaseResponse(TypedDict):
     """The lease of the worker that runs the task."""
 
@@ -105,6 +112,9 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     ]
     awaiting_notification: Annotated[
         bool, Field(description="Whether the target has accepted the work and will report the outcome later.")
+    ]
+    job: Annotated[
+        JobResponse | None, Field(description="The job that AWS runs for it, or ran last; null if its target has none.")
     ]
     requested_action: Annotated[
         RequestedAction | None,

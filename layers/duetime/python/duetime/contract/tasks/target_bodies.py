@@ -17,17 +17,27 @@ from duetime.contract.tasks.http_request_fields import (
     SuccessStatuses,
 )
 from duetime.contract.tasks.target_fields import (
+    ApprovalSeconds,
+    ClusterArn,
+    ContainerName,
+    DefinitionName,
+    DefinitionNumber,
     DetailType,
     EventBusArn,
     FunctionArn,
     LambdaMode,
     OfferedQueries,
     QueueArn,
+    RunParameters,
+    RunTaskParameters,
     StateMachineArn,
     TargetPhases,
     TargetUrl,
+    TaskDefinitionArn,
     TopicArn,
+    WaitsForEnd,
 )
+from duetime.domain.limits import DEFAULT_APPROVAL_SECONDS
 
 
 class HandlerTarget(Body):
@@ -65,10 +75,33 @@ class PullTarget(Body):
     kind: Literal["pull"]
 
 
+class DefinitionRun(Body):
+    """The run of a topology definition."""
+
+    name: DefinitionName
+    version: DefinitionNumber | None = None
+    parameters: RunParameters = {}  # noqa: RUF012 - pydantic copies defaults
+
+
 class TopologyTarget(Body):
-    """A topology: the payload is its graph, with `nodes`, `on_failure` and so on."""
+    """A topology: the payload is its graph, with `nodes`, `on_failure` and so on, or the graph is of a definition."""
 
     kind: Literal["topology"]
+    definition: Annotated[
+        DefinitionRun | None,
+        Field(description="A topology definition, whose graph is run. The payload is left out then, and becomes it."),
+    ] = None
+
+
+class ApprovalTarget(Body):
+    """A person, who approves or rejects the task: nothing is called."""
+
+    kind: Literal["approval"]
+    timeout_seconds: ApprovalSeconds = DEFAULT_APPROVAL_SECONDS
+    on_timeout: Annotated[
+        Literal["fail", "reject", "approve"],
+        Field(description="What happens if nobody has decided by then: the task fails, is rejected or is approved."),
+    ] = "fail"
 
 
 class LambdaTarget(Body):
@@ -106,11 +139,22 @@ class StepFunctionsTarget(Body):
 
     kind: Literal["step_functions"]
     arn: StateMachineArn
+    wait: WaitsForEnd = False
 
 
-AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget
+class EcsTarget(Body):
+    """An ECS task definition: a task of it is run, and its end is waited for."""
+
+    kind: Literal["ecs"]
+    arn: TaskDefinitionArn
+    cluster: ClusterArn
+    container: ContainerName
+    parameters: RunTaskParameters = {}  # noqa: RUF012 - pydantic copies defaults
+
+
+AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | EcsTarget
 Target = Annotated[
-    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget,
+    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget,
     Field(
         discriminator="kind",
         description="What is called. If left out: pull workers if the type is declared as pulled, otherwise the "

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from duetime.contract.tasks.fields import each_once, printable
-from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_URL_LENGTH
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, each_once, printable
+from duetime.domain.limits import (
+    MAX_ARN_LENGTH,
+    MAX_DEADLINE_SECONDS,
+    MAX_DETAIL_TYPE_LENGTH,
+    MAX_PARAMETERS,
+    MAX_REQUEST_BYTES,
+    MAX_URL_LENGTH,
+)
 from duetime.domain.tasks import placeholders
-from duetime.domain.tasks.arns import AwsService, arn_pattern
+from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern
 
+TargetKind = Literal[
+    "handler", "http", "pull", "topology", "approval", "lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs"
+]
+ApprovalSeconds = Annotated[
+    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for a decision.")
+]
 # The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
 _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 
@@ -115,4 +129,64 @@ DetailType = Annotated[
         description="Detail type of the event; the type of the task if left out.",
     ),
     AfterValidator(printable),
+]
+DefinitionName = Annotated[
+    str, Field(pattern=SCHEDULE_NAME_PATTERN, description="Name of the topology definition.", examples=["nightly"])
+]
+DefinitionNumber = Annotated[
+    int, Field(ge=1, description="Version of the definition; null for the latest when the run is created.")
+]
+RunParameters = Annotated[
+    dict[str, Any],
+    Field(
+        max_length=MAX_PARAMETERS,
+        description="Values of the parameters that the definition declares; those with a default may be left out.",
+        examples=[{"region": "eu-west-1"}],
+    ),
+]
+TaskDefinitionArn = Annotated[str, _arn(AwsService.ECS, "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:7")]
+ClusterArn = Annotated[
+    str,
+    Field(
+        max_length=MAX_ARN_LENGTH,
+        pattern=cluster_pattern(),
+        description="ARN of the cluster that the task runs on; it must match a pattern in the deployment's settings.",
+        examples=["arn:aws:ecs:eu-west-1:123456789012:cluster/reports"],
+    ),
+]
+CONTAINER_PATTERN = "^[A-Za-z0-9_-]{1,255}$"
+ContainerName = Annotated[
+    str,
+    Field(
+        pattern=CONTAINER_PATTERN,
+        description="Container of the task definition that is given the task, as the variable `DUETIME_TASK`, and "
+        "whose exit code is the outcome.",
+        examples=["report"],
+    ),
+]
+WaitsForEnd = Annotated[
+    bool,
+    Field(
+        description="Whether the execution's end is the outcome, within `notify_within_seconds`; if not, its start is."
+    ),
+]
+_OURS = frozenset({"cluster", "taskDefinition", "startedBy", "clientToken", "count"})
+
+
+def _parameters(value: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what the request has from elsewhere, and what is too large for a record."""
+    if ours := sorted(_OURS & value.keys()):
+        raise ValueError(f"cannot have {ours[0]!r}, which duetime sets")
+    if len(json.dumps(value).encode()) > MAX_REQUEST_BYTES:
+        raise ValueError(f"has more than {MAX_REQUEST_BYTES} bytes")
+    return value
+
+
+RunTaskParameters = Annotated[
+    dict[str, Any],
+    Field(
+        description="Further fields of the request `RunTask` of ECS, under its names.",
+        examples=[{"launchType": "FARGATE"}],
+    ),
+    AfterValidator(_parameters),
 ]

@@ -74,10 +74,31 @@ class PullTargetResponse(TypedDict):
     kind: Literal["pull"]
 
 
+class DefinitionRunResponse(TypedDict):
+    """The run of a topology definition."""
+
+    name: str
+    version: Annotated[
+        int | None, Field(description="Its version; null in a schedule that runs the latest one each time.")
+    ]
+    parameters: Annotated[dict[str, Any], Field(description="The values of its parameters.")]
+
+
 class TopologyTargetResponse(TypedDict):
     """A topology, whose graph is the payload."""
 
     kind: Literal["topology"]
+    definition: Annotated[
+        NotRequired[DefinitionRunResponse], Field(description="The definition that it is a run of, if it is one.")
+    ]
+
+
+class ApprovalTargetResponse(TypedDict):
+    """A person, who approves or rejects the task."""
+
+    kind: Literal["approval"]
+    timeout_seconds: Annotated[int, Field(description="How long after it is due it waits.")]
+    on_timeout: Annotated[Literal["fail", "reject", "approve"], Field(description="What happens after that.")]
 
 
 class LambdaTargetResponse(TypedDict):
@@ -97,10 +118,28 @@ class EventBridgeTargetResponse(TypedDict):
 
 
 class AwsTargetResponse(TypedDict):
-    """An SQS queue, an SNS topic or a state machine."""
+    """An SQS queue or an SNS topic."""
 
-    kind: Literal["sqs", "sns", "step_functions"]
+    kind: Literal["sqs", "sns"]
     arn: str
+
+
+class StepFunctionsTargetResponse(TypedDict):
+    """A state machine."""
+
+    kind: Literal["step_functions"]
+    arn: str
+    wait: Annotated[bool, Field(description="Whether the execution's end is the outcome; if not, its start is.")]
+
+
+class EcsTargetResponse(TypedDict):
+    """An ECS task definition."""
+
+    kind: Literal["ecs"]
+    arn: str
+    cluster: str
+    container: str
+    parameters: Annotated[dict[str, Any], Field(description="Further fields of the request `RunTask`.")]
 
 
 TargetResponse = (
@@ -111,5 +150,8 @@ TargetResponse = (
     | LambdaTargetResponse
     | EventBridgeTargetResponse
     | AwsTargetResponse
+    | StepFunctionsTargetResponse
+    | EcsTargetResponse
     | TopologyTargetResponse
+    | ApprovalTargetResponse
 )

@@ -85,6 +85,9 @@ def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
     """
     reject_two_due_times(body, place)
     has_payload = "payload" in body.model_fields_set
+    if has_payload and body.target is not None and body.target.definition is not None:
+        reason = "cannot be given together with target.definition, whose graph is the payload"
+        raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.CONFLICT)])
     patch = body.model_dump(mode="json", exclude_unset=True, exclude={"payload", *_WHEN})
     if not patch and not has_payload and body.due_at is None and body.delay_seconds is None:
         raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change", FaultCode.REQUIRED)])

@@ -11,8 +11,15 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.bodies import TaskCreate, TaskLabels
 from duetime.contract.tasks.fields import At, DelaySeconds, TaskType
 from duetime.contract.tasks.queries import ListedQuery
+from duetime.contract.tasks.target_fields import DefinitionName  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.unique_bodies import TaskUniqueness, without_uniqueness
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
+from duetime.domain.limits import (
+    MAX_CONDITION_LENGTH,
+    MAX_DEADLINE_SECONDS,
+    MAX_EXPECTED_SECONDS,
+    MAX_OUTPUTS,
+    MAX_RESULT_BYTES,
+)
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -46,6 +53,15 @@ class TopologyNode(TaskCreate):
         list[str],
         Field(default_factory=list, description="Those of `depends_on` whose results are passed to its target."),
     ]
+    when: Annotated[
+        str | None,
+        Field(
+            max_length=MAX_CONDITION_LENGTH,
+            description="Condition under which it runs once its trigger rule is met, in JMESPath, about "
+            "`parents.NAME.outcome`, `.result` and `.error`. If it is false, the node is skipped; if it is neither "
+            "true nor false, the node fails.",
+        ),
+    ] = None
     expected_seconds: Annotated[
         float | None,
         Field(
@@ -70,9 +86,18 @@ class TopologyGraph(Body):
         int | None,
         Field(ge=1, le=MAX_DEADLINE_SECONDS, description="Time limit of the whole run in seconds; null for none."),
     ] = None
+    outputs: Annotated[
+        list[str],
+        Field(
+            default_factory=list,
+            max_length=MAX_OUTPUTS,
+            description="Nodes whose results are the `outputs` in the topology's result, by their names; null for one "
+            f"that has none. Together they have at most {MAX_RESULT_BYTES} bytes, or the topology fails.",
+        ),
+    ]
 
 
-def _as_creation(schema: dict[str, Any]) -> None:
+def as_creation(schema: dict[str, Any]) -> None:
     """No due time is written as one that is left out, not as null."""
     schema["properties"]["due_at"].pop("default", None)
 
@@ -80,7 +105,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
 class TopologyCreate(TaskLabels, TaskUniqueness, TopologyGraph):
     """A topology to be created; without `due_at` and `delay_seconds` it is due now."""
 
-    model_config = ConfigDict(json_schema_extra=_as_creation)
+    model_config = ConfigDict(json_schema_extra=as_creation)
 
     type: TaskType = TYPE
     due_at: Annotated[
@@ -90,9 +115,11 @@ class TopologyCreate(TaskLabels, TaskUniqueness, TopologyGraph):
 
 
 class TopologyListQuery(ListedQuery):
-    """Parameters of `GET /v1/topologies`: those of a list of tasks."""
+    """Parameters of `GET /v1/topologies`: those of a list of tasks, and the definition."""
+
+    definition: Annotated[DefinitionName | None, Field(description="Only runs of the topology definition.")] = None
 
     @property
     def filter(self) -> TaskFilter:
         """The conditions that the listed tasks meet: that they are topologies, in any case."""
-        return replace(super().filter, is_topology=True)
+        return replace(super().filter, is_topology=True, definition=self.definition)

@@ -13,7 +13,7 @@ from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.field_decoding import compact, fields_spec, reject_uniqueness
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES
-from duetime.domain.topologies.graph import Graph, Node
+from duetime.domain.topologies.graph import GRAPH_FIELDS, Graph, Node
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_spec import TaskSpec
 
 from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode
-
-_OF_THE_GRAPH = ("nodes", "on_failure", "timeout_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +41,11 @@ def topology_request(document: Document) -> TopologyRequest:
         FieldInvalid: one of them cannot.
     """
     body = read_body(TopologyCreate, document)
-    graph = _graph(body)
+    graph = graph_from(body)
     value = document.value if isinstance(document.value, dict) else {}
-    own = {name: value[name] for name in body.model_fields_set if name not in _OF_THE_GRAPH}
+    own = {name: value[name] for name in body.model_fields_set if name not in GRAPH_FIELDS}
     task = validated(TaskCreate, {"type": body.type, **own})
-    payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
+    payload = compact({name: value[name] for name in GRAPH_FIELDS if name in value})
     if len(payload) > MAX_GRAPH_BYTES:
         reason = f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed"
         raise FieldInvalid("nodes", reason, FaultCode.TOO_LONG)
@@ -92,12 +90,18 @@ def graph_of(value: object) -> Graph:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    return _graph(validated(TopologyGraph, value))
+    return graph_from(validated(TopologyGraph, value))
 
 
-def _graph(body: TopologyGraph) -> Graph:
+def graph_from(body: TopologyGraph) -> Graph:
+    """The graph that a body describes.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+        FieldInvalid: one of them cannot.
+    """
     nodes = [_node(key, node) for key, node in body.nodes.items()]
-    return checked(nodes, body.on_failure, body.timeout_seconds)
+    return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs))
 
 
 def _node(key: str, body: TopologyNode) -> Node:
@@ -113,4 +117,5 @@ def _node(key: str, body: TopologyNode) -> Node:
         trigger_rule=body.trigger_rule,
         inputs=tuple(body.inputs),
         expected_seconds=body.expected_seconds,
+        when=body.when,
     )

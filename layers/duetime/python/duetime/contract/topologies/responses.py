@@ -9,13 +9,15 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
-from duetime.contract.tasks.encoding import error_response, instant
+from duetime.contract.tasks.encoding import definition_run_response, error_response, instant
 from duetime.contract.tasks.responses import (  # noqa: TC001 - pydantic reads the annotations
     AppliedList,
     Instant,
     TaskErrorResponse,
 )
+from duetime.contract.tasks.target_responses import DefinitionRunResponse  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.targets import definition_of
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure  # noqa: TC001 - pydantic reads the annotations
@@ -39,11 +41,15 @@ class NodeResponse(TypedDict):
     state: State
     reason: Annotated[
         str | None,
-        Field(description="Why it was cancelled: `skipped`, `upstream_failed` or `stopped`; null if it was not."),
+        Field(
+            description="Why it was cancelled: `skipped` (by its trigger rule or its condition), `upstream_failed` or "
+            "`stopped`; null if it was not."
+        ),
     ]
     percent: int
     depends_on: list[str]
     trigger_rule: TriggerRule
+    when: Annotated[str | None, Field(description="Its condition; null if it has none.")]
     expected_seconds: float | None
     started_at: Instant | None
     finished_at: Annotated[
@@ -76,6 +82,9 @@ class TopologySummary(TypedDict):
     finished_at: Instant | None
     requested_action: RequestedAction | None
     error: TaskErrorResponse | None
+    definition: Annotated[
+        DefinitionRunResponse | None, Field(description="The definition that it is a run of; null if it is none.")
+    ]
     version: int
 
 
@@ -93,6 +102,7 @@ class TopologyResponse(TopologySummary):
     run: Annotated[int, Field(description="Number of the run; 0 before the first.")]
     on_failure: OnFailure
     timeout_seconds: int | None
+    outputs: Annotated[list[str], Field(description="Nodes whose results are a part of the topology's result.")]
     percent: Annotated[
         int, Field(description="Progress of the run in percent; each node counts by its expected duration.")
     ]
@@ -119,6 +129,7 @@ def topology_entry(task: Task) -> TopologySummary:
         finished_at=instant(task.finished_at),
         requested_action=task.requested_action,
         error=error_response(task.error),
+        definition=None if (ref := definition_of(task.target)) is None else definition_run_response(ref),
         version=task.version,
     )
 
@@ -132,6 +143,7 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
         run=run_state.number if run_state else 0,
         on_failure=graph.on_failure,
         timeout_seconds=graph.timeout_seconds,
+        outputs=list(graph.outputs),
         percent=percent(graph, statuses),
         counts=counted(statuses),
         critical_path=CriticalPathResponse(nodes=list(path.nodes), seconds=path.seconds),
@@ -152,6 +164,7 @@ def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> No
         percent=status.percent,
         depends_on=list(node.depends_on),
         trigger_rule=node.trigger_rule,
+        when=node.when,
         expected_seconds=node.expected_seconds,
         started_at=instant(status.started_at),
         finished_at=instant(status.finished_at),

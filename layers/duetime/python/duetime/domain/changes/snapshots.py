@@ -28,6 +28,7 @@ class TaskSnapshot:
         schedule_ref: the schedule's occurrence that it is; `None` for a task that no schedule placed.
         node_ref: the node of a topology that it is; `None` for a task that is none.
         is_topology: whether it runs a topology.
+        definition: the name of the definition that its topology is a run of; `None` if it is none.
         erased: its user had it deleted.
     """
 
@@ -49,6 +50,7 @@ class TaskSnapshot:
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
     is_topology: bool = False
+    definition: str | None = None
     erased: bool = False
 
     @property

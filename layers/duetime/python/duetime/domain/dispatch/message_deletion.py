@@ -11,6 +11,7 @@ from duetime.domain.operating_parameters import (
     MAX_CLOCK_DIFFERENCE,
     MAX_DELAY,
 )
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND, Millis
@@ -56,7 +57,14 @@ class CheckTopology:
     task: Task
 
 
-Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology
+@dataclass(frozen=True, slots=True)
+class CheckJob:
+    """AWS runs a job for the task: somebody is to see whether it still runs."""
+
+    task: Task
+
+
+Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology | CheckJob
 
 
 def before_due(message: Message, now: Millis) -> RedeliverMessage:
@@ -78,13 +86,20 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
         return _after_the_attempt(task, now)
     if task.generation != message.generation:
         return DeleteMessage("another generation")
-    if task.state is State.RUNNING and task.awaiting_notification and isinstance(task.target, TopologyTarget):
-        return CheckTopology(task)
     if task.state in LEASED:
-        return _while_leased(task, message, now)
+        return _runs_elsewhere(task) or _while_leased(task, message, now)
     if task.state in STARTABLE:
         return _until_due(task, max(task.next_at, (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN), now)
     return DeleteMessage(f"{task.state}")
+
+
+def _runs_elsewhere(task: Task) -> CheckTopology | CheckJob | None:
+    """What is to be checked of a task whose target has accepted the work, and that nothing in this system works on."""
+    if task.state is not State.RUNNING or not task.awaiting_notification:
+        return None
+    if isinstance(task.target, TopologyTarget):
+        return CheckTopology(task)
+    return CheckJob(task) if is_job(task.target) else None
 
 
 def _while_leased(task: Task, message: Message, now: Millis) -> Redelivery:

@@ -32,10 +32,12 @@ class GateName(StrEnum):
         SWITCH: a switch that stops its type, its owner or all tasks.
         HANDLERS: the handlers, which cannot be imported.
         LOCK: its lock.
+        RATE: its rate: as many attempts of its key have started as may.
         CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
         CIRCUIT: the host that it calls, which keeps failing.
         TARGET: its target, which does not accept more calls.
         WORKER: a free worker.
+        APPROVAL: a person who approves or rejects it.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: something else, which the text names.
         RETRY: the pause before its next attempt.
@@ -59,10 +61,12 @@ class GateName(StrEnum):
     SWITCH = "switch"
     HANDLERS = "handlers"
     LOCK = "lock"
+    RATE = "rate"
     CONCURRENCY_LIMIT = "concurrency_limit"
     CIRCUIT = "circuit"
     TARGET = "target"
     WORKER = "worker"
+    APPROVAL = "approval"
     TOPOLOGY = "topology"
     OTHER = "other"
     RETRY = "retry"

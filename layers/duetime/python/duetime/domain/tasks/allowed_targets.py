@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.limits import MAX_REQUEST_BYTES
+from duetime.domain.limits import MAX_REQUEST_BYTES, MAX_TIMEOUT_SECONDS
 from duetime.domain.tasks.allowed_secrets import HttpSecrets
 from duetime.domain.tasks.arns import ArnPatterns, service_of
 from duetime.domain.tasks.http_requests import BODILESS, AuthScheme
@@ -32,6 +32,7 @@ _NO_ARNS = ArnPatterns()
 _NO_SECRETS = HttpSecrets()
 _NOT_CALLABLE = "is not among the resources that the settings let tasks call"
 _OURS_ONLY = "is of duetime's own request only, which `method` and `body` replace"
+_TOO_LONG = f"should be less than or equal to {MAX_TIMEOUT_SECONDS}, unless pull workers run the task"
 _MOST_TOLD = 20
 """Types that a rejection names."""
 
@@ -71,7 +72,8 @@ class TargetRules:
 
         Raises:
             FieldInvalid: its type cannot be pulled, or pull workers would roll it back; likewise for AWS resources,
-                and for topologies; or an HTTP call would lead to an address that is not public.
+                and for topologies; or an HTTP call would lead to an address that is not public; or an attempt may take
+                longer than a worker function can.
         """
         target = spec.target or (PullTarget() if spec.type in self.pulled else HandlerTarget())
         if isinstance(target, PullTarget) and spec.type not in self.pulled:
@@ -82,6 +84,8 @@ class TargetRules:
             )
         if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
             raise FieldInvalid("target.arn", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
+        if isinstance(target, AwsTarget) and target.cluster and not self.callable_arns.allow(target.cluster):
+            raise FieldInvalid("target.cluster", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
         if isinstance(target, HttpTarget):
             self._check_http(target)
         if spec.callback_url is not None:
@@ -90,6 +94,8 @@ class TargetRules:
             self._check_address("notify_on.to", spec.notify_on.to)
         if spec.rollback_on_failure and (why := _lacking_rollback(target)):
             raise FieldInvalid("rollback_on_failure", f"needs a target that offers it; {why}", FaultCode.CONFLICT)
+        if spec.timeout_seconds > MAX_TIMEOUT_SECONDS and not isinstance(target, PullTarget):
+            raise FieldInvalid("timeout_seconds", _TOO_LONG, FaultCode.OUT_OF_RANGE)
         return target
 
     def _unknown(self, task_type: str) -> str:

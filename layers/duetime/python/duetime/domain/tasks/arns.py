@@ -23,6 +23,7 @@ class AwsService(StrEnum):
     SNS = "sns"
     EVENTBRIDGE = "eventbridge"
     STEP_FUNCTIONS = "step_functions"
+    ECS = "ecs"
 
 
 _SEGMENT_OF = {
@@ -31,6 +32,7 @@ _SEGMENT_OF = {
     AwsService.SNS: "sns",
     AwsService.EVENTBRIDGE: "events",
     AwsService.STEP_FUNCTIONS: "states",
+    AwsService.ECS: "ecs",
 }
 _SERVICE_OF = {segment: service for service, segment in _SEGMENT_OF.items()}
 _RESOURCES = {
@@ -39,14 +41,32 @@ _RESOURCES = {
     AwsService.SNS: r"[A-Za-z0-9_-]{1,256}(\.fifo)?",
     AwsService.EVENTBRIDGE: r"event-bus/[A-Za-z0-9_./-]{1,256}",
     AwsService.STEP_FUNCTIONS: r"stateMachine:[A-Za-z0-9_-]{1,80}(:[A-Za-z0-9_.-]{1,80})?",
+    AwsService.ECS: r"task-definition/[A-Za-z0-9_-]{1,255}(:[0-9]{1,9})?",
 }
-"""Source: the services' API references, for names; a function and a state machine may have a version or alias."""
+"""Source: the services' API references, for names; a function and a state machine may have a version or alias, and a
+task definition a revision."""
+_CLUSTER = r"cluster/[A-Za-z0-9_-]{1,255}"
+_ROLE = re.compile(r"arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/*?-]{1,128}")
 
 
 def arn_pattern(service: AwsService) -> str:
     """The form of the ARNs of a service's resources, as a regular expression that JSON Schema knows, too."""
+    return _pattern(service, _RESOURCES[service])
+
+
+def cluster_pattern() -> str:
+    """The form of the ARNs of ECS clusters."""
+    return _pattern(AwsService.ECS, _CLUSTER)
+
+
+def is_role(arn: str) -> bool:
+    """Whether an ARN, or a pattern of ARNs, is of a role: one that containers of tasks may be given."""
+    return _ROLE.fullmatch(arn) is not None
+
+
+def _pattern(service: AwsService, resource: str) -> str:
     place = rf"arn:aws(-[a-z]+)*:{_SEGMENT_OF[service]}:[a-z]{{2}}(-[a-z]+)+-[0-9]:[0-9]{{12}}"
-    return f"^{place}:{_RESOURCES[service]}$"
+    return f"^{place}:{resource}$"
 
 
 def service_of(arn: str) -> AwsService | None:

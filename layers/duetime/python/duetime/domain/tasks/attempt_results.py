@@ -11,6 +11,8 @@ from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, LONGEST_NOT
 from duetime.domain.tasks.attempt_records import EXPIRED, TaskError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -50,7 +52,13 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """The target has accepted the work and will notify."""
+    """The target has accepted the work and will notify.
+
+    Attributes:
+        job: the ARN of the job that AWS runs for it; empty for other targets.
+    """
+
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +80,12 @@ class Postponed:
     Attributes:
         until: when it is worth another check.
         reason: what is waited for, in words a user understands: `lock db-17`.
+        rate_places: its places in the lines of its rates; `None` leaves it those that it has.
     """
 
     until: Millis
     reason: str
+    rate_places: Mapping[str, int] | None = None
 
 
 class SkipCode(StrEnum):

@@ -153,7 +153,7 @@ class Run:
         task = self.task
         lost = (
             AttemptRecord(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
-            for attempt in range(_attempts_told_of(task.attempt_history) + 1, task.attempt)
+            for attempt in range(attempts_told_of(task.attempt_history) + 1, task.attempt)
         )
         return (*reported_history(task), *lost)
 
@@ -165,6 +165,9 @@ class Run:
             "deferred_fence": None,
             "waiting_for": None,
         }
+        if self.task.rate_places:
+            # The next attempt is another start.
+            changes["rate_places"] = {}
         if self.progress is not None:
             changes["progress"] = self.progress
         if (waits := self._late_waits()) is not None:
@@ -227,7 +230,7 @@ def _bounded(waits: tuple[Wait, ...]) -> tuple[Wait, ...]:
     return (Wait(waits[0].since, FORGOTTEN), *kept)
 
 
-def _attempts_told_of(attempt_history: tuple[AttemptRecord, ...]) -> int:
+def attempts_told_of(attempt_history: tuple[AttemptRecord, ...]) -> int:
     """How many attempts of the present count are in the history: an end begins a new count, a pause takes one back."""
     if not attempt_history:
         return 0

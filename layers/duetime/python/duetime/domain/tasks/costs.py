@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.times import SECOND
 
@@ -56,7 +57,8 @@ def dollars_of(took: Millis, prices: Prices = ASSUMED) -> float:
 
 def worker_time(line: AttemptRecord, task: Task) -> Millis:
     """How long an attempt kept a worker function busy: not after its target accepted, nor while a pull worker ran."""
-    return 0 if isinstance(task.target, PullTarget) else min(line.took, task.timeout_seconds * SECOND)
+    runs_elsewhere = isinstance(task.target, PullTarget) or is_job(task.target)
+    return 0 if runs_elsewhere else min(line.took, task.timeout_seconds * SECOND)
 
 
 def cost_of(task: Task, prices: Prices = ASSUMED) -> float:

@@ -14,6 +14,7 @@ NOTHING_LEFT = TaskChanges(
     target=HandlerTarget(),
     retry=RetryPolicy(),
     lock=None,
+    rate=None,
     unique=None,
     debounce=None,
     callback_url=None,

@@ -45,6 +45,7 @@ class TaskFilter:
         schedule: the name of the schedule that it is a run of.
         parent: the topology that it is a node of.
         is_topology: it is a topology; if this is left out, it may be any task.
+        definition: the name of the definition that it is a run of.
     """
 
     states: tuple[State, ...] = ()
@@ -58,6 +59,7 @@ class TaskFilter:
     created: Range = Range()
     finished: Range = Range()
     is_topology: bool = False
+    definition: str | None = None
 
     def matches(self, task: Task | TaskSnapshot) -> bool:
         """Whether a task meets every condition."""
@@ -79,6 +81,7 @@ class TaskFilter:
             self.error_type in (None, error_type)
             and self.schedule in (None, schedule)
             and self.parent in (None, parent)
+            and self.definition in (None, task.definition)
         )
 
     def _matches_times(self, task: Task | TaskSnapshot) -> bool:

@@ -82,17 +82,71 @@ class AwsTarget:
         service: what kind of resource it is.
         waits: whether the end of a Lambda function is waited for; without that it notifies of its end.
         detail_type: of the event that is put on an event bus; empty for the task's type.
+        is_job: whether AWS runs it for as long as it takes, and its end is waited for: see `aws_jobs`.
+        cluster: of an ECS task: the ARN of the cluster that it runs on.
+        container: of an ECS task: the container that is given the task's facts.
+        parameters: of an ECS task: what else the request that runs it says; a JSON object as text, or nothing.
     """
 
     service: AwsService
     arn: str
     waits: bool = True
     detail_type: str = ""
+    is_job: bool = False
+    cluster: str = ""
+    container: str = ""
+    parameters: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionRef:
+    """The definition that a topology is a run of.
+
+    Attributes:
+        version: of the definition; `None` for the latest one, until a run is created.
+        parameters: of the run, as JSON text.
+    """
+
+    name: str
+    version: int | None = None
+    parameters: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyTarget:
-    """The state machine that runs a graph of tasks; the graph is the task's payload."""
+    """The state machine that runs a graph of tasks; the graph is the task's payload.
+
+    Attributes:
+        definition: what the graph was made of; `None` if its user gave the graph itself.
+    """
+
+    definition: DefinitionRef | None = None
+
+
+class OnTimeout(StrEnum):
+    """What becomes of an approval that nobody has given in time.
+
+    Attributes:
+        FAIL: the task fails.
+        REJECT: it is rejected, as by a person.
+        APPROVE: it is approved, with no payload.
+    """
+
+    FAIL = "fail"
+    REJECT = "reject"
+    APPROVE = "approve"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalTarget:
+    """A person, who approves or rejects: nothing is called.
+
+    Attributes:
+        timeout_seconds: how long after it is due.
+    """
+
+    timeout_seconds: int
+    on_timeout: OnTimeout = OnTimeout.FAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +156,12 @@ class CallbackTarget:
     url: str
 
 
-Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | CallbackTarget
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget | CallbackTarget
+
+
+def definition_of(target: Target | None) -> DefinitionRef | None:
+    """The definition that a topology is a run of; `None` for anything else that is called."""
+    return target.definition if isinstance(target, TopologyTarget) else None
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:

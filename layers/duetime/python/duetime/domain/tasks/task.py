@@ -10,11 +10,13 @@ from duetime.domain.record_sizes import ATTEMPTS_INLINE
 from duetime.domain.tasks.action_history import NO_ACTIONS
 from duetime.domain.tasks.attempt_records import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State
-from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
+from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
@@ -58,9 +60,11 @@ class Task(TaskOptions):
         lease_worker: who may run the task; kept after the end, to say who ran it last.
         lease_expires_at: until when; a lease is over once it is past by more than clocks may differ.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
+        job: the ARN of the job that AWS runs for the present attempt, or ran for the last one that had one.
         requested_action: what its user asks of the running attempt.
         waiting_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
         waits: what it has waited for besides its time, and since when, oldest first; kept after its end.
+        rate_places: its places in the lines of its rates by their keys, as `duetime.domain.rates` counts.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         run_at: when the present attempt, or the last one, was to start.
@@ -99,9 +103,11 @@ class Task(TaskOptions):
     lease_worker: str | None = None
     lease_expires_at: Millis | None = None
     deferred_fence: int | None = None
+    job: str | None = None
     requested_action: RequestedAction | None = None
     waiting_for: str | None = None
     waits: tuple[Wait, ...] = ()
+    rate_places: Mapping[str, int] = field(default_factory=dict)
     checkpoint: Content | None = None
     progress: Progress | None = None
     result: Content | None = None
@@ -171,6 +177,11 @@ class Task(TaskOptions):
     def is_topology(self) -> bool:
         """Whether it runs a topology."""
         return isinstance(self.target, TopologyTarget)
+
+    @property
+    def definition(self) -> str | None:
+        """The name of the definition that its topology is a run of; `None` for a graph of its own and other tasks."""
+        return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property
     def is_terminal(self) -> bool:

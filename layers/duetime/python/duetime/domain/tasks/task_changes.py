@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
-    from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, Priority, Unique
+    from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, Priority, Rate, Unique
     from duetime.domain.times import Millis
 
 
@@ -31,6 +31,7 @@ class TaskChanges(TypedDict, total=False):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: LockSpec | None
+    rate: Rate | None
     callback_url: str | None
     notify_on: NotifyOn | None
     expires_seconds: int | None
@@ -45,9 +46,11 @@ class TaskChanges(TypedDict, total=False):
     lease_worker: str | None
     lease_expires_at: Millis | None
     deferred_fence: int | None
+    job: str | None
     requested_action: RequestedAction | None
     waiting_for: str | None
     waits: tuple[Wait, ...]
+    rate_places: Mapping[str, int]
     checkpoint: Content | None
     progress: Progress | None
     result: Content | None

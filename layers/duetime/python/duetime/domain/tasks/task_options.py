@@ -48,6 +48,22 @@ class LockSpec:
     wait_seconds: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often attempts may start of all tasks of an owner that name the same key.
+
+    Attributes:
+        key: its name among the owner's rates.
+        limit: attempts that may start in `per_seconds`.
+        burst: how many more may start at once after a time in which fewer did.
+    """
+
+    key: str
+    limit: int
+    per_seconds: int = 1
+    burst: int = 0
+
+
 class Until(StrEnum):
     """How long a task holds its unique key.
 
@@ -134,6 +150,7 @@ class TaskOptions:
         notify_within_seconds: how long after the start of an attempt a target that has accepted the work may notify.
         rollback_on_failure: whether a final failure is undone by the target's `rollback`.
         lock: what it needs for itself, or shares with few, while it runs.
+        rate: how often its attempts may start, together with those of the other tasks of a key.
         callback_url: where its outcome is posted.
         notify_on: who is notified if it fails for good, or does not start in time.
         expires_seconds: how long after its due time its first attempt may start; `None` for no limit.
@@ -145,6 +162,7 @@ class TaskOptions:
     notify_within_seconds: int = 3600
     rollback_on_failure: bool = False
     lock: LockSpec | None = None
+    rate: Rate | None = None
     callback_url: str | None = None
     notify_on: NotifyOn | None = None
     expires_seconds: int | None = None

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_options import Debounce, Unique
     from duetime.domain.times import Millis
 
+_GRAPH_OF_ITS_OWN = TopologyTarget()
+
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec(TaskOptions):
@@ -38,6 +40,8 @@ class TaskSpec(TaskOptions):
     unique: Unique | None = None
     debounce: Debounce | None = None
 
-    def of_graph(self, payload: bytes, notify_within_seconds: int) -> TaskSpec:
+    def of_graph(
+        self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN
+    ) -> TaskSpec:
         """The same as a topology's task, with the graph for its payload and the time that the whole may take."""
-        return replace(self, payload=payload, target=TopologyTarget(), notify_within_seconds=notify_within_seconds)
+        return replace(self, payload=payload, target=target, notify_within_seconds=notify_within_seconds)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+APPROVAL_AWAITED = "an approval"
+"""What a task with the target `approval` waits for."""
+
 
 class WaitReason(StrEnum):
     """What a task waits for besides its time.
@@ -14,24 +17,28 @@ class WaitReason(StrEnum):
     Attributes:
         LOCK: its lock.
         CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
+        RATE: its rate: as many attempts of its key have started as may.
         SWITCH: its type, its owner or all tasks are stopped.
         CIRCUIT: the host that it calls keeps failing, and is not called for a while.
         OVERLAP: an earlier run of its schedule.
         HANDLERS: the handlers cannot be imported.
         WORKER: a free worker.
         TARGET: its target does not accept more calls now.
+        APPROVAL: a person who approves or rejects it.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: something else, which the text names.
     """
 
     LOCK = "lock"
     CONCURRENCY_LIMIT = "concurrency_limit"
+    RATE = "rate"
     SWITCH = "switch"
     CIRCUIT = "circuit"
     OVERLAP = "overlap"
     HANDLERS = "handlers"
     WORKER = "worker"
     TARGET = "target"
+    APPROVAL = "approval"
     TOPOLOGY = "topology"
     OTHER = "other"
 
@@ -39,11 +46,13 @@ class WaitReason(StrEnum):
 _BEGINNINGS = (
     ("lock ", WaitReason.LOCK),
     ("a lock that it lost", WaitReason.LOCK),
+    ("rate ", WaitReason.RATE),
     ("the switches could not be read", WaitReason.SWITCH),
     ("the circuit of ", WaitReason.CIRCUIT),
     ("the run of ", WaitReason.OVERLAP),
     ("HandlersUnavailable: ", WaitReason.HANDLERS),
     ("pull workers of ", WaitReason.WORKER),
+    (APPROVAL_AWAITED, WaitReason.APPROVAL),
     ("a worker: ", WaitReason.WORKER),
     ("a function with time left", WaitReason.WORKER),
     ("the state machine could not be started", WaitReason.TOPOLOGY),

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_spec import TaskSpec
 
 
+GRAPH_FIELDS = ("nodes", "on_failure", "timeout_seconds", "outputs")
+"""The fields of a graph, in requests and in payloads."""
+
+
 class OnFailure(StrEnum):
     """What happens to a topology when one of its nodes has failed.
 
@@ -42,6 +46,7 @@ class Node:
         trigger_rule: what it asks of its parents.
         inputs: the parents whose results it is given.
         expected_seconds: how long it is expected to run; `None` if nobody knows.
+        when: its condition (`conditions`), asked once its rule holds: if it is false, the node is skipped.
     """
 
     key: str
@@ -50,6 +55,7 @@ class Node:
     trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
     inputs: tuple[str, ...] = ()
     expected_seconds: float | None = None
+    when: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +77,13 @@ class Graph:
 
     Attributes:
         timeout_seconds: how long after its start the run may take; `None` for as long as it needs.
+        outputs: the nodes whose results are a part of the run's.
     """
 
     nodes: tuple[Node, ...]
     on_failure: OnFailure = OnFailure.STOP
     timeout_seconds: int | None = None
+    outputs: tuple[str, ...] = ()
 
     @property
     def lasts_seconds(self) -> int:

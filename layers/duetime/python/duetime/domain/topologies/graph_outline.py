@@ -33,7 +33,7 @@ def outline_of(payload: bytes) -> Graph:
     body = json.loads(payload)
     nodes = tuple(_node(key, node) for key, node in body["nodes"].items())
     timeout = body.get("timeout_seconds", body.get(FORMER_NAMES["timeout_seconds"]))
-    return Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout)
+    return Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout, tuple(body.get("outputs", ())))
 
 
 def _node(key: str, body: Mapping[str, Any]) -> Node:
@@ -45,4 +45,5 @@ def _node(key: str, body: Mapping[str, Any]) -> Node:
         trigger_rule=TriggerRule(body.get("trigger_rule", body.get(FORMER_NAMES["trigger_rule"], _ALL_SUCCESS))),
         inputs=tuple(body.get("inputs", ())),
         expected_seconds=body.get("expected_seconds"),
+        when=body.get("when"),
     )

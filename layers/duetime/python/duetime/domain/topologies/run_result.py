@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Stopped, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.next_actions import unhandled
@@ -20,7 +21,9 @@ _SHOWN = 5
 """Nodes that a reason names; of more it says how many there are."""
 
 
-def run_result(state: State, graph: Graph, statuses: Statuses, *, number: int, is_overdue: bool) -> Ending:
+def run_result(
+    state: State, graph: Graph, statuses: Statuses, *, number: int, is_overdue: bool, outputs: bytes = b""
+) -> Ending:
     """How the attempt at a topology's task ends.
 
     Args:
@@ -29,10 +32,13 @@ def run_result(state: State, graph: Graph, statuses: Statuses, *, number: int, i
         statuses: of all nodes.
         number: of the run, from 1.
         is_overdue: whether the run has taken longer than its deadline.
+        outputs: the results of nodes that are a part of its own, as a JSON object; empty if it has none.
     """
     if state is State.SUCCEEDED:
         parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
-        return Succeeded(f'{{"run":{number},"nodes":{{{parts}}}}}'.encode())
+        head = f'{{"run":{number},"nodes":{{{parts}}}'.encode()
+        result = head + b',"outputs":' + outputs + b"}" if outputs else head + b"}"
+        return Succeeded(result) if len(result) <= MAX_RESULT_BYTES else outputs_too_large(len(result))
     if state is State.CANCELLED:
         return Stopped()
     why = _reason(graph, statuses, is_overdue=is_overdue)
@@ -41,6 +47,12 @@ def run_result(state: State, graph: Graph, statuses: Statuses, *, number: int, i
     if is_overdue:
         return failure("DeadlineExceeded", f"not done within {graph.timeout_seconds} s", retriable=False)
     return failure("NodesFailed", why, retriable=False)
+
+
+def outputs_too_large(size: int) -> Ending:
+    """How the attempt ends if the results that it shall have are too large together."""
+    reason = f"the result with its outputs has at least {size} bytes; {MAX_RESULT_BYTES} are allowed"
+    return failure("OutputsTooLarge", reason, retriable=False)
 
 
 def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:

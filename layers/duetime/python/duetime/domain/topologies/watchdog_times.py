@@ -1,4 +1,4 @@
-"""Times of the periodic checks of a running topology."""
+"""Times of the periodic checks of what runs elsewhere and is waited for: topologies, and jobs that AWS runs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import first_unread
 from duetime.domain.operating_parameters import (
+    JOB_MARGIN,
     LEASE_RETURN_MARGIN,
     LONGEST_CHECK_INTERVAL,
+    LONGEST_JOB_CHECK_INTERVAL,
     SHORTEST_CHECK_INTERVAL,
     TOPOLOGY_MARGIN,
 )
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 
@@ -47,14 +50,25 @@ def pause_before_check(checks: int, took: Millis) -> int:
 def deferred_until(task: Task, started_at: Millis) -> Millis:
     """Until when a deferred attempt's lease lasts: its target's deadline.
 
-    A topology is given longer than its graph's time: what runs then must end, and the run be brought to its end.
+    A topology is given longer than its graph's time: what runs then must end, and the run be brought to its end. So is
+    a job, which must be stopped.
     """
-    room = TOPOLOGY_MARGIN if isinstance(task.target, TopologyTarget) else 0
-    return started_at + task.notify_within_seconds * SECOND + room
+    return started_at + task.notify_within_seconds * SECOND + _room(task)
+
+
+def job_deadline(task: Task) -> Millis:
+    """When the job of a deferred attempt is stopped if it still runs."""
+    return (task.lease_expires_at or 0) - JOB_MARGIN
+
+
+def _room(task: Task) -> Millis:
+    if isinstance(task.target, TopologyTarget):
+        return TOPOLOGY_MARGIN
+    return JOB_MARGIN if is_job(task.target) else 0
 
 
 def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis) -> tuple[Millis, ...]:
-    """When a deferred task must be checked: after its lease; a topology also on the way there, again and again.
+    """When a deferred task must be checked: after its lease; topologies and jobs also on the way there, repeatedly.
 
     Args:
         task: as it was claimed.
@@ -63,19 +77,22 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
         look_ahead: how far ahead of the clock the trigger reads.
     """
     last = leased_until + LEASE_RETURN_MARGIN
-    if not isinstance(task.target, TopologyTarget):
+    if not isinstance(task.target, TopologyTarget) and not is_job(task.target):
         return (last,)
     began_at = task.run_at or now
+    longest = LONGEST_JOB_CHECK_INTERVAL if is_job(task.target) else LONGEST_CHECK_INTERVAL
     # Only what the trigger is still to read cannot be lost: a message that is sent beside it can.
-    check = min(last, max(_next_check(began_at, now), first_unread(now, look_ahead)))
-    overdue = began_at + task.notify_within_seconds * SECOND + _AFTER_THE_DEADLINE
+    check = min(last, max(_next_check(began_at, now, longest), first_unread(now, look_ahead)))
+    # A job's own reports put its deadline off.
+    deadline = leased_until - JOB_MARGIN if is_job(task.target) else began_at + task.notify_within_seconds * SECOND
+    overdue = deadline + _AFTER_THE_DEADLINE
     # A check begins a moment before its time: it must not ask for itself again.
     return (overdue, check) if now + SECOND < overdue < check else (check,)
 
 
-def _next_check(began_at: Millis, now: Millis) -> Millis:
-    """The next of the checks of a run, each when it is older by a quarter: whoever reckons gets the same ones."""
+def _next_check(began_at: Millis, now: Millis, longest: Millis) -> Millis:
+    """The next of the checks, each when the run is older by a quarter: whoever reckons gets the same ones."""
     age = SHORTEST_CHECK_INTERVAL
     while began_at + age <= now:
-        age += max(SHORTEST_CHECK_INTERVAL, min(age // _AGE_PER_CHECK, LONGEST_CHECK_INTERVAL))
+        age += max(SHORTEST_CHECK_INTERVAL, min(age // _AGE_PER_CHECK, longest))
     return began_at + age

@@ -74,8 +74,8 @@ class OutcomeWriter:
                 return self._succeed(run, result, phases)
             case Failed():
                 return self.fail(run, ending, phases)
-            case Deferred():
-                return self._defer(run)
+            case Deferred(job):
+                return self._defer(run, job)
             case Yielded(checkpoint):
                 return self._pause(run, checkpoint, phases)
             case Stopped():
@@ -100,6 +100,8 @@ class OutcomeWriter:
             "waits": waits_with(task, held.reason, self.runtime.now()),
             "lease_expires_at": None,
         }
+        if held.rate_places is not None:
+            sets["rate_places"] = held.rate_places
         held = replace(held, until=checked_by(task, held.until))
         attempt_metrics.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
@@ -226,8 +228,8 @@ class OutcomeWriter:
         at = self.runtime.now() if process_ends_at is None else process_ends_at + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
-    def _defer(self, run: Run) -> WriteResult:
-        end = write_deferral(self.stores, self.enqueuer, self.runtime, run)
+    def _defer(self, run: Run, job: str) -> WriteResult:
+        end = write_deferral(self.stores, self.enqueuer, self.runtime, run, job)
         self.runtime.telemetry.count("tasks_deferred")
         return end
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Guard, Write
+from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.attempt_run import attempts_told_of
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services.content_retention import replace_content
 
@@ -22,14 +24,29 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Enqueuer
 
 
-def write_deferral(stores: Stores, enqueuer: Enqueuer, runtime: Runtime, run: Run) -> WriteResult:
-    """Wait for the target's notification until its deadline: the reminders first, then the long lease."""
+def write_deferral(stores: Stores, enqueuer: Enqueuer, runtime: Runtime, run: Run, job: str) -> WriteResult:
+    """Wait for the target's notification until its deadline: the reminders first, then the long lease.
+
+    Args:
+        stores: where it is written.
+        enqueuer: sets the reminders.
+        runtime: clock and chance.
+        run: what ran, and when.
+        job: the ARN of the job that AWS runs for it; empty for other targets.
+    """
     task = run.task
     deadline = deferred_until(task, run.started_at)
     for at in reminders(task, deadline, runtime.now(), enqueuer.look_ahead):
         enqueuer.remind(task, at)
     sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
-    return stores.tasks.apply(Write(task.id, Move.DEFER, runtime.nonce(), Guard(fence=task.fence), sets))
+    if job:
+        # A worker that was lost before this write may have started it: that is the same attempt.
+        sets |= {"job": job, "attempt": attempts_told_of(task.attempt_history) + 1}
+    result = stores.tasks.apply(Write(task.id, Move.DEFER, runtime.nonce(), Guard(fence=task.fence), sets))
+    if job and isinstance(result, Applied) and result.task.requested_action is RequestedAction.CANCEL:
+        # It was requested before there was a job to stop.
+        enqueuer.remind(result.task, runtime.now())
+    return result
 
 
 def write_pause(stores: Stores, runtime: Runtime, run: Run, checkpoint: bytes | None) -> WriteResult:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
 from duetime.domain.dispatch.message_deletion import (
+    CheckJob,
     CheckTopology,
     DeleteMessage,
     FollowUp,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest
     from duetime.domain.tasks.task import Task
-    from duetime.ports.attempts import InputReader
+    from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
     from duetime.ports.queues import Delivery, PullQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -56,6 +57,8 @@ class LeaseClaims:
     outcome_writer: OutcomeWriter
     pull_locks: PullLocks
     input_reader: InputReader
+    switch_rates: SwitchRates
+    rate_limits: RateLimits
     runtime: Runtime
 
     def claim(self, wanted: LeaseRequest, delivery: Delivery) -> ClaimedDelivery:
@@ -119,11 +122,20 @@ class LeaseClaims:
             end = self.outcome_writer.finish(Run(task, now, now), failed, RUN_ONLY)
             self.pull_locks.give_back(task)
             return self._ended(end)
-        if late := expired(task, self.runtime.now()):
-            return self._expired(task, late)
+        if not_begun := self._not_begun(task):
+            return not_begun
         attempt_metrics.count_start(self.runtime.telemetry, task, now)
         key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
+
+    def _not_begun(self, task: Task) -> DeleteMessage | RedeliverMessage | None:
+        """What happens to a message whose task has come to its start, if it may not start now."""
+        if late := expired(task, self.runtime.now()):
+            return self._expired(task, late)
+        of_switches = self.switch_rates.rates(task)
+        if (task.rate or of_switches) and (held := self.rate_limits.held(task, of_switches)):
+            return self._ended(self._postpone(task, held))
+        return None
 
     def _expired(self, task: Task, late: Expired) -> DeleteMessage | RedeliverMessage:
         end = self.outcome_writer.expire(task, late, RUN_ONLY)
@@ -135,7 +147,7 @@ class LeaseClaims:
         self.runtime.telemetry.count("claims_rejected")
         retain_paused(self.stores.tasks, self.stores.contents, task)
         match after_refusal(task, delivery.message, self.runtime.now()):
-            case FollowUp(left) | Undo(left) | CheckTopology(left):
+            case FollowUp(left) | Undo(left) | CheckTopology(left) | CheckJob(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])
                 return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")
             case disposition:

@@ -64,7 +64,7 @@ class ScheduleCreator:
         known = self.repeats.known(owner, key, now)
         if known is not None:
             return self._made_before(owner, spec, known, traceparent)
-        self.writer.expander.planner.occurrence_tasks.accept(spec.task)
+        self.writer.expander.planner.occurrence_tasks.accept(owner, spec.task)
         uid = TaskId.of(
             now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
         )

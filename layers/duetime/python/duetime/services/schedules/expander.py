@@ -117,7 +117,8 @@ class ScheduleExpander:
 
     def _produced(self, tick: str | None, pair: tuple[ExpansionPass, Due]) -> None:
         current, due = pair
-        work = partial(self.planner.occurrence_tasks.produce, current.after, due, current.payload, tick)
+        spec = current.task or current.after.spec.task
+        work = partial(self.planner.occurrence_tasks.produce, current.after, due, spec, tick)
         task = self._guarded(current, work)
         if task is not None:
             current.tasks.append(task)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
     from duetime.services.schedules.occurrence_tasks import Due
 
@@ -21,6 +22,7 @@ class ExpansionPass:
         before: as it was read.
         after: as it is to be saved.
         due: the occurrences to place, in order.
+        task: what the due occurrences are.
         next_at: when its timing wants it checked next.
         more: whether another pass must follow at once.
         tasks: those that now exist.
@@ -34,7 +36,7 @@ class ExpansionPass:
     due: list[Due] = field(default_factory=list)
     next_at: Millis | None = None
     more: bool = False
-    payload: bytes = b""
+    task: TaskSpec | None = None
     tasks: list[Task] = field(default_factory=list)
     failed: bool = False
     broken: bool = False

@@ -109,8 +109,8 @@ class ExpansionPlanner:
                 self._look_into_expectations(current, calendars, now)
         self._fill_back(current, calendars, now, horizon)
         try:
-            current.payload = self.occurrence_tasks.payload_for(stored, current.due)
-        except ContentExpired as refusal:
+            current.task = self.occurrence_tasks.task_for(stored, current.due)
+        except (ContentExpired, FieldInvalid) as refusal:
             self._pause(current.before, refusal, calendars)
             return None
         self._write_timer(current, now)

@@ -79,7 +79,7 @@ class ScheduleManager:
                 replaced_payload = stored.former_payload
                 return stored
             if update.task is not None:
-                self.writer.expander.planner.occurrence_tasks.accept(spec.task)
+                self.writer.expander.planner.occurrence_tasks.accept(owner, spec.task)
             seen = self.writer.marked(stored)
             after = with_spec(seen, spec, self.runtime.now(), self.writer.expander.planner.known_calendars_of(seen))
             if "remaining_runs" in update.fields:

@@ -119,7 +119,7 @@ class ManualRuns:
     def _produced(self, stored: StoredSchedule, due: Due, by: Attribution) -> Accepted[Task]:
         """The task of a run by hand, counted and sent, unless a repeat of its request was first."""
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
-        task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.payload_of(stored))
+        task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.task_of(stored))
         with suppress(Unavailable, ScheduleNotFound):
             # Before its message: whoever takes the task up counts it if that was lost.
             self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now(), by=by))

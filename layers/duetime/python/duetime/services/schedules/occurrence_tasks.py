@@ -9,14 +9,16 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.targets import definition_of
 from duetime.services.spans import MESSAGE_ID, run_span
-from duetime.services.tasks.creation_rules import PAYLOAD
+from duetime.services.tasks.creation_rules import payload_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
@@ -64,23 +66,33 @@ class OccurrenceTasks:
         """
         _within_task(self.rules.targets.target_of, stored.spec.task)
 
-    def accept(self, task: TaskSpec) -> None:
+    def accept(self, owner: str, task: TaskSpec) -> None:
         """Reject the task of a schedule as the same task by itself is rejected when it is requested.
 
         Raises:
             FieldInvalid: its target may not be called, or no handler is known for its type; so for a topology's nodes.
         """
-        _within_task(self.rules.accept, task)
+        _within_task(lambda spec: self.rules.accept(self.rules.resolved(owner, spec)), task)
 
-    def payload_of(self, stored: StoredSchedule) -> bytes:
-        """What each of its tasks is given."""
-        return self.contents.fetch(stored.uid, stored.payload)
-
-    def payload_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> bytes:
-        """What these occurrences are given; of a schedule that has placed none yet, the payload is made to last.
+    def task_of(self, stored: StoredSchedule) -> TaskSpec:
+        """What each of its tasks is: of a definition, a run of the version that is the latest now, if it names none.
 
         Raises:
-            ContentExpired: it lies outside the schedule and is gone.
+            ContentExpired: its payload lies outside the schedule and is gone.
+            FieldInvalid: there is no such definition, or its parameters are others.
+        """
+        task = replace(stored.spec.task, payload=self.contents.fetch(stored.uid, stored.payload))
+        try:
+            return self.rules.resolved(stored.owner, task)
+        except FieldInvalid as refusal:
+            raise refusal.inside("task") from None
+
+    def task_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> TaskSpec:
+        """What these occurrences are; of a schedule that has placed none yet, the payload is made to last.
+
+        Raises:
+            ContentExpired: its payload lies outside the schedule and is gone.
+            FieldInvalid: there is no such definition, or its parameters are others.
         """
         is_new = stored.last_run is None or stored.last_run.revision != stored.revision
         if stored.payload.is_outside and is_new:
@@ -88,46 +100,45 @@ class OccurrenceTasks:
             self.contents.retain(stored.uid, stored.payload)
         if stored.former_payload is not None and is_new:
             self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
-        return self.payload_of(stored) if dues else b""
+        return self.task_of(stored) if dues else stored.spec.task
 
     def expire_payloads(self, removed: StoredSchedule) -> None:
         """Let what a schedule that is gone had outside of it expire; its tasks have payloads of their own."""
         for payload in removed.outside_payloads:
             self.contents.expire(removed.uid, payload, unless_referenced(self.runtime.now()))
 
-    def produce(self, stored: StoredSchedule, due: Due, payload: bytes, tick: str | None = None) -> Task:
+    def produce(self, stored: StoredSchedule, due: Due, spec: TaskSpec, tick: str | None = None) -> Task:
         """Make the task of an occurrence exist; `Enqueuer.send_due` must follow.
 
         Args:
             stored: its schedule.
             due: the occurrence.
-            payload: of its schedule.
+            spec: what the schedule's tasks are.
             tick: the context of the span in which the trigger does so.
 
         Raises:
             FieldInvalid: its target may not be called any more.
             Unavailable: the store did not answer.
         """
-        return self.produce_once(stored, due, payload, tick)[0]
+        return self.produce_once(stored, due, spec, tick)[0]
 
     def produce_once(
-        self, stored: StoredSchedule, due: Due, payload: bytes, tick: str | None = None
+        self, stored: StoredSchedule, due: Due, spec: TaskSpec, tick: str | None = None
     ) -> tuple[Task, bool]:
         """Make the task of an occurrence exist, as `produce` does, and say whether it was this call that made it."""
         span = run_span(stored.spec.task.type, stored.name, (tick, stored.traceparent), due.requested_in)
         with self.runtime.tracer.span(span) as opened:
             context = opened.context or due.requested_in or stored.traceparent
-            task, is_new = self._produced(stored, due, payload, context)
+            task, is_new = self._produced(stored, due, spec, context)
             opened.end_with({MESSAGE_ID: task.id.text})
         return task, is_new
 
-    def _produced(self, stored: StoredSchedule, due: Due, payload: bytes, traceparent: str | None) -> tuple[Task, bool]:
+    def _produced(self, stored: StoredSchedule, due: Due, spec: TaskSpec, traceparent: str | None) -> tuple[Task, bool]:
         occurrence, now = due.occurrence, self.runtime.now()
         task_id = stored.id_of(occurrence, due.purpose)
-        spec = stored.spec.task
         spec = replace(spec, target=self.rules.targets.target_of(spec))
         expiry = unless_referenced(occurrence.due_at)
-        content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
+        content = self.contents.keep(task_id, payload_name(spec.target), spec.payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
         # A calendar moves an occurrence, and not its id.
         ref = stored.schedule_ref(occurrence.nominal, due.cause)
@@ -135,10 +146,16 @@ class OccurrenceTasks:
             ref = replace(ref, is_buffered=True, reports=True)
         task = replace(task, next_at=occurrence.due_at, schedule_ref=ref, traceparent=traceparent)
         is_new = self.enqueuer.produce(task)
-        if content.is_outside:
+        kept = content if is_new else self._payload_of(task)
+        if kept.is_outside:
             # Also when another has written the record: it may not have come so far.
-            self.contents.retain(task_id, content, expiry)
+            self.contents.retain(task_id, kept, expiry)
         return task, is_new
+
+    def _payload_of(self, task: Task) -> Content:
+        """The payload that the record has which another has written: of a definition, perhaps of another version."""
+        known = None if definition_of(task.target) is None else self.enqueuer.tasks.read(task.id)
+        return task.payload if known is None else known.payload
 
 
 def _within_task(check: Callable[[TaskSpec], object], task: TaskSpec) -> None:

@@ -156,9 +156,9 @@ class OverlapControl:
     def _produce(self, stored: StoredSchedule, nominal: Millis) -> None:
         occurrence_tasks = self.expander.planner.occurrence_tasks
         try:
-            run = occurrence_tasks.produce(stored, Due(run_of(stored, nominal)), occurrence_tasks.payload_of(stored))
+            run = occurrence_tasks.produce(stored, Due(run_of(stored, nominal)), occurrence_tasks.task_of(stored))
         except FieldInvalid:
-            # Its target may not be called any more: the next check of the schedule pauses it.
+            # Its target may not be called any more, or its definition has changed: the next check pauses the schedule.
             return
         self.enqueuer.send_due([run])
 

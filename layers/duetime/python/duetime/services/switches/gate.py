@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
     from duetime.domain.switches import Switches
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.switches import SwitchStore
@@ -58,6 +59,10 @@ class SwitchGate:
         self.look()
         # It was let begin a moment ago, however old they have become since.
         return () if self._known is None else self._known.caps(task)
+
+    def rates(self, task: Task) -> tuple[Rate, ...]:
+        """The rates of switches that a task has besides its own; none while the switches were never read."""
+        return () if self._known is None else self._known.rates(task)
 
     def _postponed(self, shortest: Millis, longest: Millis, reason: str) -> Postponed:
         wait = shortest + self.runtime.random_source.below(longest - shortest + 1)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.enqueue_plan import on_the_minute
-from duetime.domain.errors import FenceMismatch, LockLost, NotifiedOtherwise
+from duetime.domain.errors import FenceMismatch, LockLost, NotifiedOtherwise, StateConflict
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_run import Run
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import LEASED, Move, State
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task_options import LockScope
@@ -55,8 +56,25 @@ class AttemptReports:
         Raises:
             FenceMismatch: the fence is not the running attempt's, or its deadline is over.
             NotifiedOtherwise: the attempt ended differently before.
+            StateConflict: AWS runs a job for it: only its own end is followed by another.
         """
         task = self.task_reader.record(owner, task_id)
+        if is_job(task.target):
+            raise StateConflict(task, "notified of: the end of its job in AWS is its outcome")
+        return self.end(task, fence, ending)
+
+    def end(self, task: Task, fence: int, ending: Ending) -> Task:
+        """End an attempt, as `notify` does, also one that AWS runs a job for.
+
+        Args:
+            task: the record as it was just read.
+            fence: the attempt's.
+            ending: how it has ended.
+
+        Raises:
+            FenceMismatch: as by `notify`.
+            NotifiedOtherwise: the same.
+        """
         if task.fence != fence or task.state is not State.RUNNING:
             return self._repeated(task, fence, ending)
         now = self.runtime.now()
@@ -64,7 +82,7 @@ class AttemptReports:
             raise FenceMismatch(task, _TIME_IS_OVER)
         end = self.outcome_writer.finish(Run(task, task.run_at or now, now), ending, _offered(task))
         if not isinstance(end, Applied):
-            return self._repeated(self.task_reader.record(owner, task_id), fence, ending)
+            return self._repeated(self.task_reader.record(task.owner, task.id), fence, ending)
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.completion.close(end.task)

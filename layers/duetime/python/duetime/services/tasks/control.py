@@ -13,6 +13,7 @@ from duetime.domain.tasks.action_history import BY_SYSTEM, Action
 from duetime.domain.tasks.action_recording import is_repeated
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.control_changes import (
     ASKED,
     NO_EXPIRY,
@@ -197,9 +198,15 @@ class TaskControl:
             raise StateConflict(task, refused)
         if task.requested_action in (requested_action, RequestedAction.CANCEL):
             # What is to stop for good need not pause.
-            return task
+            return self._hurried(task)
         request = ControlRequest(action, version, by, partial(stronger, requested_action))
-        return self._moved(task, Move.REQUEST_STOP, request)
+        return self._hurried(self._moved(task, Move.REQUEST_STOP, request))
+
+    def _hurried(self, task: Task) -> Task:
+        """Have a worker stop the job that AWS runs, at once and not with its next check, if that is requested."""
+        if task.requested_action is RequestedAction.CANCEL and is_job(task.target) and task.awaiting_notification:
+            self.enqueuer.remind(task, self.runtime.now())
+        return task
 
     def _moved(self, task: Task, move: Move, request: ControlRequest) -> Task:
         """Make a move, again while others write in between and it stays legal, unless only this version is meant.

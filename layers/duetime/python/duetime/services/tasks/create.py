@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import KeyReused, RequestError, TaskDeleted, Unavailable
+from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, TaskDeleted, Unavailable
 from duetime.domain.record_sizes import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import due_of, new_id, new_task
@@ -14,7 +14,7 @@ from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
 from duetime.services.spans import MESSAGE_ID, creation_span
-from duetime.services.tasks.creation_rules import PAYLOAD, CreationRules
+from duetime.services.tasks.creation_rules import CreationRules, payload_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +45,11 @@ class _Identity:
     task_id: TaskId
     due_at: Millis
     created_at: Millis
+
+    @classmethod
+    def of(cls, remembered: RememberedKey) -> _Identity:
+        """What an idempotency key remembers of it."""
+        return cls(remembered.task_id, remembered.due_at, remembered.created_at)
 
     @property
     def expiry(self) -> Expiry:
@@ -129,12 +134,19 @@ class TaskCreator:
 
     def _write(self, owner: str, order: Order) -> Accepted[Task]:
         """Make the record exist; says whether it was this call that wrote it."""
-        order = replace(order, spec=replace(order.spec, target=self.rules.accept(order.spec, order.graph)))
+        try:
+            spec = self.rules.resolved(owner, order.spec)
+        except FieldInvalid:
+            if (repeated := self._answered(owner, order)) is None:
+                raise
+            # A repeat is answered as the first request was, whatever has become of the definition.
+            return repeated
+        order = replace(order, spec=replace(spec, target=self.rules.accept(spec, order.graph)))
         identity = self._identity(order)
         if order.key is not None:
             task_id, remembered = identity.task_id, self._remember(owner, order.key, identity)
-            identity = _Identity(remembered.task_id, remembered.due_at, remembered.created_at)
-            if identity.task_id != task_id and (replayed := self._replayed(remembered, identity)):
+            identity = _Identity.of(remembered)
+            if identity.task_id != task_id and (replayed := self._replayed(remembered)):
                 return replayed
         if (unique := unique_of(order.spec.unique, order.spec.debounce)) is not None:
             return self._write_unique(owner, order, identity, unique)
@@ -165,7 +177,7 @@ class TaskCreator:
                 settled = self.key_conflicts.settle(status.holder, order.spec, unique, wanted)
             # Read after the key: whoever repeats this request may have replaced a task that has ended since.
             if settled is None and status.nonce is not None:
-                settled = self._answered(owner, order, identity)
+                settled = self._answered(owner, order, identity.task_id)
             if settled is not None:
                 return settled
             if status.holder is not None:
@@ -175,23 +187,28 @@ class TaskCreator:
                 return self._created(order, task, identity)
         raise Unavailable(f"the unique key {unique.key!r} was taken by others again and again")
 
-    def _answered(self, owner: str, order: Order, identity: _Identity) -> Accepted[Task] | None:
-        """What somebody else who is repeating the same request just now has done instead of making the task."""
-        known = self.stores.keys.find(owner, order.key.text, self.runtime.now()) if order.key else None
-        return self._replayed(known, identity) if known and known.task_id != identity.task_id else None
+    def _answered(self, owner: str, order: Order, wanted: TaskId | None = None) -> Accepted[Task] | None:
+        """What was done for the same request before, or just now, instead of making the task that is wanted."""
+        key = order.key
+        known = self.stores.keys.find(owner, key.text, self.runtime.now()) if key else None
+        if key is None or known is None or known.task_id == wanted or known.body_hash != key.body_hash:
+            return None
+        return self._replayed(known)
 
-    def _replayed(self, remembered: RememberedKey, identity: _Identity) -> Accepted[Task] | None:
+    def _replayed(self, remembered: RememberedKey) -> Accepted[Task] | None:
         """The task that an idempotency key stands for; `None` if it is still to be made."""
         known = self.stores.tasks.read(remembered.task_id)
         if known is None:
             return None
         if known.erased:
             raise TaskDeleted(known.id)
-        return Accepted(self._retained(known, identity), is_replay=True, on_conflict=remembered.on_conflict)
+        task = self._retained(known, _Identity.of(remembered))
+        return Accepted(task, is_replay=True, on_conflict=remembered.on_conflict)
 
     def _new_record(self, owner: str, order: Order, identity: _Identity) -> Task:
         """The record that is to be written, with its payload kept."""
-        payload = self.stores.contents.keep(identity.task_id, PAYLOAD, order.spec.payload, identity.expiry)
+        name = payload_name(order.spec.target)
+        payload = self.stores.contents.keep(identity.task_id, name, order.spec.payload, identity.expiry)
         task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
         # A repeat may come long after its first try: nobody reads its home minute any more.
         return replace(task, next_at=max(task.next_at, self.runtime.now()), traceparent=order.traceparent)

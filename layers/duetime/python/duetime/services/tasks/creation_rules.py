@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.tasks.targets import TopologyTarget, definition_of
+from duetime.domain.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.allowed_targets import TargetRules
+    from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.topologies import GraphReader
 
 
 PAYLOAD = "payload"
+
+
+class DefinitionReader(Protocol):
+    """Makes runs of topology definitions."""
+
+    def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
+        """A task that names a definition as the task of a run, with the graph of a version; any other as it is.
+
+        Raises:
+            FieldInvalid: there is no such definition or version, or the parameters do not fit.
+        """
+        ...
+
+
+def payload_name(target: Target | None) -> str:
+    """What the payload of a new task is called where it lies outside of its record.
+
+    Of a run of a definition, the version is a part of it: of two processes that create the same run while the
+    definition changes, neither may overwrite the graph of the other's, one of which the record will name.
+    """
+    ref = definition_of(target)
+    return PAYLOAD if ref is None else f"{PAYLOAD}.{ref.version}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +50,38 @@ class CreationRules:
     Attributes:
         targets: what the settings let tasks call.
         read_graph: makes a graph of a topology's payload.
+        definitions: makes runs of topology definitions.
     """
 
     targets: TargetRules
     read_graph: GraphReader
+    definitions: DefinitionReader
+
+    def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
+        """A task with the graph of the definition that it names, if it names one.
+
+        Raises:
+            FieldInvalid: there is no such definition or version, or the parameters do not fit.
+        """
+        return spec if definition_of(spec.target) is None else self.definitions.resolved(owner, spec)
+
+    def resolved_change(self, task: Task, wanted: TaskChange) -> TaskChange:
+        """A change of a task, with the graph of the definition that it names, if it names another run of one.
+
+        Raises:
+            FieldInvalid: there is no such run; or the graph is to be replaced, and the definition is not.
+        """
+        target = wanted.fields.get("target", task.target)
+        if definition_of(target) is None:
+            return wanted
+        if wanted.payload is not None:
+            if "target" not in wanted.fields:
+                raise FieldInvalid(PAYLOAD, "is the graph of a definition: change `target`", FaultCode.CONFLICT)
+            return wanted
+        if target == task.target:
+            return wanted
+        spec = self.resolved(task.owner, TaskSpec(task.type, target=target))
+        return replace(wanted, payload=spec.payload, fields={**wanted.fields, "target": spec.target or target})
 
     def accept(self, spec: TaskSpec, graph: Graph | None = None) -> Target:
         """What a task calls that is asked for now.
@@ -43,7 +95,7 @@ class CreationRules:
         """
         target = self.targets.accept(spec)
         if graph is not None:
-            self._accept_nodes(graph)
+            self.accept_nodes(graph)
         elif isinstance(target, TopologyTarget):
             self.graph_of(spec.payload)
         return target
@@ -56,13 +108,18 @@ class CreationRules:
         """
         try:
             graph = self.read_graph(payload)
-            self._accept_nodes(graph)
+            self.accept_nodes(graph)
         except FieldInvalid as refusal:
             field = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
             raise FieldInvalid(field, refusal.reason, refusal.code) from None
         return graph
 
-    def _accept_nodes(self, graph: Graph) -> None:
+    def accept_nodes(self, graph: Graph) -> None:
+        """Reject a graph of which a node's task cannot be accepted.
+
+        Raises:
+            FieldInvalid: names the node.
+        """
         for node in graph.nodes:
             try:
                 self.targets.accept(node.spec)

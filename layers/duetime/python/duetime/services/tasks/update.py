@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from duetime.services.locks.locking import LockManager
     from duetime.services.tasks.creation_rules import CreationRules
 
+_BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
+"""Fields whose values are allowed or not by what the task calls, and by what the settings let it call."""
 _TRIES = 5
 """How often a change is made again when somebody else's write comes between its read and its write."""
 
@@ -157,7 +159,7 @@ class TaskUpdater:
     def _apply(self, task: Task, wanted: TaskChange, by: Attribution) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
         by_type = self.rules.targets.target_of(TaskSpec(task.type))
-        wanted = wanted.merged_into(task, by_type)
+        wanted = self.rules.resolved_change(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:
@@ -190,8 +192,9 @@ class TaskUpdater:
             raise FieldInvalid(field, "of a callback says what has happened", FaultCode.CANNOT_CHANGE)
         target = fields.get("target", task.target)
         rollback = fields.get("rollback_on_failure", task.rollback_on_failure)
-        if not fields.keys().isdisjoint({"target", "rollback_on_failure", "callback_url", "notify_on"}):
-            spec = TaskSpec(task.type, target=target, rollback_on_failure=rollback)
+        if not fields.keys().isdisjoint(_BY_TARGET):
+            timeout = fields.get("timeout_seconds", task.timeout_seconds)
+            spec = TaskSpec(task.type, target=target, rollback_on_failure=rollback, timeout_seconds=timeout)
             callback_url = fields.get("callback_url", task.callback_url)
             notify_on = fields.get("notify_on", task.notify_on)
             self.rules.targets.target_of(replace(spec, callback_url=callback_url, notify_on=notify_on))

@@ -9,7 +9,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.topologies.inputs import assembled, references
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.inputs import Reference
@@ -39,13 +39,18 @@ class NodeInputs:
             return None
         node = topology_run.graph.by_key[node_ref.key]
         wanted = references(node, {key: topology_run.run_state.task_id(key) for key in node.inputs})
-        return assembled(self._results(wanted))
+        return assembled(results_of(self.stores, wanted))
 
-    def _results(self, wanted: tuple[Reference, ...]) -> Iterator[tuple[str, bytes | None]]:
-        found = self.stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
-        for reference in wanted:
-            parent = found.get(reference.task_id)
-            if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
-                yield reference.name, None
-            else:
-                yield reference.name, self.stores.contents.fetch(parent.id, parent.result)
+
+def results_of(stores: Stores, wanted: Sequence[Reference]) -> Iterator[tuple[str, bytes | None]]:
+    """The results of nodes by their names, fetched one after the other; `None` for one that has none."""
+    found = stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
+    for reference in wanted:
+        yield reference.name, result_of(stores, found.get(reference.task_id))
+
+
+def result_of(stores: Stores, parent: Task | None) -> bytes | None:
+    """The result that a parent's children are given; `None` if there is none."""
+    if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
+        return None
+    return stores.contents.fetch(parent.id, parent.result)

@@ -20,17 +20,16 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.node_plan import arrivals, is_awaited, opening
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.retry_plan import kept_by_retry
-from duetime.domain.topologies.run_result import run_result
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
 from duetime.domain.topologies.watchdog_times import pause_before_check
 from duetime.services.topologies.repository import TopologyRun
+from duetime.services.topologies.run_outcome import ending_of
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.next_actions import NextAction
     from duetime.domain.topologies.node_status import Statuses
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -158,7 +157,8 @@ class StateMachineSteps:
             took = self.runtime.now() - topology_run.run_state.begun_at
             return TopologyCheck(found.state, over=False, again_after=pause_before_check(looks, took))
         self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, ended=True))
-        self._notify(topology_run.task, self._ending(topology_run, found, statuses))
+        ending = ending_of(self.stores, topology_run, found.state, statuses, self.runtime.now())
+        self._notify(topology_run.task, ending)
         return TopologyCheck(found.state, over=True, again_after=0)
 
     def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
@@ -238,11 +238,6 @@ class StateMachineSteps:
         found = self.stores.tasks.read_many(list(ids.values()), consistent=True)
         kept = {key: status_of(found.get(task_id)) for key, task_id in ids.items()}
         return {key: kept.get(key, NodeStatus()) for key in topology_run.graph.by_key}
-
-    def _ending(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Ending:
-        is_overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
-        number = topology_run.run_state.number
-        return run_result(found.state, topology_run.graph, statuses, number=number, is_overdue=is_overdue)
 
     def _notify(self, task: Task, ending: Ending) -> None:
         """End the attempt, unless it has ended already."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, WriteResult
 from duetime.domain.dispatch.message_deletion import (
+    CheckJob,
     CheckTopology,
     DeleteMessage,
     FollowUp,
@@ -39,7 +40,7 @@ from duetime.services.worker.target_caller import timeout
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
-    from duetime.ports.attempts import TopologyChecker
+    from duetime.ports.attempts import JobChecker, TopologyChecker
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tracing import OpenSpan
@@ -65,6 +66,7 @@ class AttemptRunner:
     runtime: Runtime
     handler_availability: HandlerAvailability
     topology_checker: TopologyChecker
+    job_checker: JobChecker
     late_notices: LateNotices
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
@@ -120,6 +122,8 @@ class AttemptRunner:
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
+        if message.job_ended:
+            return self.job_checker.take_event(message.task_id)
         if message.late_at is not None:
             self.late_notices.send(message, message.late_at)
             return DeleteMessage("told")
@@ -150,6 +154,9 @@ class AttemptRunner:
                 result = self.stores.tasks.apply(self._claimant(watch).claim_rollback(left, self.runtime.nonce()))
             case CheckTopology(running):
                 self.topology_checker.check_topology(running)
+                return DeleteMessage("looked after")
+            case CheckJob(running):
+                self.job_checker.check_job(running)
                 return DeleteMessage("looked after")
             case _:
                 return disposition

@@ -9,6 +9,7 @@ from duetime.domain.conditional_writes import ConditionFailed, WriteResult
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.attempt_run import Run, has_unreported_error
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.expiry import expired, lock_wait
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
@@ -55,7 +56,8 @@ class AttemptPhases:
     def work(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         """Make one attempt at a task: prepare and run, and write down how it ended."""
         phases = self.caller.targets.phases(task)
-        if task.attempt > task.retry.max_attempts:
+        # The job of a worker that was lost may still run: it is found by the name that it has, and waited for.
+        if task.attempt > task.retry.max_attempts and not is_job(task.target):
             return lost_attempts.fail_claimed(self.outcome_writer, task, phases)
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
@@ -66,7 +68,10 @@ class AttemptPhases:
         if isinstance(ending, ConditionFailed):
             return ending
         if isinstance(ending, Deferred):
-            ending = self._keep_locks(delivery_state, task, deferred_until(task, started))
+            ending = self._keep_locks(delivery_state, task, deferred_until(task, started), ending)
+        if delivery_state.had_turn:
+            # Which is when it starts: it was claimed before.
+            started = delivery_state.started_at or started
         run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival)
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
         return self.write(task, run, ending)
@@ -151,10 +156,13 @@ class AttemptPhases:
         held = self.locks.take(delivery_state, task, scope)
         return None if held is None else lock_wait(task, held, self.runtime.now())
 
-    def _keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis) -> Ending:
-        """Hold the locks until the target's deadline: before the lease is, so that they never end first."""
-        if self.locks.renew(delivery_state, task, until):
-            return Deferred()
+    def _keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
+        """Hold the locks until the target's deadline: before the lease is, so that they never end first.
+
+        A job that has begun is waited for even if somebody took its lock away: its next attempt would run beside it.
+        """
+        if self.locks.renew(delivery_state, task, until) or deferred.job:
+            return deferred
         return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
 
 

@@ -30,6 +30,7 @@ class DeliveryState:
         task: the record as it was claimed; `None` before the claim and after the end.
         started_at: when the target was called first in this attempt: its time is for all phases. What follows the
             outcome has a time of its own.
+        had_turn: it was to start when its rate allowed it, and has.
         ended: the target has returned; its end is being written down.
         requested_action: what the user asks of the attempt, as of the last heartbeat.
         progress: what the target reported last, written with the next heartbeat.
@@ -43,6 +44,7 @@ class DeliveryState:
     received_at: Millis = 0
     task: Task | None = None
     started_at: Millis | None = None
+    had_turn: bool = False
     ended: bool = False
     requested_action: RequestedAction | None = None
     progress: Progress | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired
-from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, failure
+from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, Postponed, failure
 from duetime.domain.tasks.expiry import expired
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.times import SECOND
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.targets import Phase
     from duetime.domain.tasks.task import Progress, Task
-    from duetime.ports.attempts import InputReader
+    from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import TargetRunner
     from duetime.ports.tasks import ContentStore
@@ -33,6 +33,8 @@ class TargetCaller:
     contents: ContentStore
     targets: TargetRunner
     input_reader: InputReader
+    switch_rates: SwitchRates
+    rate_limits: RateLimits
     lease: AttemptLease
     runtime: Runtime
 
@@ -56,6 +58,8 @@ class TargetCaller:
             return failure(type(error).__name__, str(error), retriable=False)
         if ended := self.lease.confirm(delivery_state, task):
             return ended
+        if delivery_state.started_at is None and (held := self._held(delivery_state, task)):
+            return held
         now = self.runtime.now()
         if delivery_state.started_at is None:
             # Whatever it has waited for since its claim, such as a lock, may have taken the time that was left.
@@ -82,6 +86,18 @@ class TargetCaller:
             self.runtime.telemetry.count("calls_not_sent")
             return ending.postponed(task, self.runtime.now(), self.runtime.random_source.fraction())
         return ending
+
+    def _held(self, delivery_state: DeliveryState, task: Task) -> Postponed | None:
+        """Whether a task with a rate must wait; nothing once it may start, under a lease that lasts."""
+        of_switches = self.switch_rates.rates(task)
+        if task.rate is None and not of_switches:
+            return None
+        if held := self.rate_limits.held(task, of_switches):
+            return held
+        delivery_state.had_turn = True
+        # Renewing it now could take longer than a start is granted for.
+        is_over = self.runtime.now() >= delivery_state.leased_until
+        return Postponed(self.runtime.now(), "a lease with time left") if is_over else None
 
     def _read(self, task: Task, content: Content) -> bytes:
         return self.contents.fetch(task.id, content) if content.data is None else content.data

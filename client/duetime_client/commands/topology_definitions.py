@@ -1,0 +1,224 @@
+"""`duetime topologies definitions`: list, show, put, versions, diff, run, delete."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.formatting import timed
+from duetime_client.commands.messages import show_created, show_invalid_file
+from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.task_arguments import reject_constant
+from duetime_client.commands.task_options import IdempotencyKey, IfMatch
+from duetime_client.errors import InvalidRequest
+from duetime_client.plurals import counted
+from duetime_client.topology_definitions import DefinitionVersion, TopologyDefinition
+
+app = CommandGroup(help="Keep graphs of tasks by name, with versions and parameters.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the definition.")]
+Version = Annotated[int | None, typer.Option("--version", metavar="N", min=1, help="A version; default: the latest.")]
+
+
+@app.command("list")
+@examples("duetime topologies definitions list")
+def list_definitions(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
+    """List definitions by name; with --json, as one array."""
+    with connected(context, deployment) as client:
+        found = list(client.topology_definitions.list())
+    if as_json:
+        show_json([each.document for each in found])
+        return
+    rows = [
+        (printable(each.name), str(each.version), _created(each, context), printable(each.description))
+        for each in found
+    ]
+    _show_table(("name", "version", "changed", "description"), rows, "no definitions")
+
+
+@app.command()
+@examples("duetime topologies definitions show nightly --version 3")
+def show(
+    context: typer.Context, name: Name, *, deployment: Deployment, version: Version = None, as_json: AsJson = False
+) -> None:
+    """Show a version of a definition: its parameters, and its nodes by level of dependency."""
+    with connected(context, deployment) as client:
+        definition = client.topology_definitions.get(name, version=version)
+    _show_one(definition, context, as_json=as_json)
+
+
+@app.command()
+@examples("duetime topologies definitions put nightly nightly.json")
+def put(
+    context: typer.Context,
+    name: Name,
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="The definition (JSON).")],
+    *,
+    deployment: Deployment,
+    if_match: IfMatch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a definition from a file, or its next version if the file says something else than the latest one."""
+    body = _body_of(file)
+    with connected(context, deployment) as client:
+        try:
+            definition = client.topology_definitions.put(name, body, if_match=if_match)
+        except InvalidRequest as error:
+            if not error.errors:
+                raise
+            show_invalid_file(file, error.errors)
+            raise typer.Exit(1) from error
+    _show_one(definition, context, as_json=as_json)
+
+
+@app.command()
+@examples("duetime topologies definitions versions nightly")
+def versions(context: typer.Context, name: Name, *, deployment: Deployment, as_json: AsJson = False) -> None:
+    """List the versions of a definition, latest first; with --json, as one array."""
+    with connected(context, deployment) as client:
+        found = client.topology_definitions.list_versions(name)
+    if as_json:
+        show_json([each.document for each in found])
+        return
+    rows = [(str(each.version), _created(each, context), printable(each.created_by or "")) for each in found]
+    _show_table(("version", "created", "by"), rows, "no versions")
+
+
+@app.command()
+@examples("duetime topologies definitions diff nightly 1 2")
+def diff(
+    context: typer.Context,
+    name: Name,
+    before: Annotated[int, typer.Argument(metavar="FROM", min=1, help="The first version.")],
+    after: Annotated[
+        int | None, typer.Argument(metavar="[TO]", min=1, help="The second version; default: the latest.")
+    ] = None,
+    *,
+    deployment: Deployment,
+    as_json: AsJson = False,
+) -> None:
+    """Show what differs between two versions, field by field."""
+    with connected(context, deployment) as client:
+        found = client.topology_definitions.get_diff(name, before, after)
+    if as_json:
+        show_json(found.document)
+        return
+    for change in found.changes:
+        for sign, side, style in (("-", "from", "red"), ("+", "to", "green")):
+            if side in change:
+                text = f"{sign} {change['path']}: {json.dumps(change[side], ensure_ascii=False)}"
+                console().print(printable(text, style))
+    if not found.changes:
+        say("no difference")
+
+
+@app.command()
+@examples("duetime topologies definitions run nightly -p region=eu")
+def run(
+    context: typer.Context,
+    name: Name,
+    *,
+    deployment: Deployment,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter: JSON, or else text; repeatable."),
+    ] = None,
+    version: Version = None,
+    idempotency_key: IdempotencyKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a definition, with values for its parameters; `duetime topologies show ID` shows the run."""
+    with connected(context, deployment) as client:
+        definition = client.topology_definitions.get(name, version=version) if parameter else None
+        values = _values_of(parameter or [], definition)
+        task = client.topology_definitions.run(name, values, version=version, idempotency_key=idempotency_key)
+    if as_json:
+        show_json(task.document)
+    else:
+        show_created(task)
+
+
+@app.command()
+@examples("duetime topologies definitions delete nightly")
+def delete(
+    context: typer.Context, name: Name, *, deployment: Deployment, if_match: IfMatch = None, as_json: AsJson = False
+) -> None:
+    """Delete a definition that no schedule runs, with all of its versions."""
+    with connected(context, deployment) as client:
+        definition = client.topology_definitions.delete(name, if_match=if_match)
+    if as_json:
+        show_json(definition.document)
+    else:
+        say(f"deleted the definition {definition.name}")
+
+
+def _values_of(texts: Sequence[str], definition: TopologyDefinition | None) -> dict[str, Any]:
+    """The parameters of a run: what the definition declares as text is text, anything else is JSON if it can be."""
+    declared: Mapping[str, Mapping[str, Any]] = definition.parameters if definition is not None else {}
+    values: dict[str, Any] = {}
+    for each in texts:
+        name, equals, text = each.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter("should be NAME=VALUE", param_hint="--parameter")
+        values[name] = text if declared.get(name, {}).get("type") == "string" else _json_or_text(text)
+    return values
+
+
+def _json_or_text(text: str) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return json.loads(text, parse_constant=reject_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _body_of(file: Path) -> dict[str, Any]:
+    try:
+        body = json.loads(file.read_bytes(), parse_constant=reject_constant)
+    except (ValueError, RecursionError, OSError) as error:
+        raise typer.BadParameter(f"not JSON: {error}", param_hint="FILE") from error
+    if not isinstance(body, dict):
+        raise typer.BadParameter("should be a JSON object", param_hint="FILE")
+    return body
+
+
+def _created(version: DefinitionVersion, context: typer.Context) -> str:
+    clock = context.ensure_object(Clock)
+    return str(timed(version.created_at, clock, clock.now(), units=1))
+
+
+def _show_one(definition: TopologyDefinition, context: typer.Context, *, as_json: bool) -> None:
+    if as_json:
+        show_json(definition.document)
+        return
+    size = counted(len(definition.nodes), "node")
+    heading = f"{definition.name}  version {definition.version}  {size}  {_created(definition, context)}"
+    console().print(printable(heading, "bold"))
+    if definition.description:
+        console().print(printable(definition.description))
+    for name, parameter in definition.parameters.items():
+        default = f" = {json.dumps(parameter['default'], ensure_ascii=False)}" if "default" in parameter else ""
+        console().print(
+            printable(f"parameter {name}: {parameter.get('type')}{default}  {parameter.get('description')}".rstrip())
+        )
+    for key, node in definition.nodes.items():
+        parents = node.get("depends_on") or [] if isinstance(node, Mapping) else []
+        console().print(printable(f"node {key}" + (f" after {', '.join(parents)}" if parents else "")))
+
+
+def _show_table(headings: Sequence[str], rows: Sequence[tuple[Any, ...]], nothing: str) -> None:
+    if not rows:
+        console().print(nothing, style="dim")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, no_wrap=heading != "description")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)

@@ -1,0 +1,161 @@
+"""`client.topology_definitions`: graphs of tasks that have a name, versions and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from uuid import uuid4
+
+from pydantic import Field
+
+from duetime_client.io_operations import Request
+from duetime_client.pages import pages
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import one, read, several, task_of
+from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
+from duetime_client.task import ResponseModel
+from duetime_client.task_request_fields import body_of
+from duetime_client.topologies import TOPOLOGIES
+
+if TYPE_CHECKING:
+    from duetime_client.io_operations import Items
+    from duetime_client.literals import TaskPriority
+    from duetime_client.task import Task
+    from duetime_client.task_request_fields import Debounce, NotifyOn, Priority, UniqueKey
+
+DEFINITIONS = f"{TOPOLOGIES}/definitions"
+
+
+class RunFields(TypedDict, total=False):
+    """The fields of a run, except its parameters."""
+
+    type: str
+    name: str | None
+    tags: Mapping[str, str]
+    priority: Priority | TaskPriority
+    due_at: datetime | str
+    delay_seconds: float
+    callback_url: str | None
+    notify_on: NotifyOn | None
+    expires_seconds: int | None
+    unique: UniqueKey | None
+    debounce: Debounce | None
+
+
+class DefinitionVersion(ResponseModel):
+    """A version of a topology definition."""
+
+    version: int
+    created_at: datetime
+    created_by: str | None = None
+
+    @property
+    def etag(self) -> str:
+        """The version for `put(if_match=…)` and `delete(if_match=…)`."""
+        return f'"{self.version}"'
+
+
+class DefinitionSummary(DefinitionVersion):
+    """A topology definition as lists show it: its latest version."""
+
+    name: str
+    description: str = ""
+
+
+class TopologyDefinition(DefinitionSummary):
+    """A version of a topology definition.
+
+    Attributes:
+        parameters: what each parameter may be, by name: `type`, `default`, `enum`, `description`.
+        nodes: the nodes as they were written.
+    """
+
+    parameters: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    nodes: Mapping[str, Any]
+    on_failure: str
+    timeout_seconds: int | None = None
+    outputs: Sequence[str] = ()
+
+
+class DefinitionDiff(ResponseModel):
+    """What differs between two versions: `path` of each change, with `from` and `to` where there is a value."""
+
+    changes: Sequence[Mapping[str, Any]]
+
+
+class TopologyDefinitionOperations(Resource):
+    """Topology definitions."""
+
+    @Stream
+    def list(self) -> Items[DefinitionSummary]:
+        """The latest version of each definition, by name, page by page."""
+        return pages(self._session, DEFINITIONS, "definitions", partial(read, DefinitionSummary))
+
+    @Operation
+    def get(self, name: str, *, version: int | None = None) -> Request[TopologyDefinition]:
+        """A version of a definition; the latest one by default."""
+        query = [] if version is None else [("version", str(version))]
+        return Request("GET", _path_of(name), one(TopologyDefinition), query=query)
+
+    @Operation
+    def put(self, name: str, body: Mapping[str, Any], *, if_match: str | None = None) -> Request[TopologyDefinition]:
+        """Create a definition, or its next version; a body that says the same as the latest version makes none.
+
+        With `if_match`, only if it still has that `etag`; a lost response is not followed by another try.
+        """
+        headers, is_repeatable = guard(if_match), if_match is None
+        read_it = one(TopologyDefinition)
+        return Request("PUT", _path_of(name), read_it, body=dict(body), headers=headers, repeatable=is_repeatable)
+
+    @Operation
+    def delete(self, name: str, *, if_match: str | None = None) -> Request[TopologyDefinition]:
+        """Delete a definition with all of its versions; returns it as it was. Runs that exist are not changed.
+
+        Raises:
+            Conflict: A schedule runs it.
+        """
+        return Request("DELETE", _path_of(name), one(TopologyDefinition), headers=guard(if_match))
+
+    @Operation
+    def list_versions(self, name: str) -> Request[Sequence[DefinitionVersion]]:
+        """The versions of a definition, latest first."""
+        return Request("GET", f"{_path_of(name)}/versions", several(DefinitionVersion, "versions"))
+
+    @Operation
+    def get_diff(self, name: str, before: int, after: int | None = None) -> Request[DefinitionDiff]:
+        """What differs between two versions; without `after`, between one and the latest."""
+        query = [("from", str(before)), *([] if after is None else [("to", str(after))])]
+        return Request("GET", f"{_path_of(name)}/diff", one(DefinitionDiff), query=query)
+
+    @Operation
+    def run(
+        self,
+        name: str,
+        /,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        version: int | None = None,
+        idempotency_key: str | None = None,
+        **fields: Unpack[RunFields],
+    ) -> Request[Task]:
+        """Create a topology of the latest version, or of another one, with these values for its parameters."""
+        body = {**body_of(fields), "parameters": dict(parameters or {})}
+        if version is not None:
+            body["version"] = version
+        headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
+        return Request("POST", f"{_path_of(name)}/runs", task_of, body=body, headers=headers)
+
+
+class TopologyDefinitions(TopologyDefinitionOperations, SyncResource):
+    """`client.topology_definitions` of `Client`."""
+
+
+class AsyncTopologyDefinitions(TopologyDefinitionOperations, AsyncResource):
+    """`client.topology_definitions` of `AsyncClient`."""
+
+
+def _path_of(name: str) -> str:
+    """The path of a definition; the name is one segment of it, whatever characters it has."""
+    return f"{DEFINITIONS}/{segment(name)}"

@@ -1,0 +1,142 @@
+"""The handlers of topology definitions."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topology_definitions import DefinitionServices
+from duetime.contract.http import page_tokens
+from duetime.contract.http.etags import etag_of
+from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.topologies import definition_operations as operations
+from duetime.contract.topologies.definition_bodies import definition_name, new_definition_name
+from duetime.contract.topologies.definition_decoding import definition_content, run_spec
+from duetime.contract.topologies.definition_responses import (
+    DefinitionPage,
+    VersionList,
+    definition_entry,
+    definition_response,
+    diff_response,
+    version_response,
+)
+from duetime.contract.topologies.operations import READ as READ_TOPOLOGY
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.tasks.creation import Order
+from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.topologies.definitions import differences
+from duetime.domain.topologies.errors import DefinitionNotFound
+from duetime.services.topologies.definitions import Precondition
+
+from .requests import body_hash
+from .responses import Response, answer, creation_headers, creation_status, task_response
+from .routing import route
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.contract.topologies.definition_bodies import DefinitionDiffQuery, DefinitionListQuery, DefinitionQuery
+    from duetime.domain.topologies.definitions import Definition
+    from duetime.services.topologies.definitions import TopologyDefinitions
+
+    from .requests import Request
+
+_OF_A_TASK = "target.definition."
+"""Where the fields of a run are in a task, whose names they have in errors."""
+
+
+@route(operations.LIST)
+def list_definitions(request: Request[DefinitionListQuery]) -> Response:
+    """Read a page of one's definitions."""
+    query, scope = request.query, repr((request.owner, operations.LIST.path))
+    after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
+    found = _definitions().list(request.owner, after, query.limit)
+    token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
+    return answer(json_text(DefinitionPage(definitions=[definition_entry(each) for each in found], next_token=token)))
+
+
+@route(operations.READ)
+def get_definition(request: Request[DefinitionQuery]) -> Response:
+    """Read a version of a definition."""
+    return _response(_definitions().get(request.owner, definition_name(request.name), request.query.version))
+
+
+@route(operations.PUT)
+def put_definition(request: Request) -> Response:
+    """Create a definition, or its next version."""
+    name = new_definition_name(request.name)
+    content, graph = definition_content(request.document(), name)
+    composed(TaskServices).creation_rules.accept_nodes(graph)
+    by, condition = request.attributed("").name, _condition(request)
+    stored = _definitions().put(request.owner, name, content, by, condition)
+    if not stored.is_new:
+        return _response(stored.definition)
+    return _response(stored.definition, HTTPStatus.CREATED, {"Location": operations.READ.url(name=name)})
+
+
+@route(operations.DELETE)
+def delete_definition(request: Request) -> Response:
+    """Delete a definition; answer it as it was."""
+    return _response(_definitions().delete(request.owner, definition_name(request.name), request.version))
+
+
+@route(operations.VERSIONS)
+def list_versions(request: Request) -> Response:
+    """List the versions of a definition."""
+    found = _definitions().versions(request.owner, definition_name(request.name))
+    return answer(json_text(VersionList(versions=[version_response(each) for each in found])))
+
+
+@route(operations.DIFF)
+def compare_versions(request: Request[DefinitionDiffQuery]) -> Response:
+    """Compare two versions of a definition."""
+    name, definitions = definition_name(request.name), _definitions()
+    before = definitions.get(request.owner, name, request.query.before)
+    after = definitions.get(request.owner, name, request.query.after)
+    return answer(json_text(diff_response(before, after, differences(before.document, after.document))))
+
+
+@route(operations.RUN)
+def run_definition(request: Request) -> Response:
+    """Create a run of a definition."""
+    name, document = definition_name(request.name), request.document()
+    spec = run_spec(document, name)
+    key = IdempotencyKey(request.key, body_hash([name, document.value]), request.key_life) if request.key else None
+    try:
+        creation = composed(TaskServices).creator.create_once(
+            request.owner, Order(spec, key, traceparent=request.traceparent)
+        )
+    except FieldInvalid as refusal:
+        if refusal.field == f"{_OF_A_TASK}name":
+            raise DefinitionNotFound(name) from None
+        raise FieldInvalid(refusal.field.removeprefix(_OF_A_TASK), refusal.reason, refusal.code) from None
+    headers = creation_headers(creation, READ_TOPOLOGY.url(topology_id=creation.value.id))
+    task = composed(TaskServices).reader.with_contents(creation.value)
+    return task_response(task, creation_status(creation), headers)
+
+
+def _definitions() -> TopologyDefinitions:
+    return composed(DefinitionServices).definitions
+
+
+def _condition(request: Request) -> Precondition:
+    """What must be so of a definition that is put.
+
+    Raises:
+        ParametersInvalid: `If-None-Match` names a version, which says nothing about a write.
+    """
+    only_new = request.header(operations.ONLY_NEW.name)
+    if only_new is not None and only_new.strip() != "*":
+        reason = "should be *, which replaces no definition"
+        raise ParametersInvalid.of(operations.ONLY_NEW.name, reason, FaultCode.NOT_ALLOWED)
+    return Precondition(request.version, absent=only_new is not None)
+
+
+def _response(
+    definition: Definition, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None
+) -> Response:
+    text = json_text(definition_response(definition))
+    return answer(text, status, {"ETag": etag_of(definition.version), **(headers or {})})

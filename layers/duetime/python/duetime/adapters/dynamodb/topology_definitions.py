@@ -1,0 +1,162 @@
+"""Topology definitions, in DynamoDB: the latest version in one item, each earlier one in another of its partition.
+
+An earlier version is written before the one that replaces it, from what is read: whoever writes it, it is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.owner_index import listed, place_in_list
+from duetime.adapters.dynamodb.versioned_items import delete_next, deletion_marker, is_deleted, save_next, version_of
+from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.limits import MAX_DEFINITION_BYTES
+from duetime.domain.resource_generations import Incarnation
+from duetime.domain.topologies.definitions import Definition, VersionInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Executor
+
+_CONTENT, _CREATED, _SINCE, _BY = "b", "n", "c", "w"
+
+
+class DynamoDefinitionStore:
+    """`duetime.ports.topologies.DefinitionStore` over the tasks table; it reads an owner's partitions at once."""
+
+    def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
+        self._client = client
+        self._table = table
+        self._executor = executor
+
+    def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
+        """Read the latest version, and the edition of what is under the name."""
+        item = self._item(_key_of(owner, name))
+        if item is None:
+            return None, Incarnation()
+        number = version_of(item)
+        if is_deleted(item):
+            return None, Incarnation(number)
+        return _definition(name, number, item), Incarnation(number, attribute_values.integer(item[_CREATED]))
+
+    def read_earlier(self, owner: str, name: str, version: int) -> Definition | None:
+        """Read an earlier version."""
+        item = self._item(_earlier_key(owner, name, version))
+        return None if item is None else _definition(name, version, item)
+
+    def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
+        """Store the next version, if what is under the name is still at the edition that was read."""
+        item = {
+            **_key_of(owner, definition.name),
+            schema.OWNER_KEY: place_in_list(owner, schema.DEFINITION_LIST_MARK, definition.name),
+            _CREATED: attribute_values.number(incarnation.next.created),
+            **_fields_of(definition),
+        }
+        return save_next(self._client, self._table, item, incarnation.number, nonce)
+
+    def keep_earlier(self, owner: str, definition: Definition) -> None:
+        """Store a version that is about to be replaced. Safe to repeat."""
+        item = {**_earlier_key(owner, definition.name, definition.version), **_fields_of(definition)}
+        with translated():
+            self._client.put_item(TableName=self._table, Item=item)
+
+    def forget_earlier(self, owner: str, name: str, version: int) -> None:
+        """Remove an earlier version; it may be gone already."""
+        with translated():
+            self._client.delete_item(TableName=self._table, Key=_earlier_key(owner, name, version))
+
+    def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
+        """What is known of the earlier versions, latest first, read consistently."""
+        return sorted(self._earlier(owner, name), key=lambda info: -info.version)
+
+    def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
+        """Replace a definition by a marker, if it is still at the edition that was read, or gone already."""
+        empty = Definition(definition.name, definition.info, b"{}")
+        item = {**_key_of(owner, definition.name), _CREATED: attribute_values.number(0), **_fields_of(empty)}
+        return delete_next(self._client, self._table, deletion_marker(item, expiry), incarnation.number, nonce)
+
+    def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
+        """The latest versions of an owner's definitions in order of their names, eventually consistently."""
+        names = listed(
+            self._client, self._table, self._executor, (owner, schema.DEFINITION_LIST_MARK, after or " "), limit
+        )
+        items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
+        # The index may still list one that was deleted just now.
+        found = [
+            _definition(item[schema.SORT_KEY]["S"], version_of(item), item) for item in items if not is_deleted(item)
+        ]
+        return sorted(found, key=lambda each: each.name)
+
+    def _item(self, key: Item) -> StoredItem | None:
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True)
+        return answer.get("Item")
+
+    def _earlier(self, owner: str, name: str) -> Iterator[VersionInfo]:
+        with translated():
+            pages = self._client.get_paginator("query").paginate(
+                TableName=self._table,
+                KeyConditionExpression="#p = :p AND begins_with(#s, :s)",
+                ProjectionExpression="#s, #c, #w",
+                ExpressionAttributeNames={
+                    "#p": schema.PARTITION_KEY,
+                    "#s": schema.SORT_KEY,
+                    "#c": _SINCE,
+                    "#w": _BY,
+                },
+                ExpressionAttributeValues={
+                    ":p": _partition_of(owner, name),
+                    ":s": attribute_values.text(schema.EARLIER_VERSION_MARK),
+                },
+                ConsistentRead=True,
+            )
+            for page in pages:
+                for item in page["Items"]:
+                    number = item[schema.SORT_KEY]["S"].removeprefix(schema.EARLIER_VERSION_MARK)
+                    yield _info(int(number), item)
+
+
+def _partition_of(owner: str, name: str) -> dict[str, str]:
+    # A name has no `#`, so the last one is between the two.
+    return {"S": f"{schema.DEFINITION_PREFIX}{owner}#{name}"}
+
+
+def _key_of(owner: str, name: str) -> Item:
+    return {schema.PARTITION_KEY: _partition_of(owner, name), schema.SORT_KEY: attribute_values.text(name)}
+
+
+def _earlier_key(owner: str, name: str, version: int) -> Item:
+    mark = attribute_values.text(f"{schema.EARLIER_VERSION_MARK}{version:08}")
+    return {schema.PARTITION_KEY: _partition_of(owner, name), schema.SORT_KEY: mark}
+
+
+def _fields_of(definition: Definition) -> Item:
+    """What each version's item has; a content that is too large is rejected."""
+    content = attribute_values.packed(definition.content)
+    if len(content.get("B", content.get("S", ""))) > MAX_DEFINITION_BYTES:
+        reason = f"have more than {MAX_DEFINITION_BYTES} bytes when compressed"
+        raise FieldInvalid("nodes", reason, FaultCode.TOO_LONG)
+    by = definition.info.created_by
+    return {
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        _SINCE: attribute_values.number(definition.info.created_at),
+        _CONTENT: content,
+        **({_BY: attribute_values.text(by)} if by else {}),
+    }
+
+
+def _definition(name: str, version: int, item: StoredItem) -> Definition:
+    return Definition(name, _info(version, item), attribute_values.unpacked(item[_CONTENT]))
+
+
+def _info(version: int, item: StoredItem) -> VersionInfo:
+    by = attribute_values.string(item[_BY]) if _BY in item else ""
+    return VersionInfo(version, attribute_values.integer(item[_SINCE]), by)

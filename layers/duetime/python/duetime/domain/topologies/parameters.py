@@ -1,0 +1,228 @@
+"""Parameters of a topology definition: what they may be, and where their values go.
+
+A parameter is written as a placeholder, `<duetime.parameters.region>`, where the placeholders of a run's facts may
+stand: in a node's payload, and in the URL, the headers, the query and the body of an HTTP target. It is replaced when
+a run is created, so that the graph of a run says all that its nodes do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.limits import MAX_PARAMETERS_BYTES
+from duetime.domain.tasks.placeholders import PREFIX, refusal, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    Place = tuple[str | int, ...]
+
+PARAMETER_PREFIX = f"{PREFIX}parameters."
+_PLACEHOLDER = re.compile(rf"(<?){re.escape(PARAMETER_PREFIX)}([^<>]*)>")
+_URL, _BODY = "url", "body"
+_OF_A_TARGET = frozenset({_URL, _BODY, "headers", "query"})
+
+
+class ParameterType(StrEnum):
+    """The type of a parameter's values, by the names of JSON Schema."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    OBJECT = "object"
+    ARRAY = "array"
+
+
+_PYTHON: Mapping[ParameterType, tuple[type, ...]] = {
+    ParameterType.STRING: (str,),
+    ParameterType.INTEGER: (int,),
+    ParameterType.NUMBER: (int, float),
+    ParameterType.BOOLEAN: (bool,),
+    ParameterType.OBJECT: (dict,),
+    ParameterType.ARRAY: (list,),
+}
+_SAMPLES: Mapping[ParameterType, Any] = {
+    ParameterType.STRING: "x",
+    ParameterType.INTEGER: 1,
+    ParameterType.NUMBER: 1,
+    ParameterType.BOOLEAN: True,
+    ParameterType.OBJECT: {},
+    ParameterType.ARRAY: [],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a definition.
+
+    Attributes:
+        type: of its values.
+        is_required: whether each run must give a value.
+        default: the value of a run that gives none, if none is required.
+        enum: its possible values; `None` for all of its type.
+    """
+
+    type: ParameterType
+    is_required: bool
+    default: Any = None
+    enum: tuple[Any, ...] | None = None
+
+    @classmethod
+    def of(cls, written: Mapping[str, Any]) -> Parameter:
+        """A parameter as it is written in a definition."""
+        enum = written.get("enum")
+        return cls(
+            ParameterType(written.get("type", ParameterType.STRING)),
+            "default" not in written,
+            written.get("default"),
+            None if enum is None else tuple(enum),
+        )
+
+    @property
+    def sample(self) -> Any:  # noqa: ANN401 - any JSON
+        """A value that it may have, by which a definition is checked before anybody runs it."""
+        if not self.is_required:
+            return self.default
+        return self.enum[0] if self.enum else _SAMPLES[self.type]
+
+    def fault(self, value: object) -> tuple[str, FaultCode] | None:
+        """Why a value cannot be accepted, in words and for programs; `None` if it can be."""
+        # To Python a truth is a number, to JSON it is none.
+        is_other = isinstance(value, bool) is not (self.type is ParameterType.BOOLEAN)
+        if is_other or not isinstance(value, _PYTHON[self.type]):
+            return f"should be of the type {self.type.value}", FaultCode.WRONG_TYPE
+        if self.enum is not None and _json(value) not in map(_json, self.enum):
+            return f"should be one of {', '.join(map(_json, self.enum))}", FaultCode.NOT_ALLOWED
+        for _, text, _ in texts_of(value, ()):
+            if (reason := refusal(text)) is not None:
+                return reason, FaultCode.INVALID
+        return None
+
+
+def parameters_of(document: Mapping[str, Any]) -> Mapping[str, Parameter]:
+    """The parameters that a definition declares, by their names."""
+    return {name: Parameter.of(written) for name, written in document.get("parameters", {}).items()}
+
+
+def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a run: those that are given, and the defaults of the others.
+
+    Raises:
+        FieldInvalid: one is unknown, missing, or of another type; or they are too large together.
+    """
+    values = {}
+    for name in given:
+        if name not in declared:
+            known = f"; it has {', '.join(declared)}" if declared else ""
+            reason = f"is not a parameter of the definition{known}"
+            raise FieldInvalid(f"parameters.{name}", reason, FaultCode.UNKNOWN_FIELD)
+    for name, parameter in declared.items():
+        if name not in given and parameter.is_required:
+            raise FieldInvalid(f"parameters.{name}", "is required", FaultCode.REQUIRED)
+        values[name] = given.get(name, parameter.default)
+        if name in given and (fault := parameter.fault(values[name])) is not None:
+            raise FieldInvalid(f"parameters.{name}", *fault)
+    if (size := len(_json(values).encode())) > MAX_PARAMETERS_BYTES:
+        reason = f"have {size} bytes together; {MAX_PARAMETERS_BYTES} are allowed"
+        raise FieldInvalid("parameters", reason, FaultCode.TOO_LONG)
+    return values
+
+
+def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> Iterator[tuple[Place, str]]:
+    """The placeholders of parameters that cannot be replaced: their places, and why."""
+    for key, node in nodes.items():
+        for place, text, is_key in texts_of(node, ("nodes", key)):
+            for escaped, name in _PLACEHOLDER.findall(text):
+                if escaped or is_key:
+                    # A key with any placeholder is refused with all other keys.
+                    continue
+                if not _may_hold_parameters(place[2:]):
+                    yield (
+                        place,
+                        "cannot hold a parameter: the payload can, and url, headers, query and body of a target",
+                    )
+                elif name not in declared:
+                    there_are = f"has {', '.join(declared)}" if declared else "declares none"
+                    yield (
+                        place,
+                        f"has an unknown parameter, '{PARAMETER_PREFIX}{name[:40]}>'; the definition {there_are}",
+                    )
+
+
+def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nodes, as JSON, with the values of parameters in place of their placeholders.
+
+    A text in a payload, or in a JSON body, that is nothing but a placeholder becomes the value itself, of whatever
+    type. Anywhere else a value becomes a part of the text; in a URL it is percent-encoded.
+    """
+    return {key: _node(node, values) for key, node in nodes.items()}
+
+
+def _node(node: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    if not isinstance(node, dict):
+        return node
+    found = dict(node)
+    if "payload" in node:
+        found["payload"] = _replaced(node["payload"], lambda text: _typed(text, values))
+    target = node.get("target")
+    if isinstance(target, dict):
+        found["target"] = {name: _of_target(name, each, values) for name, each in target.items()}
+    return found
+
+
+def _of_target(name: str, value: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    if name not in _OF_A_TARGET:
+        return value
+    if name == _BODY and isinstance(value, dict):
+        return {
+            form: _replaced(each, lambda text: _typed(text, values))
+            if form == "json"
+            else _replaced(each, lambda text: _inside(text, values, str))
+            for form, each in value.items()
+        }
+    encode: Callable[[str], str] = (lambda text: quote(text, safe="")) if name == _URL else str
+    return _replaced(value, lambda text: _inside(text, values, encode))
+
+
+def _replaced(value: Any, replace: Callable[[str], Any]) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, str):
+        return replace(value) if PARAMETER_PREFIX in value else value
+    if isinstance(value, list):
+        return [_replaced(each, replace) for each in value]
+    if isinstance(value, dict):
+        return {key: _replaced(each, replace) for key, each in value.items()}
+    return value
+
+
+def _typed(text: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    whole = _PLACEHOLDER.fullmatch(text)
+    if whole is not None and not whole[1] and whole[2] in values:
+        return values[whole[2]]
+    return _inside(text, values, str)
+
+
+def _inside(text: str, values: Mapping[str, Any], encode: Callable[[str], str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        escaped, name = found.groups()
+        if escaped or name not in values:
+            return found[0]
+        given = values[name]
+        return encode(given if isinstance(given, str) else _json(given))
+
+    return _PLACEHOLDER.sub(value, text)
+
+
+def _may_hold_parameters(place: Place) -> bool:
+    """Whether placeholders are replaced in this part of a node."""
+    return place[:1] == ("payload",) or (place[:1] == ("target",) and place[1:2] != () and place[1] in _OF_A_TARGET)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)

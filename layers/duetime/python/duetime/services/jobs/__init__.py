@@ -1,0 +1,1 @@
+"""Jobs that AWS runs for tasks: watches them until they end."""

@@ -1,0 +1,121 @@
+"""Sees to it that the jobs which AWS runs for tasks end their attempts: by their events, or by checks now and then."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
+from duetime.domain.errors import RequestError, Unavailable
+from duetime.domain.operating_parameters import JOB_STOP_CHECK, SHORTEST_CHECK_INTERVAL
+from duetime.domain.tasks.attempt_results import Failed, Stopped, failure
+from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN, is_job
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.watchdog_times import job_deadline, reminders
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.attempt_results import Succeeded
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.targets import Jobs
+    from duetime.ports.tasks import TaskStore
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.tasks.attempt_reports import AttemptReports
+
+_EVENT_RETURNS = 5 * SECOND
+"""After this, an event is looked at again that came before its job's start was written down."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobWatcher:
+    """Watches jobs. What an event says is not believed but looked up: so a lost, late or repeated one does no harm.
+
+    Each check by a timer sets the next one first, so that no crash is the last check.
+    """
+
+    tasks: TaskStore
+    jobs: Jobs
+    attempt_reports: AttemptReports
+    enqueuer: Enqueuer
+    runtime: Runtime
+
+    def take_event(self, task_id: TaskId) -> DeleteMessage | RedeliverMessage:
+        """Take the event of a job's end.
+
+        Raises:
+            Unavailable: the store did not answer; it is to be taken again.
+        """
+        task = self.tasks.read(task_id)
+        if task is None or not is_job(task.target) or task.state is not State.RUNNING:
+            return DeleteMessage("no attempt waits for the job")
+        now = self.runtime.now()
+        if not task.awaiting_notification:
+            return RedeliverMessage(now + _EVENT_RETURNS, "its start is not written down yet")
+        if not self._end(task):
+            # Of an earlier attempt; or the service answers from a copy that does not know of it yet.
+            self.enqueuer.remind(task, now + JOB_STOP_CHECK)
+        return DeleteMessage("looked up")
+
+    def check_job(self, task: Task) -> None:
+        """Bring an attempt to its end if its job has ended; stop the job if its time is over or a cancel is requested.
+
+        Args:
+            task: as its running attempt was just read.
+
+        Raises:
+            Unavailable: the store did not answer; it is to be checked again.
+        """
+        now = self.runtime.now()
+        for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):
+            self.enqueuer.remind(task, at)
+        if self._end(task):
+            return
+        if task.requested_action is RequestedAction.CANCEL or now >= job_deadline(task):
+            self.enqueuer.remind(task, now + JOB_STOP_CHECK)
+            self._stop(task)
+            self._end(task)
+
+    def _end(self, task: Task) -> bool:
+        """End an attempt whose job has ended; says whether it has. The next check asks a service that does not say."""
+        try:
+            ending = self.jobs.ending(task)
+        except Unavailable as error:
+            self.runtime.telemetry.note("a job could not be read", task=task.id.text, error=str(error))
+            return False
+        now = self.runtime.now()
+        if ending is None or _is_too_young(task, ending, now):
+            return False
+        with suppress(RequestError):
+            # By its fence: rejected if the attempt has ended meanwhile.
+            self.attempt_reports.end(task, task.fence, _meant(task, ending, now))
+        return True
+
+    def _stop(self, task: Task) -> None:
+        try:
+            self.jobs.stop(task)
+        except Unavailable as error:
+            self.runtime.telemetry.note("a job could not be stopped", task=task.id.text, error=str(error))
+        else:
+            self.runtime.telemetry.count("jobs_stopped")
+
+
+def _is_too_young(task: Task, ending: Succeeded | Failed, now: Millis) -> bool:
+    """Whether a service may not know a job because it has only just begun."""
+    is_unknown = isinstance(ending, Failed) and ending.error.type == JOB_UNKNOWN
+    return is_unknown and now - (task.run_at or now) < SHORTEST_CHECK_INTERVAL
+
+
+def _meant(task: Task, ending: Succeeded | Failed, now: Millis) -> Succeeded | Failed | Stopped:
+    """What the end of a job means for its attempt: one that was stopped, by whose request."""
+    if not isinstance(ending, Failed):
+        return ending
+    if task.requested_action is RequestedAction.CANCEL:
+        return Stopped()
+    if ending.error.type == JOB_STOPPED and now >= job_deadline(task):
+        return failure("Timeout", f"the job did not end within {task.notify_within_seconds} s")
+    return ending

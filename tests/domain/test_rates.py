@@ -1,0 +1,205 @@
+"""Rates: no window has more starts than it may, lines are served by priority and age, and little is lost."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetime.domain.ids import TaskId
+from duetime.domain.rates import (
+    MICROS,
+    RateState,
+    Start,
+    StartRequest,
+    Wait,
+    pace_of,
+    part_of,
+    parts_of,
+)
+from duetime.domain.tasks.task_options import Priority, Rate
+
+if TYPE_CHECKING:
+    from duetime.domain.rates import Pace, RateUpdate
+
+TRIES = 6
+
+
+def applied(state: RateState, update: RateUpdate) -> RateState | None:
+    """The state after an update; `None` if it is rejected."""
+    is_allowed = all(state.of(name) >= value for name, value in update.at_least.items()) and all(
+        state.of(name) <= value for name, value in update.at_most.items()
+    )
+    added = {name: state.of(name) + value for name, value in update.adds.items()}
+    return RateState({**state.values, **update.sets, **added}) if is_allowed else None
+
+
+@dataclass(order=True)
+class Asker:
+    """A task that asks to start, as often as it is put back.
+
+    Attributes:
+        began: when it first asked.
+    """
+
+    began: int
+    number: int
+    priority: Priority = field(compare=False, default=Priority.NORMAL)
+    place: int | None = field(compare=False, default=None)
+    checks: int = field(compare=False, default=0)
+
+
+class Askers:
+    """Tasks and workers around one part of a rate, in virtual milliseconds, with answers that take a random time."""
+
+    def __init__(self, pace: Pace, random: Random, slowest: int) -> None:
+        self.pace, self.random, self.slowest = pace, random, slowest
+        self.state = RateState()
+        self.known = [RateState() for _ in range(3)]
+        self.starts: list[tuple[int, Asker]] = []
+        self.writes = 0
+
+    def run(self, askers: list[Asker], until: int = 10**13) -> None:
+        """Have all ask, and come back when they were told to."""
+        events = [(asker.began, asker) for asker in askers]
+        heapq.heapify(events)
+        pending: list[tuple[int, int, Asker, int, int, int]] = []
+        order = 0
+        while events or pending:
+            # Either a task comes, or a request of one arrives at the store.
+            if pending and (not events or pending[0][0] <= events[0][0]):
+                at, _, asker, asked, took, left = heapq.heappop(pending)
+                again = self._arrived(at, asker, asked, took, left)
+            else:
+                at, asker = heapq.heappop(events)
+                asker.checks += 1
+                again = (at, 0, TRIES)
+            if at > until or again is None:
+                continue
+            came, took, left = again
+            if not left:
+                heapq.heappush(events, (came, asker))
+            else:
+                order += 1
+                latency = self.random.randint(0, self.slowest)
+                heapq.heappush(pending, (came + latency, order, asker, came, took, left))
+
+    def _arrived(self, at: int, asker: Asker, asked: int, took: int, left: int) -> tuple[int, int, int] | None:
+        """A request arrives: when the task comes back, what the store took, and its tries left; 0 once put back."""
+        process = asker.number % len(self.known)
+        request = StartRequest(self.pace, asker.priority, (asked + took) * MICROS, asker.place)
+        step = request.next_step(self.known[process], is_fresh=left < TRIES)
+        if isinstance(step, Wait):
+            return max(at, step.until), 0, 0
+        self.writes += 1
+        after = applied(self.state, step.update)
+        self.known[process] = self.state = after or self.state
+        if after is None:
+            return at, took, max(1, left - 1)
+        answered = at + self.random.randint(0, self.slowest)
+        if not isinstance(step, Start):
+            until, asker.place = request.joined(after)
+            return max(until, answered), 0, 0
+        earliest, latest = request.granted(after)
+        begins = max(answered, -(-earliest // MICROS))
+        if begins * MICROS <= latest:
+            self.starts.append((begins, asker))
+            return None
+        return answered, answered - asked, max(1, left - 1)
+
+
+def most_in_a_window(starts: list[int], window: int) -> int:
+    """The most starts in any window, which has its first instant and not its last."""
+    ordered = sorted(starts)
+    most = first = 0
+    for last, at in enumerate(ordered):
+        while ordered[first] <= at - window:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+rates = st.builds(Rate, st.just("crm"), st.integers(1, 60), st.sampled_from([1, 2, 10, 60]), st.integers(0, 12))
+NOON = 10**12
+
+
+@settings(max_examples=60, deadline=None)
+@given(rates, st.randoms(use_true_random=False), st.integers(0, 30), st.integers(1, 120))
+def test_no_window_has_more_starts_than_the_limit_and_the_burst(
+    rate: Rate, random: Random, slowest: int, count: int
+) -> None:
+    """Whatever the arrivals, priorities and delays: limit + burst at the most, measured where the target is called."""
+    spread = random.choice([1, 1_000, 20_000])
+    priorities = list(Priority)
+    askers = [Asker(NOON + random.randrange(spread), number, random.choice(priorities)) for number in range(count)]
+    world = Askers(pace_of(rate, 0), random, slowest)
+    world.run(askers)
+    assert len(world.starts) == count
+    assert most_in_a_window([at for at, _ in world.starts], rate.per_seconds * 1_000) <= rate.limit + rate.burst
+
+
+@pytest.mark.parametrize(("limit", "seconds", "burst"), [(50, 1, 10), (20, 1, 0), (5, 10, 2)])
+def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -> None:
+    """What waits is served at 90 % of the limit at least; a task is put back once, and writes its place and start."""
+    world = Askers(pace_of(Rate("crm", limit, seconds, burst), 0), Random(7), 8)  # noqa: S311 - a seeded one
+    count = 12 * limit
+    world.run([Asker(NOON + number, number) for number in range(count)])
+    assert max(at for at, _ in world.starts) - NOON <= 12 * seconds * 1_000 / 0.9
+    assert world.writes <= 2.1 * count
+    assert sum(asker.checks for _, asker in world.starts) <= 2.1 * count
+
+
+def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
+    """After an outage all turns are past: nobody is put back again and again for want of a place."""
+    world = Askers(pace_of(Rate("crm", 20), 0), Random(5), 8)  # noqa: S311 - a seeded one
+    waiting = [Asker(NOON + number, number) for number in range(300)]
+    world.run(waiting, NOON + 1_000)
+    rest = [asker for asker in waiting if all(asker is not started for _, started in world.starts)]
+    for asker in rest:
+        asker.began = NOON + 3_600_000
+    world.run(rest)
+    assert len(world.starts) == len(waiting)
+    assert max(asker.checks for asker in rest) <= 4
+
+
+def test_a_line_is_served_by_priority_and_then_by_age() -> None:
+    """Tasks of a high priority come last and start first; within a priority they start as they came."""
+    world = Askers(pace_of(Rate("crm", 10), 0), Random(3), 2)  # noqa: S311 - a seeded one
+    came = {Priority.LOW: 0, Priority.NORMAL: 1_000, Priority.HIGH: 2_000}
+    world.run(
+        [Asker(NOON + at + number * 5, at + number, priority) for priority, at in came.items() for number in range(40)]
+    )
+    started = sorted(world.starts, key=lambda start: start[0])
+    waited = [(at, asker) for at, asker in started if asker.checks > 1]
+    order = list(Priority)
+    assert [asker.number for _, asker in waited] == sorted(
+        (asker.number for _, asker in waited),
+        key=lambda number: (order.index(next(a.priority for _, a in waited if a.number == number)), number),
+    )
+    assert {asker.priority for _, asker in waited} == set(Priority)
+
+
+@given(st.builds(Rate, st.just("crm"), st.integers(1, 10_000), st.integers(1, 60), st.integers(0, 10_000)))
+def test_the_parts_of_a_rate_sum_to_it(rate: Rate) -> None:
+    """A rate too fast for one item has parts, each slow enough, and together they allow what it allows."""
+    paces = [pace_of(rate, part) for part in range(parts_of(rate))]
+    window = rate.per_seconds * 1_000_000
+    limits = [(window + pace.slack) // pace.interval for pace in paces]
+    assert sum(pace.burst for pace in paces) == rate.burst
+    assert sum(limits) <= rate.limit
+    assert max(limits) <= 250 * rate.per_seconds
+
+
+def test_tasks_spread_over_the_parts_of_a_rate() -> None:
+    """Each task has one part, always the same, and no part has more than its share and a little."""
+    rate, number = Rate("crm", 2_000), 4_000
+    ids = [TaskId.of(NOON, index % 16, index) for index in range(number)]
+    found = Counter(part_of(rate, "me", each)[0].part for each in ids)
+    assert len(found) == parts_of(rate) == 8
+    assert max(found.values()) <= 1.2 * number / 8

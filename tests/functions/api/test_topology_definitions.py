@@ -1,0 +1,283 @@
+"""Topology definitions over REST: versions, conditions, parameters and runs."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.composition.schedule_expansion import ScheduleServices
+from duetime.domain.schedules.occurrences import Occurrence
+from duetime.services.schedules.occurrence_tasks import Due
+from duetime.services.tasks.creation_rules import payload_name
+from tests.clocks import NOW
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+
+PATH = "/v1/topologies/definitions"
+NIGHTLY = f"{PATH}/nightly"
+NODES: dict[str, Any] = {
+    "fetch": {
+        "type": "report",
+        "payload": {"from": "s3://<duetime.parameters.region>/in", "rows": "<duetime.parameters.rows>"},
+    },
+    "report": {"type": "report", "depends_on": ["fetch"], "payload": "<duetime.task-id>"},
+}
+PARAMETERS: dict[str, Any] = {
+    "region": {"type": "string", "enum": ["eu", "us"], "default": "eu"},
+    "rows": {"type": "integer", "description": "How many."},
+}
+BODY: dict[str, Any] = {
+    "description": "Of all regions",
+    "parameters": PARAMETERS,
+    "nodes": NODES,
+    "timeout_seconds": 600,
+}
+
+
+def put(api: Gateway, **changes: Any) -> Any:  # noqa: ANN401 - a reply
+    """Put the definition with some fields changed."""
+    return api.send("PUT", NIGHTLY, {**BODY, **changes})
+
+
+def test_each_change_is_a_version(api: Gateway) -> None:
+    """Created with 201, replaced with 200; the same content makes no version, and earlier ones can be read."""
+    first = put(api)
+    assert (first.status, first.headers["Location"], first.headers["ETag"]) == (201, NIGHTLY, '"1"')
+    again = put(api, nodes=dict(reversed(NODES.items())))
+    assert (again.status, again.headers["ETag"], again.body["version"]) == (200, '"1"', 1)
+    assert put(api, description="Other").headers["ETag"] == '"2"'
+    assert api.send("GET", NIGHTLY).body["description"] == "Other"
+    earlier = api.send("GET", NIGHTLY, query="version=1")
+    assert earlier.status == 200, earlier
+    assert (earlier.body, earlier.headers["ETag"]) == (first.body, '"1"')
+    assert [each["version"] for each in api.send("GET", f"{NIGHTLY}/versions").body["versions"]] == [2, 1]
+    listed = api.send("GET", PATH).body["definitions"]
+    assert [(each["name"], each["version"], each["description"]) for each in listed] == [("nightly", 2, "Other")]
+    assert api.send("GET", NIGHTLY, query="version=3").status == 404
+
+
+def test_an_update_of_another_is_not_lost(api: Gateway) -> None:
+    """`If-Match` with an ETag of before is 412, and `If-None-Match: *` replaces nothing."""
+    tag = put(api).headers["ETag"]
+    put(api, description="Other")
+    late = api.send("PUT", NIGHTLY, BODY, {"if-match": tag})
+    assert (late.status, late.problem["code"]) == (412, "version_mismatch")
+    assert api.send("DELETE", NIGHTLY, headers={"if-match": tag}).status == 412
+    taken = api.send("PUT", NIGHTLY, BODY, {"if-none-match": "*"})
+    assert (taken.status, taken.problem["code"]) == (412, "definition_exists")
+    assert api.send("GET", NIGHTLY).body["description"] == "Other"
+
+
+def test_a_deleted_definition_leaves_nothing_to_the_next_one(api: Gateway) -> None:
+    """Its versions are gone, numbers go on, and a tag of before fits nothing."""
+    tag = put(api).headers["ETag"]
+    put(api, description="Other")
+    assert api.send("DELETE", NIGHTLY).body["version"] == 2
+    assert {api.send("GET", path).status for path in (NIGHTLY, f"{NIGHTLY}/versions")} == {404}
+    assert (api.send("DELETE", NIGHTLY).status, api.send("GET", PATH).body["definitions"]) == (404, [])
+    assert api.send("PUT", NIGHTLY, BODY, {"if-match": tag}).status == 412
+    again = put(api)
+    assert (again.status, again.body["version"]) == (201, 4)
+    assert [each["version"] for each in api.send("GET", f"{NIGHTLY}/versions").body["versions"]] == [4]
+    assert api.send("GET", NIGHTLY, query="version=1").status == 404
+
+
+def test_two_versions_are_compared_field_by_field(api: Gateway) -> None:
+    """Names of fields that were added, removed or changed, each with what it was and is."""
+    put(api)
+    put(api, nodes={**NODES, "report": {"type": "report", "depends_on": ["fetch"], "delay_seconds": 5}}, description="")
+    assert api.send("GET", f"{NIGHTLY}/diff", query="from=1&to=2").body == {
+        "from": 1,
+        "to": 2,
+        "changes": [
+            {"path": "description", "from": "Of all regions", "to": ""},
+            {"path": "nodes.report.payload", "from": "<duetime.task-id>"},
+            {"path": "nodes.report.delay_seconds", "to": 5},
+        ],
+    }
+    assert api.send("GET", f"{NIGHTLY}/diff", query="from=1").body["to"] == 2
+    assert api.send("GET", f"{NIGHTLY}/diff").status == 400
+
+
+def test_a_run_is_a_topology_with_the_values_in_its_graph(api: Gateway) -> None:
+    """It says of which version it is a run and with which parameters, and lists find it by the definition."""
+    put(api)
+    put(api, nodes={"other": {"type": "report"}})
+    made = api.send("POST", f"{NIGHTLY}/runs", {"version": 1, "parameters": {"rows": 7}, "tags": {"a": "b"}})
+    assert (made.status, made.headers["Location"]) == (201, f"/v1/topologies/{made.body['id']}")
+    run = {"name": "nightly", "version": 1, "parameters": {"region": "eu", "rows": 7}}
+    assert made.body["target"] == {"kind": "topology", "definition": run}
+    assert made.body["payload"]["nodes"]["fetch"]["payload"] == {"from": "s3://eu/in", "rows": 7}
+    assert made.body["payload"]["nodes"]["report"]["payload"] == "<duetime.task-id>"
+    assert made.body["notify_within_seconds"] == 600
+    assert api.send("GET", f"/v1/topologies/{made.body['id']}").body["definition"] == run
+    latest = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 1}}).body
+    assert (latest["target"]["definition"]["version"], [*latest["payload"]["nodes"]]) == (2, ["other"])
+    api.send("POST", "/v1/topologies", {"nodes": {"a": {"type": "report"}}})
+    listed = api.send("GET", "/v1/topologies", query="definition=nightly").body["topologies"]
+    assert {each["id"] for each in listed} == {made.body["id"], latest["id"]}
+
+
+def test_any_task_runs_a_definition_by_its_target(api: Gateway) -> None:
+    """As a run of the definition's own path does."""
+    put(api)
+    target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"rows": 3, "region": "us"}}}
+    made = api.send("POST", "/v1/tasks", {"type": "topology", "target": target})
+    assert made.status == 201
+    assert made.body["payload"]["nodes"]["fetch"]["payload"] == {"from": "s3://us/in", "rows": 3}
+    changed = api.send(
+        "PATCH", f"/v1/tasks/{made.body['id']}", {"target": {"definition": {"parameters": {"region": "eu"}}}}
+    )
+    assert changed.body["payload"]["nodes"]["fetch"]["payload"] == {"from": "s3://eu/in", "rows": 3}
+    refused = api.send("PATCH", f"/v1/tasks/{made.body['id']}", {"payload": {"nodes": {}}})
+    assert (refused.status, [*refused.faults]) == (422, ["payload"])
+    both = api.send("POST", "/v1/tasks", {"type": "topology", "target": target, "payload": {"nodes": {}}})
+    assert (both.status, [*both.faults]) == (422, ["payload"])
+
+
+def test_a_repeated_run_is_the_first_one_whatever_the_definition_is_now(api: Gateway) -> None:
+    """By its key: also when the parameters fit no more, or the definition is gone."""
+    put(api)
+    key = {"idempotency-key": "k"}
+    made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 7}}, key)
+    put(api, parameters={}, nodes={"other": {"type": "report"}})
+    again = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 7}}, key)
+    assert (again.status, again.body["id"]) == (201, made.body["id"])
+    api.send("DELETE", NIGHTLY)
+    assert api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 7}}, key).body["id"] == made.body["id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({}, 422, "parameters.rows"),
+        ({"parameters": {"rows": "7"}}, 422, "parameters.rows"),
+        ({"parameters": {"rows": True}}, 422, "parameters.rows"),
+        ({"parameters": {"rows": 7, "region": "mars"}}, 422, "parameters.region"),
+        ({"parameters": {"rows": 7, "colour": "red"}}, 422, "parameters.colour"),
+        ({"parameters": {"rows": 7}, "version": 9}, 422, "version"),
+        ({"parameters": {"rows": 7}, "nodes": {}}, 422, "nodes"),
+        ({"parameters": {"rows": 7}, "payload": 1}, 422, "payload"),
+    ],
+)
+def test_a_run_that_does_not_fit_is_refused_by_name(api: Gateway, body: Any, status: int, field: str) -> None:  # noqa: ANN401 - JSON
+    """And nothing is created."""
+    put(api)
+    refused = api.send("POST", f"{NIGHTLY}/runs", body)
+    assert (refused.status, [*refused.faults]) == (status, [field])
+    assert api.listed() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"nodes": {"a": {"type": "report", "payload": "<duetime.parameters.colour>"}}}, "nodes.a.payload"),
+        ({"nodes": {"a": {"type": "report", "name": "<duetime.parameters.region>"}}}, "nodes.a.name"),
+        ({"nodes": {"a": {"type": "report", "payload": {"<duetime.parameters.region>": 1}}}}, "nodes.a.payload"),
+        ({"nodes": {"a": {"type": "report", "payload": "<duetime.other>"}}}, "nodes.a.payload"),
+        ({"nodes": {"a": {"type": "report", "depends_on": ["a"]}}}, "nodes.a.depends_on"),
+        ({"nodes": {}}, "nodes"),
+        ({"parameters": {"1": {}}, "nodes": {"a": {"type": "report"}}}, "parameters"),
+        ({"parameters": {"a": {"type": "text"}}, "nodes": {"a": {"type": "report"}}}, "parameters.a.type"),
+        (
+            {"parameters": {"a": {"type": "integer", "default": "x"}}, "nodes": {"a": {"type": "report"}}},
+            "parameters.a",
+        ),
+        ({"parameters": {"a": {"enum": []}}, "nodes": {"a": {"type": "report"}}}, "parameters.a.enum"),
+        ({"name": "weekly"}, "name"),
+    ],
+)
+def test_what_no_run_could_be_is_refused_by_name(api: Gateway, changes: dict[str, Any], field: str) -> None:
+    """When the definition is put: no version is made of it."""
+    refused = put(api, **changes)
+    assert refused.status == 422
+    assert any(each.startswith(field) for each in refused.faults), refused.faults
+    assert api.send("GET", NIGHTLY).status == 404
+
+
+def test_a_definition_that_is_not_there_cannot_be_run(api: Gateway) -> None:
+    """404 by its path, 422 with the name of the field by a target."""
+    missing = api.send("POST", f"{NIGHTLY}/runs", {})
+    assert (missing.status, missing.problem["code"]) == (404, "definition_not_found")
+    target = {"kind": "topology", "definition": {"name": "nightly"}}
+    refused = api.send("POST", "/v1/tasks", {"type": "topology", "target": target})
+    assert (refused.status, [*refused.faults]) == (422, ["target.definition.name"])
+
+
+def test_a_definition_that_a_schedule_runs_is_not_deleted(api: Gateway) -> None:
+    """It would have nothing to run; the schedule is checked when it is created, as any task is."""
+    put(api)
+    target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"rows": 1}}}
+    wrong = {"kind": "topology", "definition": {"name": "nightly"}}
+    schedule = {"name": "daily", "cron": "0 2 * * *", "task": {"type": "topology", "target": wrong}}
+    refused = api.send("POST", "/v1/schedules", schedule)
+    assert (refused.status, [*refused.faults]) == (422, ["task.target.definition.parameters.rows"])
+    made = api.send("POST", "/v1/schedules", {**schedule, "task": {"type": "topology", "target": target}})
+    assert made.status == 201
+    assert made.body["task"]["target"]["definition"] == {"name": "nightly", "version": None, "parameters": {"rows": 1}}
+    used = api.send("DELETE", NIGHTLY)
+    assert (used.status, used.problem["code"]) == (409, "definition_in_use")
+    run = api.send("POST", "/v1/schedules/daily/run")
+    assert run.body["target"]["definition"] == {
+        "name": "nightly",
+        "version": 1,
+        "parameters": {"region": "eu", "rows": 1},
+    }
+    changed = api.send("PATCH", "/v1/schedules/daily", {"task": {"target": {"definition": {"version": 1}}}})
+    assert changed.body["task"]["target"]["definition"] == {"name": "nightly", "version": 1, "parameters": {"rows": 1}}
+    api.send("DELETE", "/v1/schedules/daily")
+    assert api.send("DELETE", NIGHTLY).status == 200
+
+
+def test_an_expansion_that_is_overtaken_by_a_new_version_changes_no_graph(api: Gateway) -> None:
+    """Two processes place the same occurrence, one with an older version: the graph is that of the record's version."""
+    large = [sha256(bytes([number])).hexdigest() for number in range(40)]
+    put(api, parameters={}, nodes={"old": {"type": "report", "payload": large}})
+    target = {"kind": "topology", "definition": {"name": "nightly"}}
+    daily = {"name": "daily", "cron": "0 2 * * *", "task": {"type": "topology", "target": target}}
+    assert api.send("POST", "/v1/schedules", daily).status == 201
+    planner = composed(ScheduleServices).expander.planner
+    tasks, stored = planner.occurrence_tasks, planner.stores.schedules.read("local", "daily")[0]
+    assert stored is not None
+    occurrence = Occurrence(NOW, NOW, NOW, "2026-11-21T02:30:00")
+    older = tasks.task_of(stored)
+    put(api, parameters={}, nodes={"new": {"type": "report", "payload": large}})
+    newer = tasks.task_of(stored)
+    late = planner.stores.contents.keep(stored.id_of(occurrence), payload_name(older.target), older.payload)
+    made = tasks.produce(stored, Due(occurrence), newer)
+    assert (late.is_outside, late.name != made.payload.name) == (True, True)
+    tasks.produce(stored, Due(occurrence), older)
+    found = api.send("GET", f"/v1/tasks/{made.id}").body
+    assert (found["target"]["definition"]["version"], [*found["payload"]["nodes"]]) == (2, ["new"])
+
+
+def test_what_a_late_write_brings_back_of_a_deleted_definition_is_not_shown(api: Gateway) -> None:
+    """A version that was copied after the deletion belongs to no definition of the name, and the next deletion goes."""
+    first = put(api).body["version"]
+    definitions = composed(CoreServices).stores.definitions
+    copied, _ = definitions.read("local", "nightly")
+    assert copied is not None
+    api.send("DELETE", NIGHTLY)
+    definitions.keep_earlier("local", copied)
+    put(api)
+    assert [each["version"] for each in api.send("GET", f"{NIGHTLY}/versions").body["versions"]] == [first + 2]
+    assert api.send("GET", NIGHTLY, query=f"version={first}").status == 404
+    api.send("DELETE", NIGHTLY)
+    assert definitions.list_earlier("local", "nightly") == []
+
+
+def test_a_run_replaces_the_one_that_holds_its_unique_key(api: Gateway) -> None:
+    """With the graph of its own parameters: the task stays, its payload and its target say the same."""
+    put(api)
+    unique = {"unique": {"key": "import", "on_conflict": "replace"}, "delay_seconds": 600}
+    made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 1}, **unique}).body
+    again = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 2, "region": "us"}, **unique})
+    assert (again.status, again.body["id"]) == (200, made["id"])
+    found = api.send("GET", f"/v1/tasks/{made['id']}").body
+    assert found["payload"]["nodes"]["fetch"]["payload"] == {"from": "s3://us/in", "rows": 2}
+    assert found["target"]["definition"]["parameters"] == {"region": "us", "rows": 2}

@@ -1,0 +1,76 @@
+"""Schedules that run topology definitions: which version an occurrence is a run of, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.scenarios.scenario import MINUTE, PLAIN
+from tests.scenarios.schedules import Schedules
+from tests.simulation import works
+
+DEFINITION = "/v1/topologies/definitions/import"
+RATE = "5 minutes"
+
+
+class DefinitionRuns(Schedules):
+    """A scenario about a schedule that runs a definition."""
+
+    def put(self, node: str, **fields: Any) -> int:  # noqa: ANN401 - JSON
+        """Store a version whose only node is called so, with a payload that lies outside of records; its number."""
+        payload = {"region": "<duetime.parameters.region>", "rows": works.LARGE}
+        parameters = {"region": {"default": "eu"}}
+        body = {"parameters": parameters, "nodes": {node: {"type": PLAIN, "payload": payload}}, **fields}
+        stored = self.ask("PUT", DEFINITION, body)
+        assert stored.status in {200, 201}, stored.body
+        return int(stored.body["version"])
+
+    def make_schedule(self, **definition: Any) -> None:  # noqa: ANN401 - JSON
+        """Create a schedule that runs it every five minutes."""
+        target = {"kind": "topology", "definition": {"name": "import", **definition}}
+        self.make(rate=RATE, task={"type": "import", "target": target})
+
+    def versions(self) -> list[tuple[int, str]]:
+        """Of which version each run says it is, and the node that its graph has, in order of the occurrences."""
+        runs = [self.ask("GET", f"/v1/tasks/{task.id}").body for task in self.placed()]
+        return [(run["target"]["definition"]["version"], next(iter(run["payload"]["nodes"]))) for run in runs]
+
+
+def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed() -> None:
+    """Those that were placed before a change keep their graph; later ones have the new one, with the parameters."""
+    with DefinitionRuns() as scenario:
+        scenario.put("before")
+        scenario.make_schedule(parameters={"region": "us"})
+        scenario.run(6 * MINUTE)
+        scenario.put("after")
+        scenario.run(12 * MINUTE)
+        versions = scenario.versions()
+        assert set(versions) == {(1, "before"), (2, "after")}
+        assert versions == sorted(versions)
+        nodes = [task for task in scenario.watching.tasks() if task.node_ref is not None]
+        asked = scenario.ask("GET", f"/v1/tasks/{nodes[0].id}").body
+        assert asked["payload"]["region"] == "us"
+        assert asked["schedule"]["name"] == "nightly"
+
+
+def test_a_pinned_version_stays() -> None:
+    """Whatever versions come later."""
+    with DefinitionRuns() as scenario:
+        scenario.put("before")
+        scenario.make_schedule(version=1)
+        scenario.put("after")
+        scenario.run(11 * MINUTE)
+        assert set(scenario.versions()) == {(1, "before")}
+
+
+def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -> None:
+    """A new version has another parameter that the schedule does not give: no run is made of nothing."""
+    with DefinitionRuns() as scenario:
+        scenario.put("before")
+        scenario.make_schedule()
+        scenario.run(6 * MINUTE)
+        scenario.put("after", parameters={"region": {}, "rows": {"type": "integer"}})
+        scenario.run(12 * MINUTE)
+        found = scenario.schedule()
+        assert found["state"] == "paused"
+        assert "target.definition.parameters" in found["paused_reason"]
+        assert set(scenario.versions()) == {(1, "before")}

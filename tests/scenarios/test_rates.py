@@ -1,0 +1,236 @@
+"""Rates: attempts start no more often than they may, in order of priority and age, whatever else decides about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.tasks.states import State
+from duetime_testing.simulation.faults import Call
+from tests.clocks import NOW
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+
+CRM = {"key": "crm", "limit": 2, "per_seconds": 10}
+"""One start every five seconds, and a little."""
+
+
+def starts(tasks: Tasks) -> list[tuple[str, Millis]]:
+    """Every start, in order: the task and how many seconds after the first."""
+    runs = [effect for effect in tasks.effects if effect.phase == "run"]
+    return [(effect.task_id, (effect.at - runs[0].at) // SECOND) for effect in runs]
+
+
+def create(tasks: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: ANN401 - JSON
+    """Create tasks that share the rate."""
+    return [tasks.create(rate=CRM, **fields) for _ in range(number)]
+
+
+def test_attempts_start_at_the_rate_and_in_order() -> None:
+    """Six tasks at once start five seconds apart, in the order of their creation; a waiting one says until when."""
+    with Tasks() as tasks:
+        made = create(tasks, 6)
+        tasks.run(7 * SECOND)
+        waiting = tasks.record(made[4])
+        assert (waiting.state, waiting.waiting_for, waiting.attempt) == (State.WAITING, "rate crm", 0)
+        told = tasks.ask("GET", f"/v1/tasks/{made[4]}").body
+        assert told["waiting_for"]["reason"] == "rate"
+        tasks.run(MINUTE)
+        assert starts(tasks) == [(name, 5 * place) for place, name in enumerate(made)]
+        assert tasks.record(made[4]).rate_places == {}
+
+
+def test_a_retry_is_a_start() -> None:
+    """What fails is tried again no sooner than its rate allows."""
+    with Tasks() as tasks:
+        tasks.fail(3)
+        (made,) = create(tasks, 1, retry={"max_attempts": 4, "initial_seconds": 0})
+        tasks.run(MINUTE)
+        assert starts(tasks) == [(made, 5 * place) for place in range(4)]
+
+
+def test_a_higher_priority_starts_first() -> None:
+    """Two high tasks overtake the low ones that wait; those keep their order."""
+    with Tasks() as tasks:
+        low = create(tasks, 4, priority="low")
+        tasks.run(2 * SECOND)
+        high = create(tasks, 2, priority="high")
+        tasks.run(2 * MINUTE)
+        assert [name for name, _ in starts(tasks)] == [low[0], *high, *low[1:]]
+        assert [at for _, at in starts(tasks)] == [5 * place for place in range(6)]
+
+
+def test_a_task_that_waits_can_be_cancelled_paused_and_run() -> None:
+    """A cancelled one never starts; a paused one, resumed later, and one that its user has run now, keep the rate."""
+    with Tasks() as tasks:
+        made = create(tasks, 5)
+        tasks.run(2 * SECOND)
+        assert tasks.cancel(made[1]).status == 200
+        assert tasks.do(made[2], "pause").status == 200
+        assert tasks.do(made[4], "run").status == 200
+        tasks.run(MINUTE)
+        assert tasks.do(made[2], "resume").status == 200
+        tasks.run(MINUTE)
+        assert {name for name, _ in starts(tasks)} == {made[0], made[2], made[3], made[4]}
+        assert tasks.state(made[1]) is State.CANCELLED
+        assert tasks.state(made[2]) is State.SUCCEEDED
+
+
+def test_a_task_that_waits_for_its_rate_expires() -> None:
+    """It ends at its expiry, not when its turn would have come, and it has used no start."""
+    with Tasks() as tasks:
+        made = create(tasks, 2)
+        late = tasks.create(rate=CRM, expires_seconds=7)
+        after = tasks.create(rate=CRM)
+        tasks.run(9 * SECOND)
+        assert tasks.record(late).has_expired
+        tasks.run(MINUTE)
+        assert [name for name, _ in starts(tasks)] == [*made, after]
+
+
+def test_a_lock_is_not_held_while_its_task_waits_for_its_rate() -> None:
+    """Others have the lock meanwhile, and no start is used while the lock is not to be had."""
+    with Tasks() as tasks:
+        tasks.last(20)
+        first = tasks.create(rate=CRM, lock={"key": "db"})
+        tasks.run(SECOND)
+        second, third = (tasks.create(rate=CRM, lock={"key": "db"}) for _ in range(2))
+        other = tasks.create(rate=CRM)
+        tasks.run(3 * MINUTE)
+        assert [name for name, _ in starts(tasks)] == [first, other, second, third]
+
+
+def test_a_unique_key_is_held_until_its_task_has_come_to_its_turn() -> None:
+    """While a task waits for its rate it has not started: it is replaced, and starts once."""
+    with Tasks() as tasks:
+        (first,) = create(tasks, 1)
+        unique = {"key": "k", "until": "started", "on_conflict": "replace"}
+        waiting = tasks.create(rate=CRM, unique=unique)
+        tasks.run(2 * SECOND)
+        again = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "rate": CRM, "unique": unique, "payload": 2})
+        assert (again.status, again.body["id"]) == (200, waiting)
+        tasks.run(MINUTE)
+        assert [name for name, _ in starts(tasks)] == [first, waiting]
+
+
+def test_the_next_occurrence_waits_or_is_skipped_while_one_waits_for_its_rate() -> None:
+    """By a schedule's overlap policy an occurrence that waits for its rate goes on."""
+    with Tasks() as tasks:
+        schedule = {"name": "often", "rate": "rate(10 seconds)", "overlap": "skip"}
+        rate = {"key": "crm", "limit": 1, "per_seconds": 60}
+        made = tasks.ask("POST", "/v1/schedules", {**schedule, "task": {"type": PLAIN, "rate": rate}})
+        assert made.status == 201, made.body
+        tasks.run(5 * MINUTE)
+        assert 4 <= len(starts(tasks)) <= 6
+        assert tasks.tally()[State.CANCELLED] >= 10
+
+
+def test_pull_workers_lease_at_the_rate() -> None:
+    """A lease is a start: with others that share the rate, no more are handed out than may start."""
+    with Tasks() as tasks:
+        (first,) = create(tasks, 1)
+        tasks.run(SECOND)
+        pulled = create(tasks, 2, kind=PULLED)
+        leased = []
+        wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "X", "wait_seconds": 4, "max_tasks": 5}
+        while tasks.now < NOW + 20 * SECOND:
+            leases = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
+            leased += [(lease["task"]["id"], tasks.now) for lease in leases]
+        assert {name for name, _ in leased} == set(pulled)
+        began = [*tasks.effect_times(first), *(at for _, at in leased)]
+        assert all(5 * SECOND < after - before < 10 * SECOND for before, after in pairwise(began))
+
+
+def test_a_rate_that_cannot_be_asked_costs_no_attempt() -> None:
+    """While its item is throttled a task is put back for seconds, and starts later."""
+    with Tasks() as tasks:
+        refused = tasks.once(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), Call.refuse)
+        (made,) = create(tasks, 1, retry=ONCE)
+        tasks.run(MINUTE)
+        assert refused
+        assert tasks.outcomes(made) == ["succeeded"]
+
+
+def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
+    """A process that stood still after the grant asks again: the rate holds where the target is called."""
+    with Tasks() as tasks:
+        tasks.slow(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), 3 * SECOND)
+        made = create(tasks, 3)
+        tasks.run(MINUTE)
+        assert len(starts(tasks)) == len(made)
+
+
+def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
+    """One for the start; one each for the place in line, for being put back, and for the claim at the turn."""
+    spent: Counter[str] = Counter()
+
+    def count(call: Call) -> None:
+        is_write = call.operation in {"put_item", "update_item", "delete_item"}
+        if is_write and not (call.partition or "").startswith((schema.CURSOR_PREFIX, schema.SUMMARY_PREFIX)):
+            spent[str(call.partition)[:2]] += 1
+
+    with Tasks() as tasks:
+        tasks.before_call = count
+        tasks.create()
+        tasks.run(5 * SECOND)
+        assert spent.total() == 3
+        spent.clear()
+        create(tasks, 1)
+        tasks.run(SECOND)
+        assert spent.total() == 4
+        spent.clear()
+        (made,) = create(tasks, 1)
+        tasks.run(10 * SECOND)
+        assert tasks.state(made) is State.SUCCEEDED
+        assert (spent.total(), spent[schema.RATE_PREFIX]) == (7, 2)
+
+
+def test_a_switch_limits_the_rate_of_a_type() -> None:
+    """Tasks that name no rate start at that of their type, together with those that name one, which keep to both."""
+    with Tasks() as tasks:
+        body = {"rate": {"limit": 3, "per_seconds": 9}}
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", body).body["rate"]["burst"] == 0
+        tasks.run(10 * SECOND)
+        plain = [tasks.create() for _ in range(4)]
+        (own,) = create(tasks, 1)
+        other = tasks.create(kind=UNDONE)
+        tasks.run(2 * SECOND)
+        assert tasks.state(other) is State.SUCCEEDED
+        assert tasks.record(plain[3]).waiting_for == f"rate type/{PLAIN}"
+        tasks.run(MINUTE)
+        ended = [tasks.effect_times(name)[0] for name in (*plain, own)]
+        assert all(3 * SECOND <= after - before <= 4 * SECOND for before, after in pairwise(sorted(ended)))
+
+
+def test_two_rates_hold_at_once() -> None:
+    """A task with a rate of its own and one of its type starts when both allow it, and in the end all have started."""
+    with Tasks() as tasks:
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"rate": {"limit": 1, "per_seconds": 4}}).status == 200
+        tasks.run(10 * SECOND)
+        made = [*create(tasks, 4), *(tasks.create() for _ in range(4))]
+        tasks.run(3 * MINUTE)
+        began = [at for _, at in starts(tasks)]
+        assert len(began) == len(made)
+        assert all(after - before >= 4 for before, after in pairwise(began))
+        mine = [tasks.effect_times(name)[0] for name in made[:4]]
+        assert all(after - before >= 5 * SECOND for before, after in pairwise(sorted(mine)))
+
+
+def test_the_explanation_says_until_when_a_task_waits() -> None:
+    """The gate is its rate, with the limit in words and the time of its turn."""
+    with Tasks() as tasks:
+        made = create(tasks, 3)
+        tasks.run(2 * SECOND)
+        told = tasks.ask("GET", f"/v1/tasks/{made[2]}/explain").body
+        (gate,) = [gate for gate in told["gates"] if gate["state"] == "waiting"]
+        assert gate["name"] == "rate"
+        assert gate["text"].startswith("It waits for its turn in the line of the rate crm, by which 2 in 10 s start.")
+        tasks.run(MINUTE)
+        after = tasks.ask("GET", f"/v1/tasks/{made[2]}/explain").body
+        assert "rate" in {gate["name"] for gate in after["gates"]}

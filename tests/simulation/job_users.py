@@ -1,0 +1,85 @@
+"""Users of a simulated account whose tasks are jobs that AWS runs, and AWS, which runs them."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.times import SECOND, Millis
+from duetime_testing.fakes.stepfunctions import Status
+from tests.simulation import works
+from tests.simulation.endpoints import CLUSTER, JOBS, TASK_DEFINITION
+
+if TYPE_CHECKING:
+    from duetime_testing.fakes.stepfunctions import Execution
+    from tests.simulation.fault_simulation import FaultSimulation
+    from tests.simulation.users import Users
+
+_MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
+_CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
+_LENGTHS = (0, 1, 20, 100, 400)
+"""How many seconds jobs take; some exceed their time limits."""
+
+
+class JobUsers:
+    """Creates tasks with jobs, which others control as they control any; and runs the jobs.
+
+    Attributes:
+        runs_jobs: whether jobs end by themselves; in a scenario the test ends them.
+    """
+
+    def __init__(self, simulation: FaultSimulation, users: Users) -> None:
+        self.simulation = simulation
+        self.users = users
+        self.runs_jobs = False
+        self._numbers = count(1)
+
+    def use(self, until: Millis) -> None:
+        """Create tasks, each by a request that is sent again until it is answered."""
+        self.runs_jobs = True
+        pick = self.simulation.random.choice
+        while self.simulation.time.now() < until:
+            self.simulation.take(self.simulation.random.randrange(1, 30 * SECOND))
+            key = f"job-{next(self._numbers)}"
+            body: dict[str, Any] = {
+                "type": works.PLAIN,
+                "name": key,
+                "target": pick([_MACHINE, _CONTAINER]),
+                "delay_seconds": pick([0, 5, 90]),
+                "notify_within_seconds": pick([60, 600]),
+                "timeout_seconds": 30,
+                "retry": {"max_attempts": pick([1, 3]), "initial_seconds": pick([0, 20])},
+            }
+            if pick([True, False]):
+                body["lock"] = {"key": "job"}
+            for _ in range(4):
+                answer = self.users.ask("POST", "/v1/tasks", body, headers={"Idempotency-Key": key})
+                if answer is not None and answer.status == 201:
+                    self.simulation.watching.accepted.append(answer.body["id"])
+                    break
+                self.simulation.take(2 * SECOND)
+
+    def run_execution(self, execution: Execution) -> None:
+        """Run an execution until it ends by itself, or somebody has stopped it."""
+        self.simulation.jobs.begun(execution.name)
+        if self.runs_jobs:
+            self.simulation.time.start_process(partial(self._execute, execution))
+
+    def run_container(self, arn: str) -> None:
+        """Run a container, likewise."""
+        name = self.simulation.ecs.tasks[arn]["startedBy"]
+        self.simulation.jobs.begun(name)
+        if self.runs_jobs:
+            self.simulation.time.start_process(partial(self._contain, arn, name))
+
+    def _execute(self, execution: Execution) -> None:
+        self.simulation.take(self.simulation.random.choice(_LENGTHS) * SECOND)
+        status = self.simulation.random.choice([Status.SUCCEEDED, Status.SUCCEEDED, Status.FAILED, Status.ABORTED])
+        self.simulation.end_execution(execution, status, "7")
+
+    def _contain(self, arn: str, name: str) -> None:
+        self.simulation.take(self.simulation.random.choice(_LENGTHS) * SECOND)
+        if self.simulation.ecs.tasks[arn]["lastStatus"] == "RUNNING":
+            self.simulation.ecs.end(arn, self.simulation.random.choice([0, 0, 1]))
+            self.simulation.send_job_event(name)
