@@ -14,7 +14,7 @@ from duetime.services.bulk.filter_actions import BulkRequests
 from duetime.services.bulk.filtered_tasks import FilteredTasks
 
 if TYPE_CHECKING:
-    from duetime.services.bulk.filtered_schedules import FilteredSchedules
+    from duetime.services.schedules.filtered_schedules import FilteredSchedules
 
 
 class FilterActionServices(Part):
@@ -32,6 +32,6 @@ class FilterActionServices(Part):
     def _filtered_schedules(self) -> FilteredSchedules:
         # The arithmetic of schedules takes long to import, and few operations are about them.
         from duetime.composition.schedule_requests import ScheduleRequestServices  # noqa: PLC0415 - see above
-        from duetime.services.bulk.filtered_schedules import FilteredSchedules  # noqa: PLC0415 - see above
+        from duetime.services.schedules.filtered_schedules import FilteredSchedules  # noqa: PLC0415 - see above
 
         return FilteredSchedules(self.part(ScheduleRequestServices).manager, self.runtime.clock)

@@ -112,22 +112,18 @@ RESUME = Operation(
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
-_BY_TAG = (
-    "By the tags of a schedule's `task`. If all of it can be done within about a second, the response is 200 with the "
-    "result. Otherwise it is 202, and a bulk operation does the rest in the background; it survives crashes."
-)
 PAUSE_BY_TAG = filter_action(
     "pauseSchedulesByTag",
     "POST /v1/schedules/pause",
-    "Pause all schedules with some tags",
-    f"{_BY_TAG} Each is paused as by `pauseSchedule`; those that are paused already, or have ended, are left alone.",
+    "Pause all active schedules with some tags",
+    "Answered 200 if done within about a second; otherwise 202, and a bulk operation does the rest.",
     bulk_bodies.SchedulesByTag,
 )
 RESUME_BY_TAG = filter_action(
     "resumeSchedulesByTag",
     "POST /v1/schedules/resume",
     "Resume all paused schedules with some tags",
-    f"{_BY_TAG} Each is resumed as by `resumeSchedule`, whoever paused it.",
+    "Like `pauseSchedulesByTag`, whoever paused them.",
     bulk_bodies.SchedulesByTag,
 )
 RUN = Operation(

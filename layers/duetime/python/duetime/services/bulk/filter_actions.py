@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.times import Millis
-    from duetime.ports.bulk import BulkRequestReader
+    from duetime.ports.bulk import BulkRequestReader, ScheduleActions
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.bulk.filtered_schedules import FilteredSchedules
     from duetime.services.bulk.filtered_tasks import FilteredTasks
     from duetime.services.bulk.manage import BulkOperations
 
@@ -40,7 +39,7 @@ class BulkRequests:
 
     operations: BulkOperations
     filtered_tasks: FilteredTasks
-    filtered_schedules: FilteredSchedules
+    filtered_schedules: ScheduleActions
     stores: Stores
     runtime: Runtime
     read_request: BulkRequestReader
