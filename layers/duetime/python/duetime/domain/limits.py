@@ -110,10 +110,6 @@ MAX_RATE_LIMIT = 10_000
 """Largest `limit` of a rate, and largest `burst`."""
 MAX_RATE_SECONDS = 86_400
 """Largest `per_seconds` of a rate."""
-MAX_STARTS_PER_RATE_PART = 250
-"""Starts a second that one item counts: a rate that allows more is divided among several items. DynamoDB takes 1,000
-writes a second of one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the rest is for tasks that
-take a place in line."""
 MAX_EXPLAINED_LINE = 100
 """Tasks of a lock's line that an explanation reads to find a task's place in it."""
 MAX_EXPLAINED_TASKS = 100
