@@ -137,23 +137,13 @@ def run_form(run: BackfillRun) -> list[Any]:
     """A backfill."""
     asked, cursor = run.backfill, run.cursor
     at = None if cursor is None else [cursor.until, cursor.runs_started, cursor.runs_known]
-    course = [run.occurrences, at, run.finished_at]
-    return [
-        run.id,
-        asked.start,
-        asked.end,
-        asked.per_minute,
-        asked.asked_at,
-        *course,
-        asked.only_missing,
-        asked.overlap,
-    ]
+    period, more = [asked.start, asked.end, asked.per_minute, asked.asked_at], [asked.only_missing, asked.overlap]
+    return [run.id, *period, run.occurrences, at, run.finished_at, *more]
 
 
 def read_run(form: list[Any]) -> BackfillRun:
-    """Read a backfill."""
+    """Read a backfill; of one of an earlier version all occurrences run."""
     name, start, end, per_minute, asked_at, size, at, ended_at, *more = form
-    # Of an earlier version: all of its occurrences run, whatever else does.
     only_missing, overlap = more or (False, Overlap.ALLOW_ALL)
     cursor = None if at is None else BackfillCursor(*at)
     wanted = Backfill(start, end, per_minute, asked_at, only_missing, Overlap(overlap))
