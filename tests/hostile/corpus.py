@@ -115,6 +115,8 @@ BODIES: Mapping[str, Any] = {
     "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "queryTask": {"action": "progress"},
     "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30, "worker": "w"},
+    "pauseSchedulesByTag": {"filter": {"tags": {"a": "b"}}, "reason": "why"},
+    "resumeSchedulesByTag": {"filter": {"tags": {"c": "d"}}, "reason": "why"},
     "putSwitch": {
         "stopped": False,
         "max_concurrent": 3,
@@ -128,6 +130,8 @@ BODIES: Mapping[str, Any] = {
         "scheduled_after": "2026-11-01T00:00:00Z",
         "scheduled_before": "2026-11-02T00:00:00Z",
         "per_minute": 5,
+        "only_missing": False,
+        "overlap": "buffer_all",
     },
     "putCalendar": {
         "mode": "excludes",
