@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
-from duetime.adapters.dynamodb.schedule_codec import former_ends_form, read_former_ends
+from duetime.adapters.dynamodb.schedule_codec import former_ends_form, read_former_ends, unpacked
+from duetime.adapters.dynamodb.schedule_items import item_of, stored_of
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH
@@ -179,6 +180,28 @@ def test_ends_of_revisions_are_read_by_the_earlier_code_and_from_it() -> None:
         in_former_code = 9 - sum(nominal <= end for end in former)
         assert in_former_code == revision_of(nominal, 9, ends) == revision_of(nominal, 9, read_former_ends(former, 9))
     assert len(former_ends_form(ends, 900)) == 20
+
+
+def in_earlier_code(form: list[Any]) -> BackfillRun:
+    """A backfill as code read it that knew neither `only_missing` nor `overlap` nor the runs that it had found."""
+    name, start, end, per_minute, asked_at, size, at, ended_at = form
+    if at is not None:
+        until, runs_started = at
+        at = BackfillCursor(until, runs_started)
+    return BackfillRun(name, Backfill(start, end, per_minute, asked_at), size, at, ended_at)
+
+
+def test_backfills_are_read_by_the_earlier_code_and_from_it() -> None:
+    """It reads all that it knows of each, and keeps no options: without them a backfill is one of that code."""
+    item = item_of(FULL)
+    *_, stored, _started, _skipped = unpacked(item["c"])
+    assert len(unpacked(item["c"])) == 14
+    backfill = replace(FULL.backfills[0].backfill, only_missing=False, overlap=Overlap.ALLOW_ALL)
+    earlier = (replace(FULL.backfills[0], backfill=backfill, cursor=BackfillCursor(HOME, 3)), FULL.backfills[1])
+    assert tuple(map(in_earlier_code, stored)) == earlier
+    del item["B"]
+    assert stored_of(FULL.owner, item).backfills == earlier
+    assert "B" not in item_of(replace(FULL, backfills=earlier))
 
 
 CREATION_ONLY = ("unique", "debounce")

@@ -15,7 +15,7 @@ BUDGET = {
     "topology": (177, 167),
     "bulk": (184, 167),
     "deadletter": (109, 167),
-    "broadcast": (136, 167),
+    "broadcast": (137, 167),
     "watch": (109, 215),
     "console": (10, 0),
     "archive": (84, 206),

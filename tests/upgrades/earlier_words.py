@@ -60,10 +60,11 @@ def in_present_words(path: str, answer: dict[str, Any]) -> dict[str, Any]:
             return _topology(answer)
         case ["schedules"]:
             return answer | {"schedules": [_schedule(each) for each in answer["schedules"]]}
-        case ["calendars"]:
-            return answer | {"calendars": [_renamed(each, _CALENDAR) for each in answer["calendars"]]}
-        case ["switches"]:
-            return answer | {"switches": [_renamed(each, _SWITCH) for each in answer["switches"]]}
+        case ["schedules", _, "backfills"]:
+            return answer
+        case ["calendars" | "switches" as kind]:
+            names = _CALENDAR if kind == "calendars" else _SWITCH
+            return answer | {kind: [_renamed(each, names) for each in answer[kind]]}
         case ["locks", _]:
             return answer | {"holders": [_renamed(each, _HOLDER) for each in answer["holders"]]}
         case _:

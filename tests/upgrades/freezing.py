@@ -31,6 +31,7 @@ PAYLOAD = {
     "rows": [1, 2.5, None, True, "ü"],
     "text": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 }
+BACKFILLS = "/v1/schedules/hourly/backfills"
 BIG = {"rows": [f"{number * 7919 % 100_003:x}" for number in range(2_000)]}
 
 
@@ -163,6 +164,16 @@ def recurring(life: Life) -> None:
     life.stack.call("trigger", {})
 
 
+def backfilled(life: Life) -> None:
+    """A schedule with a backfill that is on its way, and one that has ended."""
+    body = {"name": "hourly", "cron": "0 * * * *", "task": {"type": "report"}}
+    assert life.api.send("POST", "/v1/schedules", body).status == 201
+    past = {"scheduled_after": "2026-11-19T00:00:00Z", "scheduled_before": "2026-11-19T03:00:00Z"}
+    assert life.api.send("POST", BACKFILLS, past | {"only_missing": False}).status == 201
+    more = {"scheduled_before": "2026-11-20T00:00:00Z", "per_minute": 1, "overlap": "buffer_all"}
+    assert life.api.send("POST", BACKFILLS, past | more).status == 201
+
+
 def graphs(life: Life) -> None:
     """A graph in mid-run: of its nodes one has ended, one waits for its time, and one is blocked."""
     nodes = {
@@ -206,10 +217,11 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     locked,
     switched,
     recurring,
+    backfilled,
     graphs,
     ticked,
 )
-READ = ("/v1/locks/db-17", "/v1/switches", "/v1/schedules", "/v1/calendars")
+READ = ("/v1/locks/db-17", "/v1/switches", "/v1/schedules", BACKFILLS, "/v1/calendars")
 """What is read besides tasks, where it is there."""
 
 

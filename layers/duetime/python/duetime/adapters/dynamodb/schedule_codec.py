@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb import attribute_values
 from duetime.adapters.dynamodb.attribute_mapping import decoded, stored_forms
 from duetime.domain.ids import TaskId
-from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
-from duetime.domain.schedules.run_history import BackfillRun, ExpectationState
+from duetime.domain.schedules.run_history import ExpectationState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
@@ -131,23 +130,6 @@ def _given(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass of pla
 
 def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
     return value
-
-
-def run_form(run: BackfillRun) -> list[Any]:
-    """A backfill."""
-    asked, cursor = run.backfill, run.cursor
-    at = None if cursor is None else [cursor.until, cursor.runs_started, cursor.runs_known]
-    period, more = [asked.start, asked.end, asked.per_minute, asked.asked_at], [asked.only_missing, asked.overlap]
-    return [run.id, *period, run.occurrences, at, run.finished_at, *more]
-
-
-def read_run(form: list[Any]) -> BackfillRun:
-    """Read a backfill; of one of an earlier version all occurrences run."""
-    name, start, end, per_minute, asked_at, size, at, ended_at, *more = form
-    only_missing, overlap = more or (False, Overlap.ALLOW_ALL)
-    cursor = None if at is None else BackfillCursor(*at)
-    wanted = Backfill(start, end, per_minute, asked_at, only_missing, Overlap(overlap))
-    return BackfillRun(name, wanted, size, cursor, ended_at)
 
 
 def expectation_form(state: ExpectationState) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb.backfill_codec import options_form, read_run, run_form
 from duetime.adapters.dynamodb.owner_index import place_in_list
 from duetime.adapters.dynamodb.schedule_codec import (
     ends_form,
@@ -14,11 +15,9 @@ from duetime.adapters.dynamodb.schedule_codec import (
     read_ends,
     read_expectation,
     read_former_ends,
-    read_run,
     read_schedule_actions,
     read_spec,
     read_stopped,
-    run_form,
     schedule_actions,
     spec_form,
     stopped_form,
@@ -42,7 +41,7 @@ ACTIVITY = "a"
 UID = "u"
 _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
 _FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
-_EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT = "E", "F", "Q", "V"
+_EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT, _BACKFILL_OPTIONS = "E", "F", "Q", "V", "B"
 ACTIVE = "a"
 NEXT = "w"
 LATER = "W"
@@ -110,6 +109,8 @@ def item_of(stored: StoredSchedule) -> Item:
         item[_TRACEPARENT] = field_codecs.traceparent(stored.traceparent)
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
+    if options := options_form(stored.backfills):
+        item[_BACKFILL_OPTIONS] = packed(options)
     if stored.actions.records:
         item[_ACTIONS] = schedule_actions(stored.actions)
     if stored.log:
@@ -118,7 +119,7 @@ def item_of(stored: StoredSchedule) -> Item:
 
 
 def _next_action(stored: StoredSchedule) -> list[Any]:
-    """How far a schedule has come; a value that is added later is added at the end."""
+    """How far a schedule has come; earlier code reads exactly these values, so another one needs an attribute."""
     last, owed = stored.last_run, stored.owed
     return [
         stored.shards,
@@ -143,6 +144,7 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
     name = item[schema.SORT_KEY]["S"].removeprefix(schema.SCHEDULE_HEAD_MARK)
     shards, created_at, changed_at, state, note, revision, version, *rest = unpacked(item[_COURSE])
     tzdata, remaining, last, owed, runs, placed, skipped = rest
+    options = unpacked(item[_BACKFILL_OPTIONS]) if _BACKFILL_OPTIONS in item else {}
     return StoredSchedule(
         owner=owner,
         uid=TaskId(attribute_values.string(item[UID])),
@@ -162,7 +164,7 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         remaining_runs=remaining,
         last_run=None if last is None else LastRun(TaskId(last[0]), *last[1:]),
         owed=None if owed is None else Occurrence(*owed),
-        backfills=tuple(map(read_run, runs)),
+        backfills=tuple(read_run(run, options) for run in runs),
         log=tuple(Remark(*each) for each in unpacked(item[_LOG])) if _LOG in item else (),
         runs_started=placed,
         runs_skipped=skipped,
