@@ -80,6 +80,36 @@ def test_a_key_until_the_start_is_free_once_its_task_runs() -> None:
         assert third.body["id"] == second.body["id"] != first.body["id"]
 
 
+def test_a_task_that_is_put_back_shares_its_key_with_one_that_was_created_just_then() -> None:
+    """That creation has read that it runs, and is written when its lock was refused: the later task has the key."""
+    with Tasks() as tasks:
+        tasks.last(60)
+        body = {"type": PLAIN, "timeout_seconds": 120, "lock": {"key": "db-17"}}
+        assert tasks.ask("POST", "/v1/tasks", body).status == 201
+        tasks.run(2 * SECOND)
+        body |= unique(until="started")
+        replies: list[list[Reply]] = []
+
+        def create(_call: Call) -> None:
+            tasks.slow(writes_with_key, 2 * SECOND)
+            replies.append(tasks.send("POST", "/v1/tasks", body))
+            tasks.take(SECOND)
+
+        tasks.once(lambda call: call.operation == "update_item" and "lock db-17" in str(call.request), create)
+        first = tasks.ask("POST", "/v1/tasks", body)
+        tasks.run(5 * SECOND)
+        ((second,),) = replies
+        assert (first.status, second.status) == (201, 201)
+        assert [tasks.state(each.body["id"]) for each in (first, second)] == [State.WAITING, State.WAITING]
+        third = tasks.ask("POST", "/v1/tasks", body)
+        assert (third.status, third.body["id"]) == (200, second.body["id"])
+        assert tasks.cancel(second.body["id"]).status == 200
+        fourth = tasks.ask("POST", "/v1/tasks", body)
+        assert (fourth.status, tasks.state(first.body["id"])) == (201, State.WAITING)
+        tasks.run(5 * MINUTE)
+        assert [tasks.state(each.body["id"]) for each in (first, fourth)] == [State.SUCCEEDED, State.SUCCEEDED]
+
+
 def test_a_conflict_is_refused_with_the_task_that_holds_the_key() -> None:
     """The refusal names the field and the task."""
     with Tasks() as tasks:

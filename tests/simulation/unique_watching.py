@@ -34,7 +34,10 @@ class UniqueWatching:
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
-        self._holders: dict[str, set[str]] = {}
+        self._last: dict[str, str] = {}
+        """Of each key the task that took it last: no other one can hold it."""
+        self._holding: set[str] = set()
+        self._held_again_at: dict[str, Millis] = {}
         self._held_until: dict[str, Millis] = {}
         self._names: dict[str, set[str]] = {}
         self.answered: dict[str, int] = {}
@@ -44,21 +47,38 @@ class UniqueWatching:
         record = new or old
         if record is None or _STATE not in record or not any(name in record for name in _KEYS):
             return
-        task = task_of(record)
+        task, now = task_of(record), self._account.time.now()
         key, name = _key_of(task), task.id.text
-        holders = self._holders.setdefault(key, set())
         if new is None or not _holds(task):
-            if name in holders:
-                holders.discard(name)
-                self._held_until[name] = self._account.time.now()
+            if name in self._holding:
+                self._holding.discard(name)
+                self._held_until[name] = now
             return
         self._names.setdefault(name, set()).add(task.name)
         if old is None or task_of(old).is_terminal:
-            others = holders - {name}
-            self._account.watching.check(not others, f"{name} took the key {key!r}, which {others} held")
-        # One that was taken up and put back again has not begun: it holds its key again, unless another took it.
-        holders.add(name)
+            self._check_taken(key, name)
+        elif name not in self._holding and self._last.get(key) == name:
+            # Taken up and put back, it has not begun: it holds its key again, unless another took it meanwhile.
+            self._held_again_at[name] = now
+        else:
+            return
+        self._holding.add(name)
         self._held_until.pop(name, None)
+
+    def _check_taken(self, key: str, name: str) -> None:
+        """A key is taken from nobody who holds it."""
+        other = self._last.get(key)
+        if other not in {None, name}:
+            # Who takes it may have read the record while a worker had the task, and write after it was put back.
+            began = self._account.time.author().began
+            is_held = other in self._holding and self._held_again_at.get(other, -1) < began
+            self._account.watching.check(not is_held, f"{name} took the key {key!r}, which {other} held")
+            self._holding.discard(other)
+            record = self._account.watching.record(other)
+            if record is not None and not record.is_terminal:
+                # Until now a creation may have met it, which reads its record once it is put back.
+                self._held_until[other] = self._account.time.now()
+        self._last[key] = name
 
     def answered_creation(self, body: Mapping[str, Any], asked_at: Millis, answer: Reply) -> None:
         """A creation with a unique key was answered."""

@@ -32,6 +32,7 @@ class Strand:
         children: what it started.
         home: the machine that it is on, where a world has machines.
         on_behalf_of: the process whose call it makes, long after that has given it up.
+        began: when it was started.
     """
 
     run: Callable[[], None]
@@ -43,6 +44,7 @@ class Strand:
     children: list[Strand] = field(default_factory=list)
     home: object = None
     on_behalf_of: Strand | None = None
+    began: Millis = 0
 
 
 def family_of(strand: Strand) -> list[Strand]:
@@ -99,6 +101,7 @@ class VirtualTime:
         return self._begin(Strand(work))
 
     def _begin(self, strand: Strand) -> Strand:
+        strand.began = self._now
         if strand.parent is not None:
             strand.parent.children.append(strand)
         self._alive[strand] = None
