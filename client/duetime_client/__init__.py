@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
     from duetime_client.task_definitions import PayloadInvalid, ResultInvalid, TaskType
     from duetime_client.task_request_fields import (
+        ApprovalTarget,
         AwsTarget,
         BulkFilter,
         BulkOptions,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AddressInvalid",
     "ApiError",
+    "ApprovalTarget",
     "AsyncClient",
     "Attempt",
     "AwsTarget",
@@ -162,6 +164,7 @@ _MODULES = {
     "ApiError": "errors",
     "AsyncClient": "client",
     "Attempt": "task",
+    "ApprovalTarget": "task_request_fields",
     "AwsTarget": "task_request_fields",
     "BearerToken": "bearer_token",
     "BulkFilter": "task_request_fields",

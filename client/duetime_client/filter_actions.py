@@ -68,7 +68,7 @@ class FilterActions(Resource):
         request: it then changes no task that was created since.
         """
         body = {**filter_action_body(wanted, options), "force": force}
-        return _results(self._session, f"{TASKS}/cancel", body, next_token)
+        return filter_action_results(self._session, f"{TASKS}/cancel", body, next_token)
 
     @Stream
     def update_by_filter(
@@ -81,7 +81,7 @@ class FilterActions(Resource):
     ) -> Items[FilterActionResult]:
         """Update every task that matches a filter and has not started; works like `cancel_by_filter`."""
         body = {**filter_action_body(wanted, options), "update": body_of(changes)}
-        return _results(self._session, f"{TASKS}/update", body, next_token)
+        return filter_action_results(self._session, f"{TASKS}/update", body, next_token)
 
     @Stream
     def retry_by_filter(
@@ -95,10 +95,13 @@ def retry_by_filter(
     session: Session, wanted: DeadLetterFilter, options: BulkOptions, next_token: str | None
 ) -> Items[FilterActionResult]:
     """Run every failed task that matches a filter again."""
-    return _results(session, f"{TASKS}/retry", filter_action_body(wanted, options), next_token)
+    return filter_action_results(session, f"{TASKS}/retry", filter_action_body(wanted, options), next_token)
 
 
-def _results(session: Session, path: str, body: dict[str, object], token: str | None) -> Items[FilterActionResult]:
+def filter_action_results(
+    session: Session, path: str, body: dict[str, object], token: str | None = None
+) -> Items[FilterActionResult]:
+    """Send a request by filter, and yield what is done until it is complete."""
     while True:
         request = {**body, "next_token": token} if token else body
         # A retry with the same key starts no second operation.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations
 from datetime import datetime  # noqa: TC003 - same
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from pydantic import Field, PrivateAttr
 
@@ -17,6 +17,9 @@ from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the a
 )
 from duetime_client.task import Actor, ResponseModel
 from duetime_client.task_request_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
+
+BackfillOverlap: TypeAlias = Literal["allow_all", "buffer_all"]
+"""Whether the runs of a backfill wait for other runs of the schedule."""
 
 
 class PermanentTiming(TypedDict):
@@ -173,14 +176,18 @@ class Backfill(ResponseModel):
         scheduled_before: The first moment after it.
         occurrences: How many there are.
         runs_started: How many of them have a task.
+        runs_known: How many were passed over, for they have a run already.
     """
 
     id: str
     scheduled_after: datetime
     scheduled_before: datetime
     per_minute: int = 0
+    only_missing: bool = False
+    overlap: str = "allow_all"
     occurrences: int = 0
     runs_started: int = 0
+    runs_known: int = 0
     finished_at: datetime | None = None
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from duetime_client.changes import watch
 from duetime_client.explanations import ScheduleExplanation
+from duetime_client.filter_actions import filter_action_results
 from duetime_client.io_operations import Request
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.changes import Change
+    from duetime_client.filter_actions import FilterActionResult
     from duetime_client.io_operations import Items
     from duetime_client.literals import ScheduleState
-    from duetime_client.schedule_models import ScheduleFields, TimingFields
+    from duetime_client.schedule_models import BackfillOverlap, ScheduleFields, TimingFields
     from duetime_client.task import Task
 
 SCHEDULES = "/v1/schedules"
@@ -100,6 +102,20 @@ class ScheduleOperations(Resource):
         """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
         return _action(name, "resume", if_match, {"reason": reason} if reason else None)
 
+    @Stream
+    def pause_by_tag(self, tags: Mapping[str, str], *, reason: str = "") -> Items[FilterActionResult]:
+        """Pause every active schedule whose task has all of these tags.
+
+        As `tasks.cancel_by_filter`: nothing is sent before the first result is requested, and each result says what was
+        done since the previous one.
+        """
+        return filter_action_results(self._session, f"{SCHEDULES}/pause", _by_tag(tags, reason))
+
+    @Stream
+    def resume_by_tag(self, tags: Mapping[str, str], *, reason: str = "") -> Items[FilterActionResult]:
+        """Resume every paused schedule whose task has all of these tags; works like `pause_by_tag`."""
+        return filter_action_results(self._session, f"{SCHEDULES}/resume", _by_tag(tags, reason))
+
     @Operation
     def update_occurrence(
         self,
@@ -141,24 +157,30 @@ class ScheduleOperations(Resource):
         return Request("POST", f"{path_of(name)}/run", task_of, body=body, headers=headers)
 
     @Operation
-    def create_backfill(
+    def create_backfill(  # noqa: PLR0913 - a request's options are its parameters
         self,
         name: str,
         start: datetime | str,
         end: datetime | str,
         *,
         per_minute: int | None = None,
+        only_missing: bool | None = None,
+        overlap: BackfillOverlap | None = None,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Request[Backfill]:
         """Run the occurrences of a past period, its end excluded, a number of them per minute.
 
+        Occurrences that have a run already are passed over, unless `only_missing` is false. With `overlap` buffer_all,
+        each run waits until no other run of the schedule goes on.
+
         A retried request never begins a second backfill: it carries an idempotency key, by default a random one.
         """
         body = {"scheduled_after": encoded(start), "scheduled_before": encoded(end)}
-        pace = {} if per_minute is None else {"per_minute": per_minute}
+        options = {"per_minute": per_minute, "only_missing": only_missing, "overlap": overlap}
+        body |= {name: value for name, value in options.items() if value is not None}
         headers = {**_key(idempotency_key), **guard(if_match)}
-        return Request("POST", f"{path_of(name)}/backfills", one(Backfill), body={**body, **pace}, headers=headers)
+        return Request("POST", f"{path_of(name)}/backfills", one(Backfill), body=body, headers=headers)
 
     @Operation
     def list_backfills(self, name: str) -> Request[Backfills]:
@@ -266,6 +288,10 @@ def _key(idempotency_key: str | None) -> dict[str, str]:
 
 def _query(parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     return ((name, str(encoded(value))) for name, value in parameters.items() if value is not None)
+
+
+def _by_tag(tags: Mapping[str, str], reason: str) -> dict[str, object]:
+    return {"filter": {"tags": dict(tags)}, **({"reason": reason} if reason else {})}
 
 
 def _backfill_path(name: str, backfill_id: str) -> str:

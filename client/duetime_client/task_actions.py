@@ -56,6 +56,18 @@ class TaskActions(Resource):
         return Request("POST", f"{path_of(task_id)}/cancel", task_of, body=body, headers=guard(if_match))
 
     @Operation
+    def approve(
+        self, task_id: str, payload: object = None, *, reason: str = "", if_match: str | None = None
+    ) -> Request[Task]:
+        """Approve a task that waits for it; it succeeds with the payload as its result."""
+        return _signal(task_id, {"approve": True, "payload": payload}, reason, if_match)
+
+    @Operation
+    def reject(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
+        """Reject a task that waits for an approval; it fails with the error `Rejected`."""
+        return _signal(task_id, {"approve": False}, reason, if_match)
+
+    @Operation
     def query(self, task_id: str, query: str) -> Request[TargetReply]:
         """Query the endpoint of a task for its `status`, `progress` or `summary`, if it supports that."""
         # A query changes nothing, so it may be retried.
@@ -102,6 +114,13 @@ def action(path: str, reason: str, if_match: str | None, *, repeatable: bool = F
 
 def _action(task_id: str, name: str, reason: str, if_match: str | None) -> Request[Task]:
     return action(f"{path_of(task_id)}/{name}", reason, if_match)
+
+
+def _signal(task_id: str, body: dict[str, object], reason: str, if_match: str | None) -> Request[Task]:
+    # Deciding the same again changes nothing; not under a version, which has changed.
+    body |= reason_body(reason) or {}
+    path, headers = f"{path_of(task_id)}/signal", guard(if_match)
+    return Request("POST", path, task_of, body=body, headers=headers, repeatable=if_match is None)
 
 
 def _report(task_id: str, what: str, body: dict[str, object]) -> Request[Task]:

@@ -156,7 +156,15 @@ class TopologyTarget(TypedDict):
     definition: NotRequired[DefinitionRun | None]
 
 
-Target = HttpTarget | PullTarget | TopologyTarget | AwsTarget
+class ApprovalTarget(TypedDict):
+    """A person, who approves or rejects the task; `on_timeout` is what happens if nobody does in `timeout_seconds`."""
+
+    kind: Literal["approval"]
+    timeout_seconds: NotRequired[int]
+    on_timeout: NotRequired[Literal["fail", "reject", "approve"]]
+
+
+Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
 
 
 class NotifyOn(TypedDict, total=False):

@@ -45,6 +45,7 @@ class TopologyNode(ResponseModel):
     percent: int = 0
     depends_on: list[str] = Field(default_factory=list)
     trigger_rule: str
+    when: str | None = None
     expected_seconds: float | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

@@ -22,6 +22,7 @@ OF_A_NODE = (_OF_A_TASK - {"due_at", "unique", "debounce"}) | {
     "depends_on",
     "trigger_rule",
     "inputs",
+    "when",
     "expected_seconds",
 }
 OF_A_TOPOLOGY = frozenset(
@@ -104,6 +105,24 @@ def _node_faults(key: str, node: object, nodes: Mapping[str, Any]) -> Iterator[I
     if isinstance(parents, list) and key in parents:
         yield InvalidField(f"{place}.depends_on", "names the node itself")
     yield from _name_faults(f"{place}.inputs", node.get("inputs", []), parents, "which is not among its depends_on")
+    yield from _condition_faults(f"{place}.when", node.get("when"))
+
+
+def _condition_faults(place: str, condition: object) -> Iterator[InvalidField]:
+    """What is wrong with its syntax; what it is about is checked by the API."""
+    if condition is None:
+        return
+    if not isinstance(condition, str):
+        yield InvalidField(place, "should be a text: a JMESPath expression")
+        return
+    import jmespath  # noqa: PLC0415 - most topologies have no conditions
+
+    try:
+        jmespath.compile(condition)
+    except jmespath.exceptions.JMESPathError as error:
+        yield InvalidField(place, f"is not a JMESPath expression: {' '.join(str(error).split())}")
+    except RecursionError:
+        yield InvalidField(place, "has too many expressions within each other")
 
 
 def _unknown(fields: Mapping[str, Any], known: frozenset[str], place: str) -> Iterator[InvalidField]:

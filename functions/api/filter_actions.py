@@ -32,6 +32,7 @@ from .routing import route
 
 if TYPE_CHECKING:
     from duetime.contract.bulk.bodies import FilterActionBody
+    from duetime.domain.bulk.filter_action import BulkRequest
     from duetime.domain.bulk.operation import BulkOperation
 
     from .requests import Request
@@ -73,7 +74,12 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
             token = confirmation_token(body, request.owner, deployment, until)
         return answer(json_text(filter_action_response(done, scope, token)))
     # Of two kinds of requests with equal bodies, each is another.
-    key = IdempotencyKey(request.key, body_hash([wanted.kind, document.value])) if request.key else None
+    return begin(request, wanted, document.value)
+
+
+def begin(request: Request, wanted: BulkRequest, body: object) -> Response:
+    """Do what is requested: at once, or by a bulk operation."""
+    key = IdempotencyKey(request.key, body_hash([wanted.kind, body])) if request.key else None
     taken = composed(FilterActionServices).requests.take(request.owner, wanted, key)
     operation = taken.value
     if operation.state is not BulkState.SUCCEEDED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
@@ -9,7 +10,7 @@ from duetime.composition.schedule_requests import ScheduleRequestServices
 from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import content_etag
-from duetime.contract.schedules import decoding, operations, updates
+from duetime.contract.schedules import bulk_bodies, decoding, operations, updates
 from duetime.contract.schedules.encoding import (
     UPCOMING,
     backfill_response,
@@ -23,11 +24,14 @@ from duetime.contract.schedules.responses import BackfillList, OccurrenceList, P
 from duetime.contract.schedules.run_responses import run_page
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
 
+from .filter_actions import begin
 from .requests import body_hash
 from .responses import Response, answer, replayed, task_response
 from .routing import route
@@ -128,6 +132,18 @@ def resume_schedule(request: Request) -> Response:
     return _response(request, resume(request.owner, _name(request), request.version, by))
 
 
+@route(operations.PAUSE_BY_TAG)
+def pause_schedules_by_tag(request: Request) -> Response:
+    """Pause the schedules with some tags."""
+    return _by_tag(request, BulkKind.PAUSE)
+
+
+@route(operations.RESUME_BY_TAG)
+def resume_schedules_by_tag(request: Request) -> Response:
+    """Resume the schedules with some tags."""
+    return _by_tag(request, BulkKind.RESUME)
+
+
 @route(operations.UPDATE_OCCURRENCE)
 def update_occurrence(request: Request) -> Response:
     """Skip, move or run early one occurrence."""
@@ -157,7 +173,8 @@ def create_backfill(request: Request) -> Response:
     document, name = request.document(), _name(request)
     wanted = decoding.backfill_request(document)
     # The last moment of a period is the one before the first that it does not have.
-    period = Period(wanted.scheduled_after, wanted.scheduled_before - 1, wanted.per_minute)
+    last, overlap = wanted.scheduled_before - 1, Overlap(wanted.overlap)
+    period = Period(wanted.scheduled_after, last, wanted.per_minute, wanted.only_missing, overlap)
     key = _key(request, [name, document.value])
     by = request.attributed("")
     manual_runs = composed(ScheduleRequestServices).manual_runs
@@ -241,3 +258,10 @@ def _text(stored: StoredSchedule) -> str:
     schedule_preview = composed(ScheduleRequestServices).preview
     upcoming = schedule_preview.upcoming(stored, UPCOMING)
     return json_text(schedule_response(stored, schedule_preview.next_at(stored), upcoming))
+
+
+def _by_tag(request: Request, kind: BulkKind) -> Response:
+    document = request.document()
+    body = bulk_bodies.read_schedules_by_tag(document)
+    wanted = bulk_bodies.request_of(body, kind, request.text())
+    return begin(request, replace(wanted, by=request.attributed(body.reason)), document.value)

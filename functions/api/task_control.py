@@ -78,6 +78,18 @@ def rollback_task(request: Request) -> Response:
     return _response(request, roll_back(request.owner, request.task_id, request.version, request.attribution))
 
 
+@route(operations.SIGNAL)
+def signal_task(request: Request) -> Response:
+    """Approve or reject a task that waits for it."""
+    # Few requests decide something: no other waits for the import.
+    from duetime.services.tasks.approvals import Decision  # noqa: PLC0415 - see the line above
+
+    signal = action_decoding.signal(request.document())
+    decision, by = Decision(signal.approve, signal.payload), request.attributed(signal.reason)
+    decide = composed(TaskServices).approvals.decide
+    return _response(request, decide(request.owner, request.task_id, decision, request.version, by))
+
+
 @route(operations.NOTIFY)
 def notify_task(request: Request) -> Response:
     """Take the end of an attempt from its target."""

@@ -24,7 +24,7 @@ FULL = replace(
     kind=BulkKind.PAUSE,
     topology=TOPOLOGY,
     request=Content(ContentPlace.RECORD, REQUEST, b'{"filter":{}}'),
-    progress=BulkProgress(TOPOLOGY, 3, 2, 1, {"MoveRefused": 1}, HOME + 1),
+    progress=BulkProgress(TOPOLOGY, 3, 2, 1, {"MoveRefused": 1}, HOME + 1, after_name="nightly"),
     holder="request-1",
     epoch=7,
     leased_until=HOME + 2,

@@ -130,7 +130,13 @@ FULL = StoredSchedule(
     last_run=LastRun(numbered(9), HOME + 4, 4),
     owed=Occurrence(HOME, HOME + 1, HOME + 2, "2026-11-21T02:33:00+00:00", note="why"),
     backfills=(
-        BackfillRun("b1", Backfill(HOME - DAY, HOME, 60, HOME), 12, BackfillCursor(HOME, 3), HOME + 5),
+        BackfillRun(
+            "b1",
+            Backfill(HOME - DAY, HOME, 60, HOME, only_missing=True, overlap=Overlap.BUFFER_ALL),
+            12,
+            BackfillCursor(HOME, 3, 2),
+            HOME + 5,
+        ),
         BackfillRun("b2", Backfill(HOME - DAY, HOME, 60, HOME), 12),
     ),
     log=(Remark(HOME, "", "paused"), Remark(HOME, "2026-11-21T02:33:00+00:00", "étrange")),

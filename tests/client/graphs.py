@@ -50,7 +50,7 @@ class GraphDeployment(Deployment):
         """The task of a new topology."""
         task = self.create({"type": "topology", "payload": {"nodes": body["nodes"]}}, key)
         empty = {"task_id": None, "state": "blocked", "reason": None, "percent": 0, "expected_seconds": None}
-        times = {"started_at": None, "finished_at": None}
+        times = {"started_at": None, "finished_at": None, "when": None}
         nodes = {
             name: {
                 **empty,

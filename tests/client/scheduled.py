@@ -79,8 +79,11 @@ BACKFILL: dict[str, Any] = {
     "scheduled_after": "2026-11-01T00:00:00.000Z",
     "scheduled_before": "2026-11-20T00:00:00.000Z",
     "per_minute": 6,
+    "only_missing": True,
+    "overlap": "allow_all",
     "occurrences": 19,
     "runs_started": 3,
+    "runs_known": 0,
     "finished_at": None,
 }
 SEEN = [
@@ -124,6 +127,8 @@ class ScheduledDeployment(Deployment):
                 return self.listed("schedules", self.schedules, request.query)
             case "POST", ["preview"]:
                 return self.previewed(request.document)
+            case "POST", ["pause" | "resume"]:
+                return Answer(200, {"examined": 9, "matched": 2, "affected": 2, "refused": {}, "next_token": None})
             case method, [name, *action] if name in self.schedules:
                 return self.controlled_schedule(method, name, "/".join(action), request)
             case _:

@@ -27,7 +27,7 @@ PERIOD = ("--after", "2026-11-01T00:00:00Z", "--before", "2026-11-02T00:00:00Z")
 CONDITIONAL = [
     "tasks update a --name n",
     "tasks cancel a",
-    *(f"tasks {action} a" for action in ("delete", "pause", "resume", "run", "retry", "rollback")),
+    *(f"tasks {action} a" for action in ("delete", "pause", "resume", "run", "retry", "rollback", "approve", "reject")),
     "schedules update a --cron 0_2_*_*_*",
     *(f"schedules {action} a" for action in ("delete", "pause", "resume", "run")),
     "schedules update-occurrence a 2027-01-01T01:30 skip",

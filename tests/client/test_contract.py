@@ -44,7 +44,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.update": (_ANYTHING, {"if_match": '"1"', "reason": "why", "name": "n"}),
     "tasks.update_by_filter": ((*_FILTER, {"name": "n"}), _BULK),
     "schedules.explain": (("a", _STRETCH[1]), {}),
-    "schedules.create_backfill": (_STRETCH, {"per_minute": 5}),
+    "schedules.create_backfill": (_STRETCH, {"per_minute": 5, "only_missing": False, "overlap": "buffer_all"}),
     "schedules.get_backfill": (("a", "b"), {}),
     "leases.complete": (("a", {"rows": 17}), {}),
     "schedules.create": (_ANYTHING, {"task": {"type": "mail"}, **_TIMED}),
@@ -72,9 +72,12 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     ),
     "tasks.list": ((), {"state": "failed", "expand": ["payload", "result"], **_LISTED}),
     "tasks.notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
+    "tasks.approve": (("a", {"limit": 500}), {"reason": "why"}),
     "tasks.notify_success": (("a", 1, {"rows": 17}), {}),
     "leases.acknowledge_pause": (("a", {"row": 17}), {}),
     "schedules.pause": (("a", "why"), {}),
+    "schedules.pause_by_tag": (({"team": "dba"},), {"reason": "why"}),
+    "schedules.resume_by_tag": (({"team": "dba"},), {"reason": "why"}),
     "schedules.preview": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
     "calendars.put": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
     "calendars.put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"mode": "includes", "timezone": "Europe/London"}),
@@ -104,7 +107,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     **dict.fromkeys(
         (
             *("topologies.cancel", "tasks.pause", "topologies.pause", "tasks.resume", "topologies.resume"),
-            *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run"),
+            *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run", "tasks.reject"),
             *("schedules.resume", "schedules.run"),
         ),
         (_ANYTHING, {"reason": "why"}),
@@ -134,6 +137,7 @@ COMBINED = {
 NAMED_OTHERWISE = {
     "listTasks": {"tasks.list", "dead_letters.list"},
     "reportOutcome": {"tasks.notify_success", "tasks.notify_failure"},
+    "signalTask": {"tasks.approve", "tasks.reject"},
     "putCalendar": {"calendars.put", "calendars.put_icalendar"},
 }
 """Operations whose methods are named otherwise."""

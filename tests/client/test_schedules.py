@@ -119,6 +119,19 @@ def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deploym
     }
 
 
+def test_all_schedules_with_a_tag_are_paused_and_resumed(
+    duetime: Run, client: Client, deployment: ScheduledDeployment
+) -> None:
+    """By the command and by the client; a command is about one schedule, or about a tag."""
+    paused = duetime("schedules", "pause", "--of-tag", "team=dba", "--reason", "a release")
+    assert "2 paused, 9 scanned" in paused.stdout
+    assert deployment.received[-1].document == {"filter": {"tags": {"team": "dba"}}, "reason": "a release"}
+    assert sum(each.affected for each in client.schedules.resume_by_tag({"team": "dba"})) == 2
+    assert deployment.received[-1].path.endswith("/v1/schedules/resume")
+    for words in ([], ["nightly", "--of-tag", "team=dba"], ["--of-tag", "team=dba", "--if-match", '"1"']):
+        assert duetime("schedules", "resume", *words).exit_code == 2
+
+
 def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
     """The sheet tells the id and how far it is."""
     nightly(client)

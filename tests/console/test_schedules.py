@@ -100,9 +100,17 @@ def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world:
         page.get_by_label(label, exact=True).fill(text)
         expect(preview.locator("strong").first).to_have_text(words)
     page.get_by_label("While the last run goes on").select_option("buffer_one")
+    page.get_by_label("Of the missed runs").select_option("all")
+    page.get_by_text("Calendars, dates, start, end and jitter").click()
+    page.get_by_label("Dates added").fill("2026-12-30T09:00:00, 2026-12-31T09:00:00")
+    page.get_by_label("Dates left out").fill("2027-01-31")
+    page.get_by_label("Spread in seconds").fill("60")
     page.get_by_role("button", name="Create", exact=True).click()
     expect(page.locator(".page-head")).to_contain_text("every month from 2026-11-30 18:00")
     stored = world.ask("GET", "/v1/schedules/month-end")
+    assert stored["extra_dates"] == ["2026-12-30T09:00:00", "2026-12-31T09:00:00"]
+    given = stored["excluded_dates"], stored["spread_seconds"], stored["catch_up_mode"]
+    assert given == (["2027-01-31"], 60, "all")
     assert (stored["interval"], stored["cron"], stored["overlap"]) == ("R/2026-11-30T18:00:00/P1M", None, "buffer_one")
     page.get_by_role("button", name="Change…").click()
     page.locator("dialog").get_by_label("Runs", exact=True).select_option("cron")
@@ -118,11 +126,14 @@ def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> Non
     page.get_by_label("From", exact=True).fill("2026-11-20T00:00:00Z")
     page.get_by_label("To", exact=True).fill("2026-11-20T06:00:00Z")
     expect(page.get_by_label("Occurrences of the period")).to_contain_text("6 runs")
+    page.get_by_label("One run at a time").check()
     page.get_by_role("button", name="Backfill", exact=True).click()
     expect(page.get_by_role("heading", name="Backfills")).to_be_visible()
     world.run(HOUR // 12)
     runs = world.ask("GET", "/v1/schedules/hourly/runs")["runs"]
     assert [run["status"] for run in runs if run["cause"] == "backfill"] == ["succeeded"] * 6
+    backfill = world.ask("GET", "/v1/schedules/hourly/backfills")["backfills"][0]
+    assert (backfill["overlap"], backfill["only_missing"]) == ("buffer_all", True)
 
 
 def test_the_options_of_a_schedules_tasks_are_set_changed_and_taken_away(console: Console, world: World) -> None:

@@ -60,20 +60,24 @@ def create(world: World, nodes: dict[str, dict[str, Any]], **fields: Any) -> str
 
 def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledger: Ledger) -> None:
     """The page follows a run to its failure and says why a node did not run; a retry of the failed nodes ends well."""
-    topology = create(world, NODES, name=HOSTILE, on_failure="continue", delay_seconds=5)
+    large = {"type": PLAIN, "depends_on": ["left"], "when": "parents.left.result == 'large'"}
+    nodes = NODES | {"large": large}
+    topology = create(world, nodes, name=HOSTILE, on_failure="continue", delay_seconds=5)
     page = console.open(f"/topologies/{topology}")
     expect(page.locator(".live")).to_have_text("Live")
-    expect(page.locator(".topology-progress .chip")).to_have_text(["blocked 6"])
+    expect(page.locator(".topology-progress .chip")).to_have_text(["blocked 7"])
     world.run(30 * SECOND)
     expect(page.locator("h1 .chip")).to_have_text("failed")
     expect(page.locator(".topology-progress .chip")).to_have_text(
-        ["succeeded 3", "failed 1", "upstream failed 1", "skipped 1"]
+        ["succeeded 3", "failed 1", "upstream failed 1", "skipped 2"]
     )
     page.get_by_role("button", name="Nodes", exact=True).click()
-    expect(page.locator(NODE_ROWS)).to_have_count(6)
+    expect(page.locator(NODE_ROWS)).to_have_count(7)
     page.get_by_role("button", name="alarm").click()
     panel = page.locator(".node-panel")
     expect(panel.locator(".node-why")).to_have_text("Skipped: it only runs if a parent fails, and none did.")
+    page.get_by_role("button", name="large").click()
+    expect(panel.locator(".node-why")).to_have_text("Skipped: its condition parents.left.result == 'large' was false.")
     page.get_by_role("button", name="report").first.click()
     expect(panel.locator(".node-why")).to_contain_text("right failed, so its trigger rule all_success")
     panel.get_by_role("button", name="right").click()
@@ -90,8 +94,29 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
     expect(page.locator(".last-call")).to_contain_text("curl -X POST")
     world.run(60 * SECOND)
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
-    expect(page.locator(".topology-progress .chip")).to_have_text(["succeeded 5", "skipped 1"])
+    expect(page.locator(".topology-progress .chip")).to_have_text(["succeeded 5", "skipped 2"])
     assert "hit" not in page.title()
+
+
+def test_a_person_approves_a_node(console: Console, world: World) -> None:
+    """Only what waits for an approval offers it; the graph goes on with it, and the command is shown."""
+    approve = {"type": "release", "target": {"kind": "approval"}, "depends_on": ["fetch"]}
+    topology = create(world, {"fetch": {"type": PLAIN}, "approve": approve})
+    world.run(60 * SECOND)
+    page = console.open(f"/topologies/{topology}?node=fetch")
+    panel = page.locator(".node-panel")
+    expect(panel.get_by_role("button", name="Roll back")).to_be_visible()
+    expect(panel.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+    task_id = world.ask("GET", f"/v1/topologies/{topology}")["nodes"]["approve"]["task_id"]
+    world.do(lambda live: live.topologies.signalled.add((task_id, True)))
+    page = console.open(f"/topologies/{topology}?node=approve")
+    page.locator(".node-panel").get_by_role("button", name="Approve", exact=True).click()
+    page.get_by_label("Reason").fill("checked")
+    page.locator("dialog").get_by_role("button", name="Approve", exact=True).click()
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime tasks approve")
+    world.run(60 * SECOND)
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
 
 
 @pytest.mark.slow

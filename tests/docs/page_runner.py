@@ -238,9 +238,14 @@ class PageRunner:
         self._registered = dict(REGISTRY)
 
     def close(self) -> None:
-        """Forget the page's handlers."""
+        """Forget the page's handlers, and its modules: another page may have one of the same name."""
         signal.alarm(0)
         self.duetime.close()
+        own = [
+            name for name, module in sys.modules.items() if str(self.folder) in (getattr(module, "__file__", "") or "")
+        ]
+        for name in own:
+            del sys.modules[name]
         REGISTRY.clear()
         REGISTRY.update(self._registered)
 

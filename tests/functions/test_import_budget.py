@@ -9,14 +9,14 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (197, 215),
-    "trigger": (154, 167),
-    "worker": (168, 169),
-    "topology": (174, 167),
-    "bulk": (181, 167),
-    "deadletter": (108, 167),
+    "api": (198, 215),
+    "trigger": (155, 167),
+    "worker": (170, 169),
+    "topology": (177, 167),
+    "bulk": (184, 167),
+    "deadletter": (109, 167),
     "broadcast": (136, 167),
-    "watch": (108, 215),
+    "watch": (109, 215),
     "console": (10, 0),
     "archive": (84, 206),
     "egress": (45, 169),

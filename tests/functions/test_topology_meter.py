@@ -103,9 +103,17 @@ def graphs(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graphs
     composition.use(None)
 
 
-@pytest.mark.parametrize("nodes", [CHAIN, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["chain", "apart"])
+ASKED = CHAIN | {"second": CHAIN["second"] | {"when": "parents.first.result.rows == `3`"}}
+
+
+@pytest.mark.parametrize(
+    "nodes", [CHAIN, ASKED, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["chain", "condition", "apart"]
+)
 def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[str, Any]) -> None:
-    """`finished_at`, expiry and a release; the first of a graph need none, the last a token; eleven for the whole."""
+    """`finished_at`, expiry and a release; the first of a graph need none, the last a token; eleven for the whole.
+
+    A condition costs none.
+    """
     graphs.run(nodes)
     waited_for = {parent for node in nodes.values() for parent in node.get("depends_on", ())}
     waiting = sum(bool(node.get("depends_on")) for node in nodes.values())

@@ -110,10 +110,13 @@ BODIES: Mapping[str, Any] = {
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
     "retryTasksByFilter": {**SWEEP, "filter": {"error_type": "Boom"}},
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
+    "signalTask": {"approve": True, "payload": {"x": 1}, "reason": "why"},
     "reportHeartbeat": {"fence": 1},
     "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "queryTask": {"action": "progress"},
     "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30, "worker": "w"},
+    "pauseSchedulesByTag": {"filter": {"tags": {"a": "b"}}, "reason": "why"},
+    "resumeSchedulesByTag": {"filter": {"tags": {"c": "d"}}, "reason": "why"},
     "putSwitch": {
         "stopped": False,
         "max_concurrent": 3,
@@ -127,6 +130,8 @@ BODIES: Mapping[str, Any] = {
         "scheduled_after": "2026-11-01T00:00:00Z",
         "scheduled_before": "2026-11-02T00:00:00Z",
         "per_minute": 5,
+        "only_missing": False,
+        "overlap": "buffer_all",
     },
     "putCalendar": {
         "mode": "excludes",
@@ -154,7 +159,7 @@ BODIES: Mapping[str, Any] = {
     "createTopology": {
         "nodes": {
             "a": {"type": "echo"},
-            "b": {"type": "echo", "depends_on": ["a"]},
+            "b": {"type": "echo", "depends_on": ["a"], "when": "parents.a.result.ok"},
         },
         "on_failure": "stop",
         "outputs": ["b"],
@@ -183,6 +188,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
+    "signalTask": [{"approve": False, "reason": "why"}],
     "reportOutcome": [{"fence": 1, "outcome": "failed", "error": {"type": "B", "message": "m"}, "retriable": False}],
     "createSchedule": [
         {"name": "a", "rate": "5 minutes", "task": {"type": "echo"}},

@@ -223,13 +223,18 @@ def _schedules(account: Recorder) -> None:
     account.ask("PATCH", nightly, {"cron": "45 1 * * *"})
     account.ask("POST", f"{nightly}/pause", {"reason": "the printer is broken"})
     account.ask("POST", f"{nightly}/resume", {"reason": "the printer is repaired"})
+    by_tag = {"filter": {"tags": {"team": "dba"}}, "reason": "a release"}
+    account.ask("POST", f"{schedules}/pause", by_tag)
+    account.ask("POST", f"{schedules}/resume", by_tag)
     tomorrow = account.ask("GET", nightly).body["upcoming"][0]["scheduled_at"]
     account.ask("POST", f"{nightly}/occurrences/update", {"scheduled_at": tomorrow, "action": "skip"})
     account.ask("GET", f"{nightly}/events")
     account.ask("POST", f"{nightly}/run")
     account.ask("GET", f"{nightly}/runs", query="limit=3")
     period = {"scheduled_after": to_iso(account.now - 3 * DAY), "scheduled_before": to_iso(account.now - DAY)}
-    backfill = account.ask("POST", f"{nightly}/backfills", {**period, "per_minute": 1}).body["id"]
+    backfill = account.ask("POST", f"{nightly}/backfills", {**period, "per_minute": 1, "overlap": "buffer_all"}).body[
+        "id"
+    ]
     account.ask("GET", f"{nightly}/backfills")
     account.ask("GET", f"{nightly}/backfills/{backfill}")
     account.ask("DELETE", f"{nightly}/backfills/{backfill}")
@@ -243,7 +248,7 @@ def _topologies(account: Recorder) -> None:
     topologies = "/v1/topologies"
     nodes: dict[str, dict[str, object]] = {
         "extract": {"type": PLAIN},
-        "load": {"type": PLAIN, "depends_on": ["extract"]},
+        "load": {"type": PLAIN, "depends_on": ["extract"], "when": "parents.extract.result == 'done'"},
     }
     account.ask("POST", topologies, {"nodes": nodes, "name": "Import"})
     account.target = lambda _phase, _context: "done"
@@ -259,6 +264,14 @@ def _topologies(account: Recorder) -> None:
     account.ask("POST", f"{topologies}/{first}/cancel")
     only = {"nodes": nodes, "delay_seconds": 3600, "unique": {"key": "import"}}
     waiting = account.ask("POST", topologies, only).body["id"]
+    release = {"type": "release", "target": {"kind": "approval", "timeout_seconds": 86400, "on_timeout": "reject"}}
+    decided = account.ask("POST", "/v1/tasks", release).body["id"]
+    account.run(MINUTE)
+    account.ask(
+        "POST",
+        f"/v1/tasks/{decided}/signal",
+        {"approve": True, "payload": {"limit": 500}, "reason": "checked by finance"},
+    )
     account.ask("POST", topologies, only)
     for verb in ("pause", "resume", "cancel"):
         account.ask("POST", f"{topologies}/{waiting}/{verb}")

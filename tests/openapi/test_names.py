@@ -17,7 +17,7 @@ DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
 SCHEMAS = DOCUMENT["components"]["schemas"]
 VERBS = {
     *("create", "list", "get", "update", "delete", "put", "preview"),
-    *("cancel", "pause", "resume", "run", "retry", "rollback", "query", "report"),
+    *("cancel", "pause", "resume", "run", "retry", "rollback", "query", "report", "signal"),
     *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain"),
 }
 VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")

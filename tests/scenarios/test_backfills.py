@@ -39,10 +39,10 @@ def backfilled(schedules: Schedules) -> Counter[Millis]:
     return Counter(times[effect.task_id] for effect in schedules.effects if effect.task_id in times)
 
 
-def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER) -> list[Millis]:
-    """Ask for so many minutes, ten of them a minute; their times."""
+def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more: Any) -> list[Millis]:  # noqa: ANN401 - JSON
+    """Ask for so many minutes, four of them a minute; their times."""
     end = start + number * MINUTE
-    body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 4}
+    body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 4, **more}
     assert schedules.control("backfills", body).status == 201
     return list(range(start, end, MINUTE))
 
@@ -107,9 +107,88 @@ def test_a_backfill_runs_what_was_once_stopped(how: str) -> None:
         assert schedules.amend(catch_up_seconds=70).status == 200
         schedules.run(10 * MINUTE)
         assert second.schedule_ref is not None
-        wanted = fill_back(schedules, second.schedule_ref.nominal, 2)
+        wanted = fill_back(schedules, second.schedule_ref.nominal, 2, only_missing=False)
         schedules.run(MINUTE)
         assert backfilled(schedules) == dict.fromkeys(wanted, 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [(), ({"jitter_seconds": 0, "catch_up_seconds": 60},), ({"cron": "*/2 * * * *"}, {"cron": "* * * * *"})],
+    ids=["unchanged", "edited", "with other timings"],
+)
+def test_only_what_is_missing_runs(changes: tuple[dict[str, Any], ...]) -> None:
+    """A pause left minutes out, and a run failed: the minutes without a run are filled, and those alone, once."""
+    with Schedules() as schedules:
+        schedules.make(overlap="allow_all", task={"type": PLAIN, "retry": {"max_attempts": 1}})
+        schedules.fail(1)
+        start = schedules.created_at // MINUTE * MINUTE
+        schedules.run(4 * MINUTE)
+        schedules.control("pause")
+        schedules.run(5 * MINUTE)
+        schedules.control("resume")
+        schedules.run(3 * MINUTE)
+        for change in changes:
+            assert schedules.amend(**change).status == 200
+        ran = schedules.ran()
+        period = fill_back(schedules, start, 12, per_minute=60)
+        schedules.run(MINUTE)
+        missing = [at for at in period if at not in ran]
+        assert len(missing) == pytest.approx(5, abs=1)
+        assert backfilled(schedules) == dict.fromkeys(missing, 1)
+        shown = schedules.schedule()["backfills"][-1]
+        assert (shown["runs_started"], shown["runs_known"]) == (len(missing), len(period) - len(missing))
+        fill_back(schedules, start, 12, per_minute=60)
+        schedules.run(MINUTE)
+        assert backfilled(schedules) == dict.fromkeys(missing, 1)
+
+
+def test_what_has_a_run_takes_no_place_in_the_pace() -> None:
+    """An hour of which all but the last minutes ran: these begin at once, whatever the pace."""
+    with Schedules() as schedules:
+        schedules.make(overlap="allow_all")
+        schedules.control("pause")
+        start = schedules.now // HOUR * HOUR - 5 * HOUR
+        fill_back(schedules, start, 200, per_minute=6_000)
+        schedules.run(MINUTE)
+        fill_back(schedules, start, 203, per_minute=1)
+        schedules.run(MINUTE)
+        assert schedules.schedule()["backfills"][-1]["runs_known"] == 200
+        assert len(backfilled(schedules)) == 202
+        schedules.run(2 * MINUTE)
+        assert set(backfilled(schedules).values()) == {1}
+        assert len(backfilled(schedules)) == 203
+
+
+def test_an_occurrence_that_was_skipped_is_missing() -> None:
+    """Runs of 90 s every minute, of which every other is skipped: a backfill runs these."""
+    with Schedules() as schedules:
+        schedules.last(90)
+        schedules.make(overlap="skip")
+        start = schedules.now // MINUTE * MINUTE + MINUTE
+        schedules.run(6 * MINUTE)
+        schedules.control("pause")
+        ran = schedules.ran()
+        period = fill_back(schedules, start, 4)
+        schedules.run(2 * MINUTE)
+        missing = [at for at in period if at not in ran]
+        assert missing
+        assert backfilled(schedules) == dict.fromkeys(missing, 1)
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_the_runs_of_a_backfill_wait_for_each_other(is_paused: bool) -> None:  # noqa: FBT001 - a parameter of a test
+    """Twelve runs of 30 s that are due within seconds, beside the timing: each runs, one at a time."""
+    with Schedules() as schedules:
+        schedules.last(30)
+        schedules.make(cron="*/5 * * * *", overlap="skip")
+        if is_paused:
+            schedules.control("pause")
+        start = schedules.now // HOUR * HOUR - 10 * HOUR
+        fill_back(schedules, start, 5 * 12, per_minute=60, overlap="buffer_all")
+        schedules.run(12 * MINUTE)
+        assert dict(backfilled(schedules)) == dict.fromkeys(range(start, start + HOUR, 5 * MINUTE), 1)
+        assert schedules.most_at_once(30 * SECOND) == 1
 
 
 @pytest.mark.parametrize("change", [{"cron": "*/2 * * * *"}, {"timezone": "Asia/Kathmandu"}])

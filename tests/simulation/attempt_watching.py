@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from tests.simulation.watching import Effect
 
 MOVES: Mapping[str, str] = {
-    "blocked": "blocked cancelled scheduled",
+    "blocked": "blocked cancelled failed scheduled",
     "scheduled": "cancelled paused running scheduled",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
-    "waiting": "cancelled paused waiting running scheduled",
+    "waiting": "cancelled failed paused waiting running scheduled succeeded",
     "paused": "cancelled paused scheduled",
     "succeeded": "rolling_back succeeded",
     "failed": "failed rolling_back scheduled",

@@ -150,6 +150,8 @@ class ScheduleUsers:
         end = start + 3 * MINUTE
         self.simulation.schedules.fills_back(name, start, end)
         period = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 20}
+        period["only_missing"] = self.random.choice([True, False])
+        period["overlap"] = self.random.choice(["allow_all", "buffer_all"])
         answer = self.users.ask(method, path, period)
         if answer is None or answer.status not in _ANSWERED:
             self.simulation.schedules.let_go(name)

@@ -24,6 +24,9 @@ _DEFINITION, _DEFINED = "simulated", 3
 _LARGE = 0.03
 """How many of the topologies have a hundred nodes or so."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
+IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
+CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
+"""Conditions about a parent: that it succeeded, one that is always false, and one that is neither true nor false."""
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 
@@ -96,6 +99,13 @@ class TopologyUsers:
                 "timeout_seconds": 60,
                 "notify_within_seconds": 60,
             }
+            if self.random.random() < 0.1:
+                on_timeout = pick(["fail", "reject", "approve"])
+                nodes[f"n{number}"]["target"] = {"kind": "approval", "timeout_seconds": 60, "on_timeout": on_timeout}
+                nodes[f"n{number}"]["type"] = "approval"
+            # A node that starts whatever its parents do has nothing to ask.
+            if parents and nodes[f"n{number}"]["trigger_rule"] != TriggerRule.ALWAYS and self.random.random() < 0.25:
+                nodes[f"n{number}"]["when"] = pick(CONDITIONS).format(pick(parents))
         return {
             "nodes": nodes,
             "on_failure": on_failure,
@@ -108,8 +118,22 @@ class TopologyUsers:
         asked = [partial(self._ask, topology, verb) for verb in ("cancel", "pause", "resume")]
         calls: list[Callable[[], object]] = [*asked, partial(self._retry, topology)]
         self.simulation.topologies.controlled.add(topology)
-        calls += [calls[-1], partial(self.users.ask, "GET", path), partial(self._delete, topology)]
+        calls += [partial(self._decide, topology)] * 4
+        calls += [calls[3], partial(self.users.ask, "GET", path), partial(self._delete, topology)]
         self.random.choice(calls)()
+
+    def _decide(self, topology: str) -> None:
+        """Approve or reject one of its nodes, which may wait for that, or be no approval at all."""
+        nodes = sorted(self.simulation.topologies.nodes_of(topology))
+        waiting = [name for name in nodes if self.simulation.topologies.waits_for_approval(name)]
+        if not nodes:
+            return
+        name, approve = self.random.choice(waiting or nodes), self.random.random() < 0.6
+        body = {"approve": True, "payload": works.LARGE} if approve else {"approve": False, "reason": "no"}
+        self.simulation.topologies.signalled.add((name, approve))
+        answer = self.users.ask("POST", f"/v1/tasks/{name}/signal", body)
+        if answer is not None and answer.status == 200:
+            self.simulation.topologies.decided(name, approve=approve)
 
     def _delete(self, topology: str) -> None:
         """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""

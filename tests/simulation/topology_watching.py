@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.content_store import SplitContentStore
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.task_items import task_of
 from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.action_history import Action
+from duetime.domain.tasks.approvals import REJECTED, TIMED_OUT, is_awaited
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.tasks.targets import ApprovalTarget, TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.graph_outline import outline_of
 from duetime.domain.topologies.run_state import is_of_present_run
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime_testing.simulation.machines import SKEW
+from tests.simulation.topology_users import BROKEN, IF_SUCCEEDED, NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph, Node
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 
 _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, State.CANCELLED})
 _SKIPPED = "skipped"
+_NODE_REF = ATTRIBUTES["node_ref"].name
 _AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE})
 _PROMPT = 10 * SECOND
 """Without faults a node starts, and a whole ends, no later after what it waits for."""
@@ -41,6 +48,8 @@ class TopologyWatching:
         retries: how many runs a topology must have had, by the retries that were answered 200.
         retried: the tasks that their users have had tried again: what followed from their first end stands.
         deleted: the nodes of the topologies that a user has deleted.
+        signalled: the nodes that users have asked to approve, or to reject (false).
+        decisions: what users were told of their decisions, by nodes.
         graphs: the graphs that were looked at, by their topologies' ids.
     """
 
@@ -51,6 +60,8 @@ class TopologyWatching:
     retries: dict[str, int] = field(default_factory=dict)
     retried: set[str] = field(default_factory=set)
     deleted: dict[str, set[str]] = field(default_factory=dict)
+    signalled: set[tuple[str, bool]] = field(default_factory=set)
+    decisions: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         account = self.account
@@ -61,6 +72,37 @@ class TopologyWatching:
         """A task has become `succeeded`."""
         self.successes[name] += 1
         self.account.watching.check(self.successes[name] == 1, f"{name} succeeded {self.successes[name]} times")
+
+    def waits_for_approval(self, name: str) -> bool:
+        """Whether somebody may approve or reject a node now."""
+        task = self.account.watching.record(name)
+        return task is not None and is_awaited(task)
+
+    def decided(self, name: str, *, approve: bool) -> None:
+        """A user was told that a node is approved, or rejected: it is, and was not told the opposite before."""
+        task, check = self.account.watching.record(name), self.account.watching.check
+        before = self.decisions.setdefault(name, approve)
+        check(before is approve or name in self.retried, f"{name} was approved and rejected")
+        # It may have been rolled back, or retried, since.
+        wanted = {State.SUCCEEDED, State.ROLLING_BACK, State.ROLLED_BACK} if approve else {State.FAILED}
+        is_so = task is None or task.erased or task.state in wanted or name in self.retried
+        check(is_so, f"{name} was decided ({approve}), and is {task and task.state}")
+
+    def moved(self, before: State, after: State, item: Mapping[str, Any]) -> None:
+        """What waits for a person ends by a decision that somebody made, or as agreed after its time."""
+        if before in TERMINAL or after not in {State.SUCCEEDED, State.FAILED} or _NODE_REF not in item:
+            return
+        task = task_of(item)
+        target, error = task.target, task.error
+        if not isinstance(target, ApprovalTarget) or (error is not None and error.type not in {REJECTED, TIMED_OUT}):
+            return
+        approved = task.state is State.SUCCEEDED
+        is_decided = any(each.action in {Action.APPROVED, Action.REJECTED} for each in task.actions.records[-1:])
+        timeout_at = max(task.due_at, task.reopened_at or 0) + target.timeout_seconds * SECOND
+        is_over = self.account.time.now() + 2 * SKEW >= timeout_at and approved is (target.on_timeout == "approve")
+        is_asked = (task.id.text, approved) in self.signalled
+        check = self.account.watching.check
+        check((is_decided and is_asked) or is_over, f"{task.id} is {task.state}, and nobody has decided that")
 
     def reopened(self, name: str) -> None:
         """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back."""
@@ -100,6 +142,11 @@ class TopologyWatching:
             is_disturbed or task.id != run_state.task_id(node_ref.key) or _may_start(node, parents),
             f"{task.id}, node {node_ref.key} of {node_ref.topology}, began under {node.trigger_rule} while its parents "
             f"are {told}",
+        )
+        may_begin = is_disturbed or task.id.text in self.retried or _holds(node, parents)
+        watching.check(
+            may_begin or task.id != run_state.task_id(node_ref.key),
+            f"{task.id}, node {node_ref.key} of {node_ref.topology}, began, and its condition is {node.when}: {told}",
         )
         if task.attempt == 1 and node.trigger_rule in _AFTER_ALL and self._is_undisturbed(whole):
             claimed_at = watching.claimed_at.get(task.id.text, 0)
@@ -168,6 +215,11 @@ class TopologyWatching:
         for key, node in nodes.items():
             lives = node is None or (node.expires_at or 0) >= (whole.expires_at or 0)
             check(lives, f"{whole.id} expires at {whole.expires_at}, its node {key} at {node and node.expires_at}")
+        for key, node in nodes.items():
+            is_skipped = node is not None and node.node_ref is not None and node.node_ref.note == _SKIPPED
+            check(
+                not is_skipped or (node is not None and node.started_at is None), f"{key} was skipped, and ran: {told}"
+            )
         bad = [key for key, node in nodes.items() if node is None or _is_bad(node)]
         if whole.state is State.SUCCEEDED:
             check(not bad or graph.on_failure is OnFailure.CONTINUE, told)
@@ -182,6 +234,16 @@ def _is_bad(node: Task) -> bool:
     """Whether a node's work does not stand; one that was skipped had none to do."""
     note = node.node_ref.note if node.node_ref else ""
     return node.state in _ENDED_BADLY and note != _SKIPPED
+
+
+def _holds(node: Node, parents: Sequence[Task | None]) -> bool:
+    """Whether a condition of `topology_users` is true, said anew here."""
+    for key, parent in zip(node.depends_on, parents, strict=True):
+        if node.when == IF_SUCCEEDED.format(key):
+            return parent is not None and parent.state is State.SUCCEEDED
+        if node.when in {NEVER.format(key), BROKEN.format(key)}:
+            return False
+    return True
 
 
 def _may_start(node: Node, parents: Sequence[Task | None]) -> bool:

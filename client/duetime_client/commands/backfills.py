@@ -14,6 +14,7 @@ from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show_backfills
 from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
+from duetime_client.schedule_models import BackfillOverlap
 
 app = CommandGroup(help="Run the occurrences of past periods, and follow or cancel that.", no_args_is_help=True)
 BackfillId = Annotated[str, typer.Argument(metavar="ID", help="Id of the backfill, from `schedules backfills list`.")]
@@ -63,16 +64,25 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     after: Annotated[str, typer.Option("--after", metavar="TIME", help="Start of the period.")],
     before: Annotated[str, typer.Option("--before", metavar="TIME", help="End of the period, excluded; in the past.")],
     per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many tasks per minute.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also run occurrences that have a run already.")] = False,
+    overlap: Annotated[
+        BackfillOverlap | None, typer.Option(help="buffer_all: each waits for the end of the schedule's other runs.")
+    ] = None,
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the occurrences of a past period, a number of them per minute."""
+    """Run the occurrences of a past period that have no run yet, a number of them per minute."""
     clock = context.ensure_object(Clock)
     start, end = moment(after, clock, "--after"), moment(before, clock, "--before")
     with connected(context, deployment) as client:
         begun = client.schedules.create_backfill(
-            name, start, end, per_minute=per_minute, idempotency_key=idempotency_key, if_match=if_match
+            *(name, start, end),
+            per_minute=per_minute,
+            only_missing=False if again else None,
+            overlap=overlap,
+            idempotency_key=idempotency_key,
+            if_match=if_match,
         )
     show_backfills([begun], clock, as_json=as_json)
 

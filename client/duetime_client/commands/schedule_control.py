@@ -1,6 +1,6 @@
 """`duetime schedules`: pause, resume, update-occurrence, run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 import typer
@@ -13,46 +13,62 @@ from duetime_client.commands.event_views import show_schedule_events
 from duetime_client.commands.output_streams import show_json
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
-from duetime_client.commands.task_arguments import moment
+from duetime_client.commands.task_arguments import moment, tags_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.commands.task_view import show as show_task
+from duetime_client.filter_actions import FilterActionResult
 
 _OCCURRENCE_ACTIONS: Mapping[str, Literal["skip", "move", "run_now", "restore"]] = {
     "now": "run_now",
     "skip": "skip",
     "restore": "restore",
 }
+OneSchedule = Annotated[str | None, typer.Argument(metavar="NAME", help="Name of the schedule.")]
+OfTag = Annotated[
+    list[str] | None,
+    typer.Option("--of-tag", metavar="KEY=VALUE", help="All schedules with this tag; may be repeated."),
+]
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the events of the schedule.")]
 
 
-@examples("duetime schedules pause nightly --reason 'the source is down'")
+@examples("duetime schedules pause nightly --reason 'the source is down'", "duetime schedules pause --of-tag team=dba")
 def pause(
     context: typer.Context,
-    name: ScheduleName,
+    name: OneSchedule = None,
     *,
     deployment: Deployment,
+    of_tag: OfTag = None,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; shown with the schedule.")] = "",
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pause a schedule; its queued tasks will not run."""
+    """Pause a schedule, or all with a tag; queued tasks will not run."""
     with connected(context, deployment) as client:
+        if name is None or of_tag:
+            tags = _tags(name, of_tag, if_match)
+            _run_by_tag(client.schedules.pause_by_tag(tags, reason=reason), "paused", as_json=as_json)
+            return
         schedule = client.schedules.pause(name, reason, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
-@examples("duetime schedules resume nightly")
+@examples("duetime schedules resume nightly", "duetime schedules resume --of-tag team=dba")
 def resume(
     context: typer.Context,
-    name: ScheduleName,
+    name: OneSchedule = None,
     *,
     deployment: Deployment,
+    of_tag: OfTag = None,
     reason: Why = "",
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
+    """Resume a paused schedule, or all with a tag, from now on; occurrences during the pause are not caught up."""
     with connected(context, deployment) as client:
+        if name is None or of_tag:
+            tags = _tags(name, of_tag, if_match)
+            _run_by_tag(client.schedules.resume_by_tag(tags, reason=reason), "resumed", as_json=as_json)
+            return
         schedule = client.schedules.resume(name, reason=reason, if_match=if_match)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
@@ -114,3 +130,22 @@ def add_to(app: typer.Typer) -> None:
     """Add these commands to those of schedules."""
     for command in (pause, resume, update_occurrence, run, events):
         app.command()(command)
+
+
+def _tags(name: str | None, of_tag: list[str] | None, if_match: str | None) -> dict[str, str]:
+    """The tags of the schedules that a command is about, if it is not about one."""
+    if not of_tag or name is not None:
+        raise typer.BadParameter("give either a NAME or --of-tag")
+    if if_match is not None:
+        raise typer.BadParameter("--if-match goes with a NAME")
+    return tags_of(of_tag)
+
+
+def _run_by_tag(pages: Iterator[FilterActionResult], done: str, *, as_json: bool) -> None:
+    """Run a request by tag to its end; exit code 1 if a schedule could not be changed."""
+    from duetime_client.commands.filter_actions import run_with_progress, show_totals  # noqa: PLC0415 - as there
+
+    totals = run_with_progress(pages, None)
+    show_totals(totals, done, as_json=as_json)
+    if totals.refused or totals.state == "cancelled":
+        raise typer.Exit(1)

@@ -136,7 +136,8 @@ def backfill_line(backfill: Backfill, clock: Clock) -> str:
     bounds = (backfill.scheduled_after, backfill.scheduled_before)
     start, end = (full_moment(localized(each, clock)) for each in bounds)
     done = f"{backfill.runs_started} of {counted(backfill.occurrences, 'run')} started"
-    return f"{state}: {done}, {start} to {end}"
+    known = f" ({backfill.runs_known} had run before)" if backfill.runs_known else ""
+    return f"{state}: {done}{known}, {start} to {end}"
 
 
 def decision(occurrence: Occurrence) -> Text:

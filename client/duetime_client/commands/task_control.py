@@ -1,4 +1,4 @@
-"""`duetime tasks`: pause, resume, run, retry, rollback, delete, attempts, events, query, notify, progress."""
+"""`duetime tasks`: what is done with one task, from `pause` to `progress`."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
@@ -54,6 +54,28 @@ action("resume", "Resume a paused task: at its due time, or now if that is past.
 action("run", "Start a task now, before its due time.", lambda client: client.tasks.run, "now, before its due time")
 action("retry", "Run a failed task again, from its first attempt.", lambda client: client.tasks.retry)
 action("rollback", "Have the target undo a task that has ended.", lambda client: client.tasks.rollback)
+action("reject", "Reject a task that waits for an approval.", lambda client: client.tasks.reject)
+
+
+@app.command()
+@examples("duetime tasks approve ID --payload '{\"limit\": 500}' --reason 'checked by finance'")
+def approve(
+    context: typer.Context,
+    task_id: TaskId,
+    *,
+    deployment: Deployment,
+    payload: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Result of the task: JSON, @file, or - for standard input.")
+    ] = None,
+    reason: Reason = "",
+    if_match: IfMatch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Approve a task that waits for an approval."""
+    value = None if payload is None else json_of(payload)
+    with connected(context, deployment) as client:
+        task = client.tasks.approve(task_id, value, reason=reason, if_match=if_match)
+    show(task, context.ensure_object(Clock), as_json=as_json)
 
 
 @app.command()

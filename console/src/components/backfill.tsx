@@ -17,12 +17,16 @@ export function BackfillForm({ schedule, close, done }: { schedule: Schedule; cl
   const after = useSignal(iso(midnight - DAY_MS));
   const before = useSignal(iso(midnight));
   const pace = useSignal("60");
+  const again = useSignal(false);
+  const inTurn = useSignal(false);
   const { busy, problem, send } = useSending();
   const path = `/v1/schedules/${encodeURIComponent(schedule.name)}`;
   const submit = async (event: Event) => {
     event.preventDefault();
-    const body = { scheduled_after: after.value, scheduled_before: before.value, per_minute: Number(pace.value) };
+    const body = { scheduled_after: after.value, scheduled_before: before.value, per_minute: Number(pace.value), only_missing: !again.value, overlap: inTurn.value ? "buffer_all" : "allow_all" };
     const words = ["--after", after.value, "--before", before.value, "--per-minute", pace.value];
+    if (again.value) words.push("--again");
+    if (inTurn.value) words.push("--overlap", "buffer_all");
     const made = await send<Backfill>({ method: "POST", path: `${path}/backfills`, body, command: command("schedules", "backfills", "create", schedule.name, ...words) });
     if (!made) return;
     close();
@@ -31,11 +35,17 @@ export function BackfillForm({ schedule, close, done }: { schedule: Schedule; cl
   return (
     <Dialog title={`Backfill ${schedule.name}`} close={close} wide>
       <form onSubmit={(event) => void submit(event)}>
-        <p>Runs every occurrence of a past period by the schedule as it is now, whether it ran before or not.</p>
+        <p>Runs the occurrences of a past period by the schedule as it is now.</p>
         <div class="fields">
           <Text label="From" value={after.value} set={(text) => (after.value = text)} required hint="Inclusive." />
           <Text label="To" value={before.value} set={(text) => (before.value = text)} required hint="Exclusive, not in the future." />
           <Text label="Runs a minute" value={pace.value} set={(text) => (pace.value = text)} required number />
+          <label>
+            <input type="checkbox" checked={again.value} onChange={(event) => (again.value = event.currentTarget.checked)} /> Run again what has a run
+          </label>
+          <label>
+            <input type="checkbox" checked={inTurn.value} onChange={(event) => (inTurn.value = event.currentTarget.checked)} /> One run at a time
+          </label>
         </div>
         <Period schedule={schedule} after={after.value} before={before.value} pace={Number(pace.value)} />
         {problem.value && <ProblemBox problem={problem.value} />}
@@ -115,7 +125,7 @@ export function Backfills({ schedule, done }: { schedule: Schedule; done: () => 
                 <Time at={each.scheduled_after} zone={schedule.timezone} /> to <Time at={each.scheduled_before} zone={schedule.timezone} />
               </td>
               <td>
-                <progress max={Math.max(1, each.occurrences)} value={each.runs_started} aria-label="Progress" /> {each.runs_started} of {each.occurrences} started, {each.per_minute} a minute
+                <progress max={Math.max(1, each.occurrences)} value={each.runs_started + each.runs_known} aria-label="Progress" /> {each.runs_started} of {each.occurrences} started{each.runs_known > 0 && `, ${each.runs_known} had run before`}, {each.per_minute} a minute
               </td>
               <td>
                 <Time at={each.finished_at} />

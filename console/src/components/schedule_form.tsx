@@ -24,6 +24,7 @@ export const OVERLAPS: Record<string, string> = {
 interface Behaviour {
   overlap: string;
   catch_up_seconds: string;
+  catch_up_mode: string;
   pause_on_failure: boolean;
   expect_success_by: string;
   expect_every_seconds: string;
@@ -122,6 +123,7 @@ function initialBehaviour(schedule?: Schedule): Behaviour {
   return {
     overlap: schedule?.overlap ?? "skip",
     catch_up_seconds: String(schedule?.catch_up_seconds ?? 3600),
+    catch_up_mode: schedule?.catch_up_mode ?? "latest",
     pause_on_failure: schedule?.pause_on_failure ?? false,
     expect_success_by: schedule?.expect_success_by ?? "",
     expect_every_seconds: String(schedule?.expect_every_seconds ?? ""),
@@ -134,7 +136,8 @@ function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Par
     <>
       <div class="fields">
         <Choice label="While the last run goes on" value={values.overlap} set={(overlap) => set({ overlap })} options={OVERLAPS} />
-        <Text label="Catch up after an outage" value={values.catch_up_seconds} set={(catch_up_seconds) => set({ catch_up_seconds })} number hint="Seconds: the latest missed run still runs if it is not later than this; earlier ones do not." />
+        <Text label="Catch up after an outage" value={values.catch_up_seconds} set={(catch_up_seconds) => set({ catch_up_seconds })} number hint="Seconds: a missed run still runs if it is not later than this." />
+        <Choice label="Of the missed runs" value={values.catch_up_mode} set={(catch_up_mode) => set({ catch_up_mode })} options={{ latest: "the latest one runs", all: "all run, in order" }} />
       </div>
       <details class="more">
         <summary>Failures and what is expected</summary>
@@ -155,6 +158,7 @@ function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string
     ...timingBody(timing),
     overlap: behaviour.overlap,
     catch_up_seconds: Number(behaviour.catch_up_seconds || 0),
+    catch_up_mode: behaviour.catch_up_mode,
     pause_on_failure: behaviour.pause_on_failure,
     expect_success_by: behaviour.expect_success_by || null,
     expect_every_seconds: behaviour.expect_every_seconds ? Number(behaviour.expect_every_seconds) : null,
@@ -164,6 +168,7 @@ function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string
     ...timingOptions(timing),
     ...(behaviour.overlap === "skip" ? [] : ["--overlap", behaviour.overlap]),
     ...(behaviour.catch_up_seconds === "3600" ? [] : ["--catch-up", `${behaviour.catch_up_seconds}s`]),
+    ...(behaviour.catch_up_mode === "latest" ? [] : ["--catch-up-mode", behaviour.catch_up_mode]),
     ...(behaviour.pause_on_failure ? ["--pause-on-failure"] : []),
     ...(behaviour.expect_success_by ? ["--expect-success-by", behaviour.expect_success_by] : []),
     ...(behaviour.expect_every_seconds ? ["--expect-every", `${behaviour.expect_every_seconds}s`] : []),

@@ -15,9 +15,13 @@ interface Offer {
   states: readonly TaskState[];
   danger?: boolean;
   body?: Record<string, unknown>;
+  /** Only offered for a task that waits for an approval. */
+  approve?: boolean;
 }
 
 const OFFERS: readonly Offer[] = [
+  { name: "approve", title: "Approve", text: "The task succeeds, and what depends on it goes on.", states: ["waiting"], approve: true },
+  { name: "reject", title: "Reject", text: "The task fails with the error Rejected.", states: ["waiting"], danger: true, approve: false },
   { name: "run", title: "Run now", text: "It is started now, before its due time.", states: ["scheduled", "waiting"] },
   { name: "pause", title: "Pause", text: "It does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
   { name: "resume", title: "Resume", text: "It runs at its due time, or now if that is past.", states: ["paused"] },
@@ -33,7 +37,17 @@ const OFFERS: readonly Offer[] = [
   },
 ];
 
+const isOffered = (task: Task) => (offer: Offer) =>
+  offer.states.includes(task.state) && (offer.approve === undefined || task.waiting_for?.reason === "approval");
+
 function callOf(task: Task, offer: Offer, reason: string): Call {
+  if (offer.approve !== undefined)
+    return {
+      method: "POST",
+      path: `/v1/tasks/${task.id}/signal`,
+      body: { approve: offer.approve, ...(reason ? { reason } : {}) },
+      command: command("tasks", offer.name, task.id, ...(reason ? ["--reason", reason] : [])),
+    };
   const body = { ...(["preparing", "running"].includes(task.state) ? offer.body : {}), ...(reason ? { reason } : {}) };
   return {
     method: "POST",
@@ -54,7 +68,7 @@ const deletion = (task: Task): Action => ({
 /** `node`: what is deleted with its topology only is not offered alone. */
 export function TaskActions({ task, done, node }: { task: Task; done: () => void; node?: boolean }) {
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
-  const offers = OFFERS.filter((offer) => offer.states.includes(task.state));
+  const offers = OFFERS.filter(isOffered(task));
   const offered = (offer: Offer): Action => ({
     title: offer.title,
     text: offer.text,

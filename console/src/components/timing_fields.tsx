@@ -21,6 +21,9 @@ export interface TimingValues {
   dst_fold: string;
   calendars: readonly string[];
   on_excluded: string;
+  extra_dates: string;
+  excluded_dates: string;
+  spread_seconds: string;
   jitter_seconds: string;
   start_at: string;
   end_at: string;
@@ -42,12 +45,17 @@ export function initialTiming(schedule?: Schedule): TimingValues {
     dst_fold: schedule?.dst_fold ?? "first",
     calendars: schedule?.calendars ?? [],
     on_excluded: schedule?.on_excluded ?? "skip",
+    extra_dates: schedule?.extra_dates?.join(", ") ?? "",
+    excluded_dates: schedule?.excluded_dates?.join(", ") ?? "",
+    spread_seconds: String(schedule?.spread_seconds ?? 0),
     jitter_seconds: String(schedule?.jitter_seconds ?? 0),
     start_at: schedule?.start_at ?? "",
     end_at: schedule?.end_at ?? "",
     remaining_runs: String(schedule?.remaining_runs ?? ""),
   };
 }
+
+const listed = (text: string): string[] => text.split(",").flatMap((each) => each.trim() || []);
 
 /** The fields of a request; what is left empty is null, so that a change takes it away. */
 export function timingBody(values: TimingValues): Record<string, unknown> {
@@ -67,6 +75,9 @@ export function timingBody(values: TimingValues): Record<string, unknown> {
     dst_fold: values.dst_fold,
     calendars: values.calendars,
     on_excluded: values.on_excluded,
+    extra_dates: listed(values.extra_dates),
+    excluded_dates: listed(values.excluded_dates),
+    spread_seconds: Number(values.spread_seconds || 0),
     jitter_seconds: Number(values.jitter_seconds || 0),
     start_at: values.start_at || null,
     end_at: values.end_at || null,
@@ -91,6 +102,9 @@ export function timingOptions(values: TimingValues): string[] {
     ...option("--dst-fold", values.dst_fold, "first"),
     ...values.calendars.flatMap((name) => ["--calendar", name]),
     ...option("--on-excluded", values.on_excluded, "skip"),
+    ...listed(values.extra_dates).flatMap((date) => ["--extra-date", date]),
+    ...listed(values.excluded_dates).flatMap((date) => ["--exclude-date", date]),
+    ...option("--spread", `${values.spread_seconds || 0}s`, "0s"),
     ...option("--jitter", `${values.jitter_seconds || 0}s`, "0s"),
     ...option("--start", values.start_at, ""),
     ...option("--end", values.end_at, ""),
@@ -149,7 +163,7 @@ function Limits({ values, set }: { values: TimingValues; set: Set }) {
   const toggle = (name: string) => set({ calendars: chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name] });
   return (
     <details class="more">
-      <summary>Calendars, start, end and jitter</summary>
+      <summary>Calendars, dates, start, end and jitter</summary>
       {calendars.length > 0 && (
         <fieldset class="checks">
           <legend>Calendars that decide when it does not run</legend>
@@ -167,6 +181,9 @@ function Limits({ values, set }: { values: TimingValues; set: Set }) {
         <Text label="Not before" value={values.start_at} set={(start_at) => set({ start_at })} hint="Such as 2026-12-01T00:00:00Z." />
         <Text label="Not after" value={values.end_at} set={(end_at) => set({ end_at })} />
         <Text label="Runs left" value={values.remaining_runs} set={(remaining_runs) => set({ remaining_runs })} number hint="Empty: no limit." />
+        <Text label="Dates added" value={values.extra_dates} set={(extra_dates) => set({ extra_dates })} hint="Such as 2026-12-30T09:00:00, separated by commas." />
+        <Text label="Dates left out" value={values.excluded_dates} set={(excluded_dates) => set({ excluded_dates })} hint="Days or times, such as 2026-12-28, separated by commas." />
+        <Text label="Spread in seconds" value={values.spread_seconds} set={(spread_seconds) => set({ spread_seconds })} number hint="All occurrences have the same delay within this, which follows from the name." />
         <Text label="Jitter in seconds" value={values.jitter_seconds} set={(jitter_seconds) => set({ jitter_seconds })} number hint="Each occurrence has a random delay of its own, up to this." />
         {values.kind === "cron" && (
           <Choice label="Dialect" value={values.dialect} set={(dialect) => set({ dialect })} options={{ cron: "cron", eventbridge: "EventBridge, with a year last" }} />

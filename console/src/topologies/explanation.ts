@@ -25,7 +25,17 @@ export function decisive(node: TopologyNode, nodes: Nodes): string[] {
   const ended = (outcome: Outcome) => node.depends_on.filter((parent) => outcomeIn(nodes, parent) === outcome);
   if (node.reason === "upstream_failed") return ended("failed");
   if (node.reason !== "skipped") return [];
+  if (isByCondition(node, nodes)) return node.depends_on;
   return node.trigger_rule === "one_failed" ? node.depends_on : ended("skipped");
+}
+
+/** Whether it was skipped although its trigger rule was met: its condition was false. */
+function isByCondition(node: TopologyNode, nodes: Nodes): boolean {
+  if (!node.when) return false;
+  const outcomes = node.depends_on.map((parent) => outcomeIn(nodes, parent));
+  if (node.trigger_rule === "all_success") return !outcomes.includes("skipped");
+  const needed = { one_success: "succeeded", one_failed: "failed" }[node.trigger_rule as string];
+  return !needed || outcomes.includes(needed as Outcome);
 }
 
 const outcomeIn = (nodes: Nodes, key: string): Outcome => {
@@ -44,6 +54,7 @@ function named(keys: readonly string[]): string {
 export function whyOf(node: TopologyNode, nodes: Nodes): string {
   const parents = decisive(node, nodes);
   if (node.reason === "skipped") {
+    if (isByCondition(node, nodes)) return `Skipped: its condition ${node.when} was false.`;
     if (node.trigger_rule === "one_failed") return "Skipped: it only runs if a parent fails, and none did.";
     return `Skipped: ${named(parents)} ${parents.length === 1 ? "was" : "were"} skipped, so its trigger rule ${node.trigger_rule} can no longer be met.`;
   }

@@ -88,6 +88,7 @@ function About({ node }: { node: TopologyNode }) {
       rows={[
         ["Type", <a href={href(["tasks"], { q: `type:${node.type}` })}>{node.type}</a>],
         ["Rule", <><code>{node.trigger_rule}</code> <span class="muted">{RULES[node.trigger_rule]}</span></>],
+        ...(node.when ? ([["Condition", <code>{node.when}</code>]] as const) : []),
         ["Started", <Time at={node.started_at} />],
         ["Took", <Took ms={node.started_at ? Math.max(0, end - Date.parse(node.started_at)) : null} />],
         ...(node.expected_seconds === null ? [] : ([["Expected", <Took ms={node.expected_seconds * 1000} />]] as const)),

@@ -59,6 +59,7 @@ export function NodeTable({ nodes, critical, found, query }: NodeTableProps) {
                   {node.depends_on.length > 0 && <span class="narrow-only muted">after </span>}
                   {node.depends_on.length > 3 ? `${node.depends_on.length} nodes` : node.depends_on.join(", ")}
                   {node.trigger_rule !== "all_success" && <code class="tag">{node.trigger_rule}</code>}
+                  {node.when && <code class="tag" title={node.when}>when</code>}
                 </td>
                 <td class="muted">{whyOf(node, nodes.value)}</td>
               </tr>

@@ -51,6 +51,15 @@ def test_an_occurrence_begins_when_nothing_runs_and_nothing_waits() -> None:
     assert (decision.verdict, decision.activity) == (None, replace(SEEN, active=THIRD.id, waiting=()))
 
 
+def test_no_run_of_a_backfill_is_dropped_for_lack_of_room() -> None:
+    """A hundred wait: a run of the timing is skipped, and one of a backfill asks again later; nothing is remembered."""
+    full = replace(SEEN, waiting=tuple(TaskId.of(NOW, 1, number) for number in range(MAX_WAITING_RUNS)))
+    filled = replace(THIRD, schedule_ref=replace(REF, cause=Cause.BACKFILL, is_buffered=True))
+    for run, verdict in ((THIRD, Skipped), (filled, Postponed)):
+        decision = start_decision(with_overlap(Overlap.BUFFER_ALL), run, full, OtherRuns(FIRST), NOW)
+        assert (type(decision.verdict), decision.activity) == (verdict, full)
+
+
 def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
     """The reason names the occurrence that still runs; nothing is remembered."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(FIRST), NOW)

@@ -14,7 +14,7 @@ BODY = {
     "nodes": {
         "a": {"type": "x", "delay_seconds": 0.29},
         "b": {"type": "y", "depends_on": ["a"], "inputs": ["a"], "trigger_rule": "all_done", "expected_seconds": 2},
-        "c": {"type": "z", "depends_on": ["b", "a"], "delay_seconds": 0},
+        "c": {"type": "z", "depends_on": ["b", "a"], "delay_seconds": 0, "when": "parents.a.result.ok"},
     },
 }
 
@@ -34,7 +34,7 @@ def test_an_outline_says_the_same_as_the_checked_graph() -> None:
                 other.inputs,
             )
             assert (one.spec.type, one.spec.delay or 0) == (other.spec.type, other.spec.delay or 0)
-            assert one.expected_seconds == other.expected_seconds
+            assert (one.expected_seconds, one.when) == (other.expected_seconds, other.when)
 
 
 def test_a_graph_that_was_stored_in_former_words_is_the_same_graph() -> None:

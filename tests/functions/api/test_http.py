@@ -159,6 +159,7 @@ def test_a_replayed_batch_says_so(api: Gateway) -> None:
 def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
     """The first answer does not say so, the second does, and else they are the same; no operation is left out."""
     of_none = {"filter": {"type": "none"}}
+    by_tag = {"filter": {"tags": {"a": "b"}}}
     period = {"scheduled_after": "2026-11-01T00:00:00Z", "scheduled_before": "2026-11-01T02:00:00Z"}
     bodies: dict[str, dict[str, Any] | None] = {
         "/v1/tasks": GOOD,
@@ -170,6 +171,8 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
         "/v1/schedules": {"name": "nightly", "cron": "0 * * * *", "task": {"type": "report"}},
         "/v1/topologies/definitions/{name}/runs": {},
         "/v1/schedules/{name}/run": None,
+        "/v1/schedules/pause": by_tag,
+        "/v1/schedules/resume": by_tag,
         "/v1/schedules/{name}/backfills": period,
     }
     assert set(bodies) == {one.path for one in OPERATIONS if KEY in one.headers}

@@ -32,8 +32,8 @@ MUTANTS = (
     Mutant(
         "a task that its target has accepted keeps its lock no longer than a lease",
         "services/worker/attempt_phases.py",
-        "if self.locks.renew(delivery_state, task, until):\n            return Deferred()",
-        "if True:\n            return Deferred()",
+        "if self.locks.renew(delivery_state, task, until) or deferred.job:\n            return deferred",
+        "if True:\n            return deferred",
     ),
     Mutant(
         "an older attempt takes a lock's hold from a newer one",

@@ -109,4 +109,22 @@ MUTANTS = (
         "        if isinstance(task.target, TopologyTarget):\n            self._erase_nodes(owner, task_id)\n",
         "",
     ),
+    Mutant(
+        "a node whose condition is false runs",
+        "services/topologies/node_transitions.py",
+        "            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]):\n",
+        "            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]) or True:\n",
+    ),
+    Mutant(
+        "an approval ends without a decision",
+        "domain/tasks/approvals.py",
+        "return Postponed(until, APPROVAL_AWAITED) if now < until else None",
+        "return None",
+    ),
+    Mutant(
+        "a decision is written although another one stands",
+        "services/tasks/approvals.py",
+        '                raise StateConflict(task, f"{action}: it does not wait for an approval")\n',
+        "                return task\n",
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import botocore.session
 from botocore.config import Config
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from duetime.adapters.ecs_client import EcsClient
     from duetime.adapters.websocket import ConnectionsClient
+
+C = TypeVar("C")
 
 CONFIG = Config(
     connect_timeout=1,
@@ -113,6 +115,16 @@ class _BotocoreSession:
         return self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
 
 
+def _shareable(client: C) -> C:
+    """Make the classes of a client's errors with it.
+
+    botocore makes them when they are first asked for, without a lock: of two threads that ask at once, each gets
+    classes of its own, and does not catch what is raised as one of the other's.
+    """
+    getattr(client, "exceptions", None)
+    return client
+
+
 class DeferredClient:
     """A client that is made when one of its methods is first asked for; threads may share it."""
 
@@ -139,51 +151,51 @@ class Clients:
 
     def dynamodb(self) -> DynamoDBClient:
         """A client of DynamoDB."""
-        return self._session.client("dynamodb", config=CONFIG)
+        return _shareable(self._session.client("dynamodb", config=CONFIG))
 
     def sqs(self, region: str | None = None) -> SQSClient:
         """A client of SQS, in this region unless another is named."""
-        return self._session.client("sqs", config=_config(region), region_name=region)
+        return _shareable(self._session.client("sqs", config=_config(region), region_name=region))
 
     def s3(self) -> S3Client:
         """A client of S3."""
-        return self._session.client("s3", config=CONFIG)
+        return _shareable(self._session.client("s3", config=CONFIG))
 
     def lambdas(self) -> LambdaClient:
         """A client of Lambda."""
-        return self._session.client("lambda", config=CONFIG)
+        return _shareable(self._session.client("lambda", config=CONFIG))
 
     def calling_lambdas(self, region: str | None = None) -> LambdaClient:
         """A client of Lambda that waits for the functions it calls, in this region unless another is named."""
-        return self._session.client("lambda", config=CALLING_CONFIG, region_name=region)
+        return _shareable(self._session.client("lambda", config=CALLING_CONFIG, region_name=region))
 
     def sns(self, region: str | None = None) -> SNSClient:
         """A client of SNS, in this region unless another is named."""
-        return self._session.client("sns", config=_config(region), region_name=region)
+        return _shareable(self._session.client("sns", config=_config(region), region_name=region))
 
     def events(self, region: str | None = None) -> EventBridgeClient:
         """A client of EventBridge, in this region unless another is named."""
-        return self._session.client("events", config=_config(region), region_name=region)
+        return _shareable(self._session.client("events", config=_config(region), region_name=region))
 
     def step_functions(self, region: str | None = None) -> SFNClient:
         """A client of Step Functions, in this region unless another is named."""
-        return self._session.client("stepfunctions", config=_config(region), region_name=region)
+        return _shareable(self._session.client("stepfunctions", config=_config(region), region_name=region))
 
     def ecs(self, region: str | None = None) -> EcsClient:
         """A client of ECS, in this region unless another is named."""
         client: EcsClient = self._session.client("ecs", config=_config(region), region_name=region)
-        return client
+        return _shareable(client)
 
     def connections(self, endpoint: str) -> ConnectionsClient:
         """A client that writes to the connections of a WebSocket API."""
         client: ConnectionsClient = self._session.client(
             "apigatewaymanagementapi", config=PUSH_CONFIG, endpoint_url=endpoint
         )
-        return client
+        return _shareable(client)
 
     def secrets(self) -> SecretsManagerClient:
         """A client of Secrets Manager."""
-        return self._session.client("secretsmanager", config=CONFIG)
+        return _shareable(self._session.client("secretsmanager", config=CONFIG))
 
 
 def _config(region: str | None) -> Config:

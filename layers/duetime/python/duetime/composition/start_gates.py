@@ -8,7 +8,7 @@ from duetime.adapters.targets.python_handlers import HandlersPackage
 from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.root import Part
 from duetime.composition.switches import SwitchServices
-from duetime.services.start_gates import StartGates
+from duetime.services.start_gates import ApprovalGate, StartGates
 from duetime.services.worker.handler_availability import HandlerAvailability
 
 
@@ -18,7 +18,7 @@ class StartGateServices(Part):
     @cached_property
     def gates(self) -> StartGates:
         """All gates, in the order in which they are asked."""
-        of_all = (self.part(SwitchServices).gate, self.handler_availability)
+        of_all = (self.part(SwitchServices).gate, self.handler_availability, ApprovalGate(self.runtime.clock))
         return StartGates(of_all, of_occurrences=overlap_control(self))
 
     @cached_property

@@ -23,6 +23,7 @@ from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
 
 if TYPE_CHECKING:
+    from duetime.services.tasks.approvals import Approvals
     from duetime.services.tasks.key_conflicts import KeyConflicts
 
 
@@ -85,6 +86,15 @@ class TaskServices(Part):
     def eraser(self) -> TaskEraser:
         """Erases tasks."""
         return TaskEraser(self.part(CoreServices).stores, self.updater, self.runtime)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Takes what people decide about tasks that wait for an approval."""
+        # Few requests decide something: no other waits for the import.
+        from duetime.services.tasks.approvals import Approvals  # noqa: PLC0415 - see the line above
+
+        core = self.part(CoreServices)
+        return Approvals(self.reader, core.stores, core.enqueuer, self.runtime, self.settings.retention_ms)
 
     @cached_property
     def attempt_reports(self) -> AttemptReports:

@@ -13,6 +13,7 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
 from duetime.domain.topologies.graph_outline import outline_of
+from duetime.services.topologies.conditions import Conditions
 from duetime.services.topologies.inputs import NodeInputs
 from duetime.services.topologies.joins import Joins
 from duetime.services.topologies.node_finished import NodeFinished
@@ -45,12 +46,11 @@ class TopologyServices(Part):
     @cached_property
     def service(self) -> TopologyService:
         """Shows and controls topologies."""
-        tasks = self.part(TaskServices)
         return TopologyService(
             topology_repository=self.definitions,
             reconciler=self.reconciler,
-            task_reader=tasks.reader,
-            task_control=tasks.control,
+            task_reader=self.part(TaskServices).reader,
+            task_control=self.part(TaskServices).control,
             clock=self.runtime.clock,
             bulk_operations=self.part(BulkServices).operations,
         )
@@ -74,9 +74,8 @@ class TopologyServices(Part):
         # Few requests delete something: no other waits for the import.
         from duetime.services.topologies.deletion import TopologyEraser  # noqa: PLC0415 - see the line above
 
-        stores, task_eraser = self.part(CoreServices).stores, self.part(TaskServices).eraser
-        operations = self.part(BulkServices).operations
-        return TopologyEraser(task_eraser, self.node_eraser, stores, self.runtime, operations)
+        stores, operations = self.part(CoreServices).stores, self.part(BulkServices).operations
+        return TopologyEraser(self.part(TaskServices).eraser, self.node_eraser, stores, self.runtime, operations)
 
     @cached_property
     def node_eraser(self) -> NodeEraser:
@@ -141,8 +140,9 @@ class TopologyServices(Part):
 
     @cached_property
     def _nodes(self) -> NodeActions:
-        core = self.part(CoreServices)
-        return NodeActions(self.outlines, core.stores, core.enqueuer, self.runtime, self.settings.retention_ms)
+        core, period = self.part(CoreServices), self.settings.retention_ms
+        conditions = Conditions(self.outlines, core.stores)
+        return NodeActions(self.outlines, core.stores, core.enqueuer, self.runtime, conditions, period)
 
     @cached_property
     def _node_tasks(self) -> NodeTasks:

@@ -110,10 +110,6 @@ MAX_RATE_LIMIT = 10_000
 """Largest `limit` of a rate, and largest `burst`."""
 MAX_RATE_SECONDS = 86_400
 """Largest `per_seconds` of a rate."""
-MAX_STARTS_PER_RATE_PART = 250
-"""Starts a second that one item counts: a rate that allows more is divided among several items. DynamoDB takes 1,000
-writes a second of one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the rest is for tasks that
-take a place in line."""
 MAX_EXPLAINED_LINE = 100
 """Tasks of a lock's line that an explanation reads to find a task's place in it."""
 MAX_EXPLAINED_TASKS = 100
@@ -183,6 +179,10 @@ MAX_OUTPUTS = 100
 """Nodes whose results are a part of the result of their topology."""
 MAX_INPUTS_BYTES = 1_048_576
 """Size of the results of all parents that a node receives, in bytes of UTF-8."""
+DEFAULT_APPROVAL_SECONDS = 604_800
+"""How long a task waits for an approval, if it does not say so: a week."""
+MAX_CONDITION_LENGTH = 1_000
+"""Length of the condition of a node."""
 MAX_EVENT_AHEAD = 5 * MINUTE
 """How far in the future the time of an event that creates tasks can be."""
 MAX_EVENT_NAME_LENGTH = 256

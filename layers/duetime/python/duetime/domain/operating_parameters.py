@@ -23,16 +23,6 @@ UNREFERENCED_CONTENT_LIFE = 90 * DAY
 is written and removes the expiry: content is not leaked if its writer fails in between."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
 """The same for an object in S3, in days since it was written: a lifecycle rule does not know the due time."""
-RATE_SLACK = 200
-"""How long an attempt may begin after its start was granted, at most; one in twenty parts of a short window."""
-RATE_HOLD = SECOND
-"""How long a worker waits for the start of a task whose rate allows it so soon; later ones are put back."""
-RATE_LATE_COMER = 30 * SECOND
-"""A task that comes so long after its turn takes a new place, if it cannot start at once."""
-RATE_BUSY_WAIT = 5 * SECOND
-"""How much longer than a second, at most, a task waits whose rate could not be asked, or only with too much delay."""
-RATE_LIFE = 7 * DAY
-"""A part of a rate is removed this long after nothing depends on it any more."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
 """How often a task that waits for a lock checks it; it also gets the lock as soon as that is released."""
 LOCK_LIFE = DAY

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from duetime.domain.limits import MAX_STARTS_PER_RATE_PART
-from duetime.domain.operating_parameters import RATE_HOLD, RATE_LATE_COMER, RATE_SLACK
+from duetime.domain.rate_parameters import MAX_STARTS_PER_RATE_PART, RATE_HOLD, RATE_LATE_COMER, RATE_SLACK
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:

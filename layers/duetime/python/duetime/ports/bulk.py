@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.filter_action import BulkRequest
+    from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
     from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, Latest
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.times import Millis
 
 
@@ -61,6 +62,18 @@ class BulkSteps(Protocol):
             Replaced: another request has replaced it.
             RequestError: it cannot be run.
             Unavailable: the step is to be done again.
+        """
+        ...
+
+
+class ScheduleActions(Protocol):
+    """Pauses and resumes schedules by a filter."""
+
+    def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
+        """Do a piece; doing it again does no harm.
+
+        Raises:
+            Unavailable: the store did not answer, and nothing was done yet.
         """
         ...
 

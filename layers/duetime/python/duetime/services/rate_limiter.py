@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.operating_parameters import RATE_BUSY_WAIT, RATE_LIFE
+from duetime.domain.rate_parameters import RATE_BUSY_WAIT, RATE_LIFE
 from duetime.domain.rates import MICROS, RateState, Start, StartRequest, Wait, part_of
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed

@@ -5,10 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.targets import ApprovalTarget
+
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.ports.attempts import StartGate
+    from duetime.ports.runtime import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalGate:
+    """Holds tasks that wait for an approval until somebody decides, or their time is over."""
+
+    clock: Clock
+
+    def held(self, task: Task) -> Postponed | None:
+        """Whether a task that was just claimed waits for an approval: it costs no attempt."""
+        if not isinstance(task.target, ApprovalTarget):
+            return None
+        # Few tasks wait for one, and functions start without it.
+        from duetime.domain.tasks.approvals import waiting_time  # noqa: PLC0415 - see the line above
+
+        return waiting_time(task, self.clock.now())
 
 
 @dataclass(frozen=True, slots=True)

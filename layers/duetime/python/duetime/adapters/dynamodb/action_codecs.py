@@ -22,6 +22,8 @@ _ACTIONS = {
     Action.ROLLBACK_REQUESTED: "b",
     Action.CANCELLED: "c",
     Action.CANCEL_REQUESTED: "d",
+    Action.APPROVED: "a",
+    Action.REJECTED: "x",
 }
 _LETTERS = {letter: action for action, letter in _ACTIONS.items()}
 _ACTORS = {ActorType.USER: "u", ActorType.SCHEDULE: "s", ActorType.TOPOLOGY: "t", ActorType.SYSTEM: "y"}

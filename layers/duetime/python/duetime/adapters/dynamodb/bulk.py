@@ -27,6 +27,7 @@ _LATEST = "bulk"
 _OPERATION = "o"
 _OWNER, _KIND, _STATE, _CREATED_AT, _FINISHED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
 _AFTER, _COUNTS, _REFUSED, _NEXT_AT, _UNTIL = "a", "n", "r", "d", "U"
+_AFTER_NAME = "N"
 _HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON, _ACTOR = "h", "q", "l", "w", "m", "u"
 _STORED_KINDS = {BulkKind.UPDATE: "change", BulkKind.RETRY: "redrive"}
 """The kinds that are stored under their first names; all others under their own."""
@@ -131,6 +132,8 @@ def _item_of(operation: BulkOperation) -> Item:
         item[_REQUEST] = field_codecs.content(operation.request)
     if progress.after is not None:
         item[_AFTER] = attribute_values.text(progress.after.text)
+    if progress.after_name:
+        item[_AFTER_NAME] = attribute_values.text(progress.after_name)
     if operation.finished_at is not None:
         item[_FINISHED_AT] = attribute_values.number(operation.finished_at)
     if operation.expires_at is not None:
@@ -150,6 +153,7 @@ def _operation(item: StoredItem) -> BulkOperation:
             refused=json.loads(attribute_values.string(item[_REFUSED])),
             next_at=attribute_values.integer(item[_NEXT_AT]),
             is_complete=state is BulkState.SUCCEEDED,
+            after_name=attribute_values.string(item[_AFTER_NAME]) if _AFTER_NAME in item else "",
         )
         return BulkOperation(
             id=TaskId(attribute_values.string(item[schema.SORT_KEY])),

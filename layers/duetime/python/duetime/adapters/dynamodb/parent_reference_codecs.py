@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Value
 
 _CAUSES = {Cause.SCHEDULE: "r", Cause.CATCH_UP: "r^", Cause.MANUAL: "t", Cause.BACKFILL: "b"}
+_BUFFERED = f"{_CAUSES[Cause.BACKFILL]}^"
+"""In place of the letter of a backfill: its run waits for the end of others."""
 _OCCURRENCE = re.compile(r"([a-z]\^?)(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
 """An occurrence's cause, how far the one before it and the one after it are, and whether its end is reported.
 
@@ -27,7 +29,8 @@ def schedule_ref(value: ScheduleRef) -> Value:
     """The schedule's occurrence that a task is: hexadecimal numbers, a letter, a mark, and last the name."""
     before = "" if value.previous is None else f"-{value.nominal - value.previous:x}"
     after = "" if value.next is None else f"+{value.next - value.nominal:x}"
-    occurrence = f"{_CAUSES[value.cause]}{before}{after}{_REPORTS if value.reports else ''}"
+    cause = _BUFFERED if value.is_buffered else _CAUSES[value.cause]
+    occurrence = f"{cause}{before}{after}{_REPORTS if value.reports else ''}"
     return {"S": f"{value.revision:x} {value.nominal:x} {occurrence} {value.mark} {value.schedule}"}
 
 
@@ -37,7 +40,8 @@ def read_schedule_ref(value: Value) -> ScheduleRef:
     if (found := _OCCURRENCE.fullmatch(occurrence)) is None:
         raise ValueError(f"no occurrence of a schedule: {occurrence!r}")
     letters, before, after, reports = found.groups()
-    cause = next(cause for cause, text in _CAUSES.items() if text == letters)
+    is_buffered = letters == _BUFFERED
+    cause = Cause.BACKFILL if is_buffered else next(cause for cause, text in _CAUSES.items() if text == letters)
     nominal = int(at, 16)
     return ScheduleRef(
         schedule,
@@ -48,6 +52,7 @@ def read_schedule_ref(value: Value) -> ScheduleRef:
         reports == _REPORTS,
         None if before is None else nominal - int(before, 16),
         None if after is None else nominal + int(after, 16),
+        is_buffered,
     )
 
 

@@ -136,15 +136,18 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
 def run_form(run: BackfillRun) -> list[Any]:
     """A backfill."""
     asked, cursor = run.backfill, run.cursor
-    at = None if cursor is None else [cursor.until, cursor.runs_started]
-    return [run.id, asked.start, asked.end, asked.per_minute, asked.asked_at, run.occurrences, at, run.finished_at]
+    at = None if cursor is None else [cursor.until, cursor.runs_started, cursor.runs_known]
+    period, more = [asked.start, asked.end, asked.per_minute, asked.asked_at], [asked.only_missing, asked.overlap]
+    return [run.id, *period, run.occurrences, at, run.finished_at, *more]
 
 
 def read_run(form: list[Any]) -> BackfillRun:
-    """Read a backfill."""
-    name, start, end, per_minute, asked_at, size, at, ended_at = form
+    """Read a backfill; of one of an earlier version all occurrences run."""
+    name, start, end, per_minute, asked_at, size, at, ended_at, *more = form
+    only_missing, overlap = more or (False, Overlap.ALLOW_ALL)
     cursor = None if at is None else BackfillCursor(*at)
-    return BackfillRun(name, Backfill(start, end, per_minute, asked_at), size, cursor, ended_at)
+    wanted = Backfill(start, end, per_minute, asked_at, only_missing, Overlap(overlap))
+    return BackfillRun(name, wanted, size, cursor, ended_at)
 
 
 def expectation_form(state: ExpectationState) -> list[Any]:

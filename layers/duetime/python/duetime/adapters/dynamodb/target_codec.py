@@ -17,11 +17,13 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.targets import (
+    ApprovalTarget,
     AwsTarget,
     CallbackTarget,
     DefinitionRef,
     HandlerTarget,
     HttpTarget,
+    OnTimeout,
     Phase,
     PullTarget,
     Query,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 _HTTP = "http"
 _PULL = "pull"
 _TOPOLOGY = "topology"
+_APPROVAL = "approval"
 _ARN = "arn:"
 _CALLBACK = "callback"
 _NOTIFIES = "async"
@@ -48,19 +51,29 @@ def target(value: Target) -> Value | None:
     The name of an AWS resource says the kind; how it is called stands behind it. A request that is not duetime's own is
     an element of its own, and so is what a job is run with.
     """
-    if isinstance(value, PullTarget):
-        return {"S": _PULL}
-    if isinstance(value, TopologyTarget):
-        return {"S": _TOPOLOGY}
-    if isinstance(value, AwsTarget):
-        if value.is_job:
-            return {"L": [{"S": value.arn}, _packed_job(value)]}
-        option = value.detail_type if value.waits else _NOTIFIES
-        return {"S": f"{value.arn} {option}" if option else value.arn}
-    if isinstance(value, CallbackTarget):
-        return {"S": f"{_CALLBACK} {value.url}"}
-    if not isinstance(value, HttpTarget):
+    if isinstance(value, HandlerTarget):
         return None
+    if isinstance(value, HttpTarget):
+        return _http_target(value)
+    if isinstance(value, AwsTarget) and value.is_job:
+        return {"L": [{"S": value.arn}, _packed_job(value)]}
+    return {"S": _text(value)}
+
+
+def _text(value: PullTarget | TopologyTarget | ApprovalTarget | CallbackTarget | AwsTarget) -> str:
+    if isinstance(value, PullTarget):
+        return _PULL
+    if isinstance(value, TopologyTarget):
+        return _TOPOLOGY
+    if isinstance(value, ApprovalTarget):
+        return f"{_APPROVAL} {value.timeout_seconds} {value.on_timeout}"
+    if isinstance(value, CallbackTarget):
+        return f"{_CALLBACK} {value.url}"
+    option = value.detail_type if value.waits else _NOTIFIES
+    return f"{value.arn} {option}" if option else value.arn
+
+
+def _http_target(value: HttpTarget) -> Value:
     letters = [_PHASES[phase] for phase in value.phases] + [_QUERIES[query] for query in value.queries]
     address: Value = {"S": f"{_HTTP}{''.join(sorted(letters))} {value.url}"}
     if value.request == HttpRequest():
@@ -79,6 +92,9 @@ def read_target(value: Value) -> Target:
         return PullTarget()
     if value["S"] == _TOPOLOGY:
         return TopologyTarget()
+    if value["S"].startswith(_APPROVAL):
+        _, seconds, on_timeout = value["S"].split(" ")
+        return ApprovalTarget(int(seconds), OnTimeout(on_timeout))
     if value["S"].startswith(_ARN):
         return _read_aws_target(value["S"])
     if value["S"].startswith(_CALLBACK):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.attempt_results import NotSent
+from duetime.domain.tasks.attempt_results import NotSent, Succeeded
 from duetime.domain.tasks.targets import (
+    ApprovalTarget,
     AwsTarget,
     CallbackTarget,
     HandlerTarget,
@@ -42,6 +43,8 @@ class Targets:
                 return self.handlers.phases(task)
             case HttpTarget(phases=phases):
                 return phases | {Phase.RUN}
+            case ApprovalTarget():
+                return frozenset({Phase.RUN, Phase.ROLLBACK})
             case PullTarget() | AwsTarget() | TopologyTarget() | CallbackTarget():
                 return frozenset({Phase.RUN})
 
@@ -58,7 +61,20 @@ class Targets:
                 return self.aws.run(target, work)
             case TopologyTarget():
                 return self.topologies.run(work)
+            case ApprovalTarget() as target:
+                return _approval(target, work)
             case PullTarget():
                 # Its type is not pulled any more, or this process does not know yet that it is, or the timer of a
                 # change that was rejected has brought it here: nothing is lost.
                 return NotSent(f"pull workers of {work.task.type}")
+
+
+def _approval(target: ApprovalTarget, work: Work) -> TargetEnding:
+    """What becomes of an approval that no gate holds any more: its time is over, or it is rolled back."""
+    if work.phase is Phase.ROLLBACK:
+        # Nothing was done that could be undone.
+        return Succeeded(b"null")
+    # Few tasks are approvals, and functions start without it.
+    from duetime.domain.tasks.approvals import after_timeout  # noqa: PLC0415 - see the line above
+
+    return after_timeout(target)

@@ -13,7 +13,7 @@ from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_EXAMINED
 from duetime.domain.times import DAY
 
 if TYPE_CHECKING:
-    from duetime.contract.bulk.bodies import FilterActionBody
+    from duetime.contract.http.request_model import Body
 
 PIECES = "If all of it can be done within about a second, the response is 200 with the result. Otherwise it is 202, "
 "and a bulk operation does the rest in the background; it survives crashes. Repeating the request with the same "
@@ -23,8 +23,8 @@ f"idempotency key returns the same operation. With `limit` or `dry_run`, one pie
 _OPEN_TASKS = f"{PIECES} Repeating a piece does no harm. Tasks that have ended are skipped."
 
 
-def filter_action(id_: str, route: str, summary: str, description: str, body: type[FilterActionBody]) -> Operation:
-    """What is done with all tasks that a filter names."""
+def filter_action(id_: str, route: str, summary: str, description: str, body: type[Body]) -> Operation:
+    """What is done with all tasks, or schedules, that a filter names."""
     return Operation(
         id_,
         route,

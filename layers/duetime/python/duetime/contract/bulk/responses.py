@@ -27,8 +27,8 @@ class BulkOperationResponse(TypedDict):
     kind: Annotated[
         BulkKind,
         Field(
-            description="What is done with each task; `end` finishes what is left of a "
-            "topology, `delete` deletes the nodes of a deleted one."
+            description="What is done with each task, or, without a topology, with each schedule: `pause`, `resume`. "
+            "`end` finishes what is left of a topology, `delete` deletes the nodes of a deleted one."
         ),
     ]
     state: BulkState
@@ -40,7 +40,7 @@ class BulkOperationResponse(TypedDict):
         str | None, Field(description="The owner who requested it; null for `end`, which nobody requests.")
     ]
     finished_at: Instant | None
-    examined: Annotated[int, Field(description="How many tasks were read.")]
+    examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
     matched: Annotated[int, Field(description="How many of those match and can still be acted on.")]
     affected: Annotated[int, Field(description="How many of those were acted on.")]
     refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
@@ -78,7 +78,7 @@ def bulk_response(operation: BulkOperation) -> BulkOperationResponse:
 class FilterActionResult(TypedDict):
     """The result of an action by filter."""
 
-    examined: Annotated[int, Field(description="How many tasks were read.")]
+    examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
     matched: Annotated[int, Field(description="How many of those match and can still be acted on.")]
     affected: Annotated[int, Field(description="How many of those were updated, cancelled, asked to stop, or retried.")]
     refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]

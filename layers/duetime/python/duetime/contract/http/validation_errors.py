@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
 
-_TARGET_KINDS = ("handler", "http", "pull", "topology", *(service.value for service in AwsService))
+_TARGET_KINDS = ("handler", "http", "pull", "topology", "approval", *(service.value for service in AwsService))
 _PLAIN = {
     "missing": "is required",
     "union_tag_not_found": "is required",

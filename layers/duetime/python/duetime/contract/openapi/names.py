@@ -25,6 +25,7 @@ NAMES: Mapping[str, str] = {
     "TaskPatch": "TaskUpdate",
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
+    "ApprovalTarget": "ApprovalTargetInput",
     "Debounce": "TaskDebounceInput",
     "DefinitionParameter": "TopologyParameterInput",
     "DefinitionRun": "TopologyDefinitionRunInput",

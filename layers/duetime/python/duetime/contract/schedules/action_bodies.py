@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -73,3 +73,17 @@ class BackfillCreate(Body):
     per_minute: Annotated[
         int, Field(ge=1, le=MAX_BACKFILL_PER_MINUTE, description="Number of runs started per minute.")
     ] = BACKFILLED_PER_MINUTE
+    only_missing: Annotated[
+        bool,
+        Field(
+            description="Whether occurrences that have a run already are passed over. A run is known while its task is "
+            "stored, if it was created since the tenth latest change of the schedule, or by a backfill in the list."
+        ),
+    ] = True
+    overlap: Annotated[
+        Literal["allow_all", "buffer_all"],
+        Field(
+            description="`buffer_all`: each run waits until the schedule has no other run in progress. `allow_all`: "
+            "none does."
+        ),
+    ] = "allow_all"

@@ -152,8 +152,11 @@ def backfill_response(run: BackfillRun) -> BackfillResponse:
         scheduled_after=to_iso(wanted.start),
         scheduled_before=to_iso(wanted.end + 1),
         per_minute=wanted.per_minute,
+        only_missing=wanted.only_missing,
+        overlap="buffer_all" if wanted.is_buffered else "allow_all",
         occurrences=run.occurrences,
         runs_started=0 if cursor is None else cursor.runs_started,
+        runs_known=0 if cursor is None else cursor.runs_known,
         finished_at=instant(run.finished_at),
     )
 

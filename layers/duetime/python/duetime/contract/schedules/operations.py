@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from duetime.contract.bulk.operations import filter_action
 from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Returns
 from duetime.contract.schedules import (
     action_bodies,
     bodies,
+    bulk_bodies,
     calendar_responses,
     calendars,
     event_responses,
@@ -110,6 +112,20 @@ RESUME = Operation(
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
+PAUSE_BY_TAG = filter_action(
+    "pauseSchedulesByTag",
+    "POST /v1/schedules/pause",
+    "Pause all active schedules with some tags",
+    "Answered 200 if done within about a second; otherwise 202, and a bulk operation does the rest.",
+    bulk_bodies.SchedulesByTag,
+)
+RESUME_BY_TAG = filter_action(
+    "resumeSchedulesByTag",
+    "POST /v1/schedules/resume",
+    "Resume all paused schedules with some tags",
+    "Like `pauseSchedulesByTag`, whoever paused them.",
+    bulk_bodies.SchedulesByTag,
+)
 RUN = Operation(
     "runSchedule",
     "POST /v1/schedules/{name}/run",
@@ -125,7 +141,8 @@ CREATE_BACKFILL = Operation(
     "POST /v1/schedules/{name}/backfills",
     "Backfill a past period",
     _BACKFILL.created("Path of the backfill."),
-    description="Runs the occurrences of the period, whether they ran before or not, at the given pace.",
+    description="Runs the occurrences of the period at the given pace: those without a run, or with "
+    "`only_missing: false` all of them. A pause of the schedule does not concern it.",
     body=action_bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),
     errors=(*_CHANGED, errors.KeyReused),

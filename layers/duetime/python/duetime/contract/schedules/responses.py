@@ -6,6 +6,7 @@ from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotat
 from typing import (
     Annotated,
     Any,
+    Literal,
     NotRequired,  # pydantic describes no other before Python 3.12
 )
 
@@ -113,8 +114,15 @@ class BackfillResponse(TypedDict):
     scheduled_after: Annotated[Instant, Field(description="Start of the period, inclusive.")]
     scheduled_before: Annotated[Instant, Field(description="End of the period, exclusive.")]
     per_minute: int
+    only_missing: Annotated[bool, Field(description="Whether occurrences that have a run already are passed over.")]
+    overlap: Annotated[
+        Literal["allow_all", "buffer_all"], Field(description="Whether its runs wait for other runs of the schedule.")
+    ]
     occurrences: Annotated[int, Field(description="Number of occurrences in the period, with those that do not run.")]
     runs_started: Annotated[int, Field(description="Number of runs that were started.")]
+    runs_known: Annotated[
+        int, Field(description="Number of occurrences that were passed over, for they have a run already.")
+    ]
     finished_at: Annotated[
         Instant | None,
         Field(description="When the last run was started, or the backfill was cancelled; null before that."),

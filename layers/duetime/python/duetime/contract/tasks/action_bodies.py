@@ -38,6 +38,28 @@ class TaskCancel(TaskAction):
     force: Annotated[bool, Field(description="Also ask a running task to stop, which it does when it can.")] = False
 
 
+def _as_signal(schema: dict[str, Any]) -> None:
+    """A payload belongs to an approval."""
+    rejects = {"properties": {"approve": {"const": False}}, "required": ["approve"]}
+    schema |= {"if": rejects, "then": {"not": {"required": ["payload"]}}}
+
+
+class TaskSignal(Body):
+    """Approves or rejects a task that waits for it."""
+
+    model_config = ConfigDict(json_schema_extra=_as_signal)
+
+    approve: Annotated[bool, Field(description="Whether it is approved; false rejects it.")]
+    payload: Annotated[
+        Any,
+        Field(
+            description=f"Of an approval: the result of the task: any JSON, at most {MAX_RESULT_BYTES} bytes.",
+            examples=[{"limit": 500}],
+        ),
+    ] = None
+    reason: Reason = ""
+
+
 OPTIONAL_BODIES = (EmptyRequest, TaskAction)
 """Bodies that may be left out, and those that are made of them."""
 

@@ -15,6 +15,7 @@ from duetime.contract.tasks.action_bodies import (
     TaskAction,
     TaskCancel,
     TaskQueryBody,
+    TaskSignal,
 )
 from duetime.contract.tasks.field_decoding import compact
 from duetime.domain.limits import MAX_RESULT_BYTES
@@ -119,13 +120,42 @@ def notice(document: Document) -> Notice:
     return Notice(body.fence, _success(body) if body.outcome == "succeeded" else _failure(body))
 
 
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What a person has decided.
+
+    Attributes:
+        payload: JSON text in UTF-8.
+    """
+
+    approve: bool
+    payload: bytes
+    reason: str
+
+
+def signal(document: Document) -> Signal:
+    """The decision that a body tells.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted, or do not belong to the decision.
+    """
+    body = read_body(TaskSignal, document)
+    if not body.approve and "payload" in body.model_fields_set:
+        raise FieldsInvalid([Fault("payload", "belongs to an approval; give a reason", FaultCode.CONFLICT)])
+    return Signal(body.approve, _result("payload", body.payload), body.reason)
+
+
+def _result(field: str, value: object) -> bytes:
+    result = compact(value)
+    if len(result) > MAX_RESULT_BYTES:
+        raise FieldsInvalid([Fault(field, f"is larger than {MAX_RESULT_BYTES} bytes", FaultCode.TOO_LONG)])
+    return result
+
+
 def _success(body: OutcomeReport) -> Ending:
     if strange := [name for name in _OF_A_FAILURE if name in body.model_fields_set]:
         raise FieldsInvalid(Fault(name, "belongs to the outcome 'failed'", FaultCode.CONFLICT) for name in strange)
-    result = compact(body.result)
-    if len(result) > MAX_RESULT_BYTES:
-        raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes", FaultCode.TOO_LONG)])
-    return Succeeded(result)
+    return Succeeded(_result("result", body.result))
 
 
 def _failure(body: OutcomeReport) -> Ending:

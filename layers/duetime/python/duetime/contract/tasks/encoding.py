@@ -17,6 +17,7 @@ from duetime.contract.tasks.responses import (
     WaitingForResponse,
 )
 from duetime.contract.tasks.target_responses import (
+    ApprovalTargetResponse,
     AwsTargetResponse,
     CallbackTargetResponse,
     DefinitionRunResponse,
@@ -175,6 +176,10 @@ def target_response(target: targets.Target) -> TargetResponse:
         return PullTargetResponse(kind="pull")
     if isinstance(target, targets.TopologyTarget):
         return _topology_target(target.definition)
+    if isinstance(target, targets.ApprovalTarget):
+        return ApprovalTargetResponse(
+            kind="approval", timeout_seconds=target.timeout_seconds, on_timeout=target.on_timeout.value
+        )
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(
             kind="http",

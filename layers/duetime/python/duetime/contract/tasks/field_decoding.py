@@ -13,6 +13,7 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
+    ApprovalTarget,
     EcsTarget,
     EventBridgeTarget,
     HandlerTarget,
@@ -167,6 +168,8 @@ def _target(body: Target) -> targets.Target:
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
         return targets.TopologyTarget(_definition(body.definition))
+    if isinstance(body, ApprovalTarget):
+        return targets.ApprovalTarget(body.timeout_seconds, targets.OnTimeout(body.on_timeout))
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
 
 

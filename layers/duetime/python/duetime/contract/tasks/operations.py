@@ -173,6 +173,18 @@ ROLL_BACK = _action(
 )
 
 
+SIGNAL = Operation(
+    "signalTask",
+    "POST /v1/tasks/{task_id}/signal",
+    "Approve or reject a task",
+    TASK,
+    description="For a task with the target `approval` that waits for it: it succeeds with the payload as its result, "
+    "or fails with the error `Rejected`. Who decided, and why, is one of its events. Repeating the same decision "
+    "changes nothing and returns the same.",
+    body=action_bodies.TaskSignal,
+    headers=(IF_MATCH,),
+    errors=CHANGED,
+)
 NOTIFY = Operation(
     "reportOutcome",
     "POST /v1/tasks/{task_id}/notify",

@@ -31,11 +31,13 @@ from duetime.contract.tasks.fields import (
 from duetime.contract.tasks.http_request_fields import RequestMethod, SuccessStatuses
 from duetime.contract.tasks.notice_fields import LateSeconds, NoticeAddress, NotifiesFailure
 from duetime.contract.tasks.target_fields import (
+    ApprovalSeconds,
     CallbackUrl,
     DetailType,
     LambdaMode,
     OfferedQueries,
     RunTaskParameters,
+    TargetKind,
     TargetPhases,
     TargetUrl,
     WaitsForEnd,
@@ -125,8 +127,7 @@ class TargetPatch(Body):
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     kind: Annotated[
-        Literal["handler", "http", "pull", "topology", "lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs"]
-        | None,
+        TargetKind | None,
         Field(description="Another kind replaces the target; the same, or none, is merged into it."),
     ] = None
     url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
@@ -159,6 +160,8 @@ class TargetPatch(Body):
     parameters: Annotated[
         RunTaskParameters | None, Field(description="Of an ECS task, replaced as a whole; null for none.")
     ] = None
+    timeout_seconds: Annotated[ApprovalSeconds | None, Field(description="Of an approval.")] = None
+    on_timeout: Annotated[Literal["fail", "reject", "approve"] | None, Field(description="Of an approval.")] = None
 
 
 class TaskPatch(Body):

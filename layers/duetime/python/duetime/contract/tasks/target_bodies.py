@@ -17,6 +17,7 @@ from duetime.contract.tasks.http_request_fields import (
     SuccessStatuses,
 )
 from duetime.contract.tasks.target_fields import (
+    ApprovalSeconds,
     ClusterArn,
     ContainerName,
     DefinitionName,
@@ -36,6 +37,7 @@ from duetime.contract.tasks.target_fields import (
     TopicArn,
     WaitsForEnd,
 )
+from duetime.domain.limits import DEFAULT_APPROVAL_SECONDS
 
 
 class HandlerTarget(Body):
@@ -91,6 +93,17 @@ class TopologyTarget(Body):
     ] = None
 
 
+class ApprovalTarget(Body):
+    """A person, who approves or rejects the task: nothing is called."""
+
+    kind: Literal["approval"]
+    timeout_seconds: ApprovalSeconds = DEFAULT_APPROVAL_SECONDS
+    on_timeout: Annotated[
+        Literal["fail", "reject", "approve"],
+        Field(description="What happens if nobody has decided by then: the task fails, is rejected or is approved."),
+    ] = "fail"
+
+
 class LambdaTarget(Body):
     """A Lambda function."""
 
@@ -141,7 +154,7 @@ class EcsTarget(Body):
 
 AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | EcsTarget
 Target = Annotated[
-    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget,
+    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget,
     Field(
         discriminator="kind",
         description="What is called. If left out: pull workers if the type is declared as pulled, otherwise the "

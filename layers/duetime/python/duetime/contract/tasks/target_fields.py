@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, each_once, printable
 from duetime.domain.limits import (
     MAX_ARN_LENGTH,
+    MAX_DEADLINE_SECONDS,
     MAX_DETAIL_TYPE_LENGTH,
     MAX_PARAMETERS,
     MAX_REQUEST_BYTES,
@@ -20,6 +21,12 @@ from duetime.domain.limits import (
 from duetime.domain.tasks import placeholders
 from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern
 
+TargetKind = Literal[
+    "handler", "http", "pull", "topology", "approval", "lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs"
+]
+ApprovalSeconds = Annotated[
+    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for a decision.")
+]
 # The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
 _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 

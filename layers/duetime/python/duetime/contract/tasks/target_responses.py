@@ -93,6 +93,14 @@ class TopologyTargetResponse(TypedDict):
     ]
 
 
+class ApprovalTargetResponse(TypedDict):
+    """A person, who approves or rejects the task."""
+
+    kind: Literal["approval"]
+    timeout_seconds: Annotated[int, Field(description="How long after it is due it waits.")]
+    on_timeout: Annotated[Literal["fail", "reject", "approve"], Field(description="What happens after that.")]
+
+
 class LambdaTargetResponse(TypedDict):
     """A Lambda function."""
 
@@ -145,4 +153,5 @@ TargetResponse = (
     | StepFunctionsTargetResponse
     | EcsTargetResponse
     | TopologyTargetResponse
+    | ApprovalTargetResponse
 )

@@ -13,7 +13,13 @@ from duetime.contract.tasks.fields import At, DelaySeconds, TaskType
 from duetime.contract.tasks.queries import ListedQuery
 from duetime.contract.tasks.target_fields import DefinitionName  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.unique_bodies import TaskUniqueness, without_uniqueness
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS, MAX_OUTPUTS, MAX_RESULT_BYTES
+from duetime.domain.limits import (
+    MAX_CONDITION_LENGTH,
+    MAX_DEADLINE_SECONDS,
+    MAX_EXPECTED_SECONDS,
+    MAX_OUTPUTS,
+    MAX_RESULT_BYTES,
+)
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -47,6 +53,15 @@ class TopologyNode(TaskCreate):
         list[str],
         Field(default_factory=list, description="Those of `depends_on` whose results are passed to its target."),
     ]
+    when: Annotated[
+        str | None,
+        Field(
+            max_length=MAX_CONDITION_LENGTH,
+            description="Condition under which it runs once its trigger rule is met, in JMESPath, about "
+            "`parents.NAME.outcome`, `.result` and `.error`. If it is false, the node is skipped; if it is neither "
+            "true nor false, the node fails.",
+        ),
+    ] = None
     expected_seconds: Annotated[
         float | None,
         Field(

@@ -117,4 +117,5 @@ def _node(key: str, body: TopologyNode) -> Node:
         trigger_rule=body.trigger_rule,
         inputs=tuple(body.inputs),
         expected_seconds=body.expected_seconds,
+        when=body.when,
     )

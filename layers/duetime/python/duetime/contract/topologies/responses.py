@@ -41,11 +41,15 @@ class NodeResponse(TypedDict):
     state: State
     reason: Annotated[
         str | None,
-        Field(description="Why it was cancelled: `skipped`, `upstream_failed` or `stopped`; null if it was not."),
+        Field(
+            description="Why it was cancelled: `skipped` (by its trigger rule or its condition), `upstream_failed` or "
+            "`stopped`; null if it was not."
+        ),
     ]
     percent: int
     depends_on: list[str]
     trigger_rule: TriggerRule
+    when: Annotated[str | None, Field(description="Its condition; null if it has none.")]
     expected_seconds: float | None
     started_at: Instant | None
     finished_at: Annotated[
@@ -160,6 +164,7 @@ def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> No
         percent=status.percent,
         depends_on=list(node.depends_on),
         trigger_rule=node.trigger_rule,
+        when=node.when,
         expected_seconds=node.expected_seconds,
         started_at=instant(status.started_at),
         finished_at=instant(status.finished_at),

@@ -28,6 +28,7 @@ class FilterAction:
 
     Attributes:
         after: the last id that was examined before; the bulk operation goes on behind it.
+        after_name: the last schedule that was examined before, where schedules are meant.
         limit: most tasks that are cancelled or changed, or that reject it.
         per_second: most of them a second; `None` for as fast as it goes.
         is_dry: nothing is done, only counted.
@@ -43,6 +44,7 @@ class FilterAction:
     is_dry: bool = False
     until: Millis | None = None
     budget: Millis = BULK_STEP
+    after_name: str = ""
 
     def means(self, task: Task) -> bool:
         """Whether it means a task: what has ended only if its end is requested by name."""
@@ -85,6 +87,7 @@ class FilterResult:
         affected: of those, tasks that were cancelled, asked to stop, updated, or retried.
         rejected: of those, tasks that could not be, by what rejected them.
         after: the id to go on behind; `None` if there are no more.
+        after_name: the name of the schedule to go on behind; empty if there are no more, or tasks are meant.
     """
 
     examined: int
@@ -92,3 +95,4 @@ class FilterResult:
     affected: int
     refused: Mapping[type[RequestError], int]
     after: TaskId | None
+    after_name: str = ""

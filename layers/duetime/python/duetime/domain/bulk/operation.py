@@ -38,6 +38,11 @@ class BulkKind(StrEnum):
     END = "end"
     DELETE = "delete"
 
+    @property
+    def is_of_schedules(self) -> bool:
+        """Whether it is done with schedules where a filter says with which; of tasks, a filter has no such kind."""
+        return self in {BulkKind.PAUSE, BulkKind.RESUME}
+
 
 class BulkState(StrEnum):
     """The state of a bulk operation."""
@@ -53,6 +58,7 @@ class BulkProgress:
 
     Attributes:
         after: the last task that was examined; it goes on behind it.
+        after_name: the last schedule that was examined, where schedules are.
         examined: tasks that were read.
         matched: of those, tasks that are meant.
         affected: of those, tasks that were changed, cancelled, paused and so on.
@@ -68,6 +74,7 @@ class BulkProgress:
     refused: Mapping[str, int] = field(default_factory=dict)
     next_at: Millis = 0
     is_complete: bool = False
+    after_name: str = ""
 
     def plus(self, *, examined: int = 0, matched: int = 0, affected: int = 0, refused: list[str]) -> BulkProgress:
         """The same with more tasks counted."""

@@ -37,6 +37,7 @@ class GateName(StrEnum):
         CIRCUIT: the host that it calls, which keeps failing.
         TARGET: its target, which does not accept more calls.
         WORKER: a free worker.
+        APPROVAL: a person who approves or rejects it.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: something else, which the text names.
         RETRY: the pause before its next attempt.
@@ -65,6 +66,7 @@ class GateName(StrEnum):
     CIRCUIT = "circuit"
     TARGET = "target"
     WORKER = "worker"
+    APPROVAL = "approval"
     TOPOLOGY = "topology"
     OTHER = "other"
     RETRY = "retry"

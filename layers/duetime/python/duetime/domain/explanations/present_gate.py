@@ -57,6 +57,9 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         name = GateName(wait_reason(task.waiting_for).value)
         found = next((gate for gate in closed if gate.name is name), None)
         text = found.text if found else f"It was put back ({task.waiting_for}), which does not hold it any more."
+        if name is GateName.APPROVAL:
+            text = f"It waits for {task.waiting_for} until {to_iso(task.next_at)}."
+            return _at(name, text, task.next_at)
         if name is GateName.RATE:
             is_own = task.rate is not None and task.waiting_for == f"rate {task.rate.key}"
             often = f", by which {task.rate.limit} in {task.rate.per_seconds} s start" if task.rate and is_own else ""

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.backfill import steps
+from duetime.domain.schedules.backfill import KnownRuns, steps
 from duetime.domain.schedules.expansion import CatchUp, catch_up, expand
 from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule import ScheduleState
@@ -124,7 +124,7 @@ def decide_missed(
 
 
 def expand_backfill(
-    schedule: Schedule, run: BackfillRun, horizon: Millis, now: Millis, limit: int
+    schedule: Schedule, run: BackfillRun, horizon: Millis, now: Millis, limit: int, known: KnownRuns | None = None
 ) -> BackfillExpansion:
     """Expand one backfill.
 
@@ -134,12 +134,14 @@ def expand_backfill(
         horizon: how far ahead occurrences are placed.
         now: the time.
         limit: how many occurrences to place at most.
+        known: which of its occurrences have a run already, and how far that is known; `None` if all of them run.
     """
     found: list[Occurrence] = []
-    for occurrence, cursor in steps(schedule, run.backfill, run.occurrences, run.cursor):
+    has_run = frozenset() if known is None else known.instants
+    for occurrence, cursor in steps(schedule, run.backfill, run.occurrences, run.cursor, has_run):
         if occurrence.due_at > horizon:
             return BackfillExpansion(tuple(found), run, more=False)
-        if len(found) >= limit:
+        if len(found) >= limit or (known is not None and occurrence.nominal > known.until):
             return BackfillExpansion(tuple(found), run, more=True)
         if occurrence.runs:
             found.append(occurrence)

@@ -65,6 +65,14 @@ def may_overlap(stored: StoredSchedule) -> bool:
     return stored.spec.overlap is Overlap.ALLOW_ALL and not stored.is_permanent
 
 
+def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule:
+    """The schedule with the overlap policy that holds for one of its runs: a backfill has its own."""
+    if schedule_ref.cause is not Cause.BACKFILL:
+        return stored
+    overlap = Overlap.BUFFER_ALL if schedule_ref.is_buffered else Overlap.ALLOW_ALL
+    return replace(stored, spec=replace(stored.spec, overlap=overlap))
+
+
 def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
     """Why an occurrence is skipped, whatever else runs; one that its owner triggered or backfilled never is."""
     if not schedule_ref.is_by_timing:
@@ -79,6 +87,9 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
 
 def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
     """Why an occurrence was skipped for the run before it, if that is remarked: its worker died before it wrote so."""
+    if schedule_ref.cause is Cause.BACKFILL:
+        # The remark is about the run that the timing wanted at this instant.
+        return None
     key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
     notes = (
         each.note for each in stored.log if each.key == key and (_STILL_GOING in each.note or _CAME_SINCE in each.note)
@@ -113,6 +124,10 @@ def start_decision(
     waiting = _behind(activity, ahead.id)
     if task.id not in waiting:
         if len(waiting) >= (most := waiting_limit(stored)):
+            if task.schedule_ref is not None and task.schedule_ref.is_buffered:
+                # None of a backfill is dropped: it asks again for a place to wait.
+                later = now + _LONGEST_CHECK * OVERLAP_CHECK_INTERVAL
+                return StartDecision(Postponed(later, f"the run of {_nominal(ahead)}"), activity)
             reason = f"the run of {_nominal(ahead)}{_STILL_GOING}" + (f", and {len(waiting)} waiting" if most else "")
             return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
         # Ids begin with the time at which they would be due: what is caught up arrives in any order.

@@ -33,6 +33,8 @@ class Action(StrEnum):
         ROLLBACK_REQUESTED: it had ended, and was to be rolled back.
         CANCELLED: it was cancelled before it started.
         CANCEL_REQUESTED: a stop of its running attempt was requested.
+        APPROVED: it waited for an approval, and was approved.
+        REJECTED: it waited for an approval, and was rejected.
     """
 
     UPDATED = "updated"
@@ -44,6 +46,8 @@ class Action(StrEnum):
     ROLLBACK_REQUESTED = "rollback_requested"
     CANCELLED = "cancelled"
     CANCEL_REQUESTED = "cancel_requested"
+    APPROVED = "approved"
+    REJECTED = "rejected"
 
 
 class ActorType(StrEnum):

@@ -40,6 +40,7 @@ class ScheduleRef:
         reports: whether the schedule wants to hear of its end.
         previous: the instant before `nominal` that the timing means; `None` if there is none.
         next: the instant after it.
+        is_buffered: whether it is a backfill's run that waits for the end of the schedule's other runs.
     """
 
     schedule: str
@@ -50,6 +51,7 @@ class ScheduleRef:
     reports: bool = False
     previous: Millis | None = None
     next: Millis | None = None
+    is_buffered: bool = False
 
     @property
     def is_by_timing(self) -> bool:

@@ -100,6 +100,9 @@ class Move(StrEnum):
     RELEASE = "release"
     HOLD = "hold"
     DISMISS = "dismiss"
+    FAIL_CONDITION = "fail_condition"
+    APPROVE = "approve"
+    REJECT = "reject"
     RETAIN = "retain"
     ERASE = "erase"
 
@@ -149,6 +152,11 @@ LEGAL: dict[Move, Rule] = {
         frozenset({State.BLOCKED}), None, "its topology is paused: no release that was decided before counts"
     ),
     Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology does not want it any more"),
+    Move.FAIL_CONDITION: Rule(
+        frozenset({State.BLOCKED}), State.FAILED, "its condition in the topology cannot be evaluated"
+    ),
+    Move.APPROVE: Rule(frozenset({State.WAITING}), State.SUCCEEDED, "its user approved what waited for an approval"),
+    Move.REJECT: Rule(frozenset({State.WAITING}), State.FAILED, "its user rejected what waited for an approval"),
     Move.RETAIN: Rule(
         TERMINAL, None, "its topology needs it no longer, or once more: its expiry is set, or taken away"
     ),

@@ -123,6 +123,32 @@ class TopologyTarget:
     definition: DefinitionRef | None = None
 
 
+class OnTimeout(StrEnum):
+    """What becomes of an approval that nobody has given in time.
+
+    Attributes:
+        FAIL: the task fails.
+        REJECT: it is rejected, as by a person.
+        APPROVE: it is approved, with no payload.
+    """
+
+    FAIL = "fail"
+    REJECT = "reject"
+    APPROVE = "approve"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalTarget:
+    """A person, who approves or rejects: nothing is called.
+
+    Attributes:
+        timeout_seconds: how long after it is due.
+    """
+
+    timeout_seconds: int
+    on_timeout: OnTimeout = OnTimeout.FAIL
+
+
 @dataclass(frozen=True, slots=True)
 class CallbackTarget:
     """A URL that is told of the outcome of another task; no request names such a target."""
@@ -130,7 +156,7 @@ class CallbackTarget:
     url: str
 
 
-Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | CallbackTarget
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget | CallbackTarget
 
 
 def definition_of(target: Target | None) -> DefinitionRef | None:

@@ -42,6 +42,8 @@ class EventType(StrEnum):
     ROLLBACK_REQUESTED = "rollback_requested"
     CANCELLED = "cancelled"
     CANCEL_REQUESTED = "cancel_requested"
+    APPROVED = "approved"
+    REJECTED = "rejected"
     ATTEMPT_STARTED = "attempt_started"
     ATTEMPT_ENDED = "attempt_ended"
     EXPIRED = "expired"

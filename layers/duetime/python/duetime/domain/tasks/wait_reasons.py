@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+APPROVAL_AWAITED = "an approval"
+"""What a task with the target `approval` waits for."""
+
 
 class WaitReason(StrEnum):
     """What a task waits for besides its time.
@@ -21,6 +24,7 @@ class WaitReason(StrEnum):
         HANDLERS: the handlers cannot be imported.
         WORKER: a free worker.
         TARGET: its target does not accept more calls now.
+        APPROVAL: a person who approves or rejects it.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: something else, which the text names.
     """
@@ -34,6 +38,7 @@ class WaitReason(StrEnum):
     HANDLERS = "handlers"
     WORKER = "worker"
     TARGET = "target"
+    APPROVAL = "approval"
     TOPOLOGY = "topology"
     OTHER = "other"
 
@@ -47,6 +52,7 @@ _BEGINNINGS = (
     ("the run of ", WaitReason.OVERLAP),
     ("HandlersUnavailable: ", WaitReason.HANDLERS),
     ("pull workers of ", WaitReason.WORKER),
+    (APPROVAL_AWAITED, WaitReason.APPROVAL),
     ("a worker: ", WaitReason.WORKER),
     ("a function with time left", WaitReason.WORKER),
     ("the state machine could not be started", WaitReason.TOPOLOGY),

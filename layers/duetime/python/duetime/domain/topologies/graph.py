@@ -46,6 +46,7 @@ class Node:
         trigger_rule: what it asks of its parents.
         inputs: the parents whose results it is given.
         expected_seconds: how long it is expected to run; `None` if nobody knows.
+        when: its condition (`conditions`), asked once its rule holds: if it is false, the node is skipped.
     """
 
     key: str
@@ -54,6 +55,7 @@ class Node:
     trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
     inputs: tuple[str, ...] = ()
     expected_seconds: float | None = None
+    when: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,4 +45,5 @@ def _node(key: str, body: Mapping[str, Any]) -> Node:
         trigger_rule=TriggerRule(body.get("trigger_rule", body.get(FORMER_NAMES["trigger_rule"], _ALL_SUCCESS))),
         inputs=tuple(body.get("inputs", ())),
         expected_seconds=body.get("expected_seconds"),
+        when=body.get("when"),
     )

@@ -14,7 +14,7 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.levels import undone_next
 from duetime.domain.topologies.node_status import Reason
-from duetime.domain.topologies.trigger_rules import WHATEVER_HAPPENED
+from duetime.domain.topologies.trigger_rules import WHATEVER_HAPPENED, Outcome
 
 if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph
@@ -86,13 +86,18 @@ def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
 
     A failure is passed on to the children: one that cannot start counts as failed itself, and one that runs under
     `one_failed` or `one_success` has dealt with it, and answers for itself. Children under `all_done` and `always`
-    would have run anyway, so they take nothing over: a node that tidies up hides no failure.
+    would have run anyway, so they take nothing over: a node that tidies up hides no failure. Nor do those whose
+    condition has skipped them.
     """
+
+    def takes_over(child: str) -> bool:
+        is_skipped = statuses[child].outcome is Outcome.SKIPPED
+        return not is_skipped and graph.by_key[child].trigger_rule not in WHATEVER_HAPPENED
+
     return tuple(
         key
         for key in graph.order
-        if statuses[key].is_failure
-        and all(graph.by_key[edge.child].trigger_rule in WHATEVER_HAPPENED for edge in graph.edges_out[key])
+        if statuses[key].is_failure and not any(takes_over(edge.child) for edge in graph.edges_out[key])
     )
 
 

@@ -21,7 +21,7 @@ class Reason(StrEnum):
     """Why a node was cancelled, if not by its user."""
 
     SKIPPED = "skipped"
-    """Its rule can no longer hold, and nothing above it has failed."""
+    """Its rule can no longer hold, and nothing above it has failed; or its condition was false."""
     UPSTREAM_FAILED = "upstream_failed"
     """Its rule can no longer hold, because of a failure above it."""
     STOPPED = "stopped"

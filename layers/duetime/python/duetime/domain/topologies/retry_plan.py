@@ -72,5 +72,9 @@ def kept_by_retry(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
 
 
 def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
-    outcome = statuses[node.key].outcome
-    return outcome in _MADE_BY and verdict(node.trigger_rule, counts_for(node, statuses, kept)) is _MADE_BY[outcome]
+    outcome, counts = statuses[node.key].outcome, counts_for(node, statuses, kept)
+    found = verdict(node.trigger_rule, counts)
+    if outcome is Outcome.SKIPPED and node.when is not None and found is Verdict.READY:
+        # By its condition, which is false again if all that it was about is as it was.
+        return counts.is_complete
+    return outcome in _MADE_BY and found is _MADE_BY[outcome]

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EDGES, MAX_EXPECTED_SECONDS, MAX_NODE_KEY_LENGTH, MAX_NODES
+from duetime.domain.topologies.conditions import ConditionInvalid, reject_condition
 from duetime.domain.topologies.cycles import cycle_in, shown
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
 NODE_KEY_PATTERN = rf"[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_NODE_KEY_LENGTH - 1}}}"
 _KEY = re.compile(NODE_KEY_PATTERN)
+_CONFLICT = FaultCode.CONFLICT
 
 
 def checked(
@@ -29,7 +32,8 @@ def checked(
     Raises:
         FieldInvalid: it has no node, too many of them or too many edges; a name is unfit or given twice; a node
             depends on an unknown node, on itself, on one twice, or through others on itself; it asks for a result of
-            a node that it does not depend on; a time is out of bounds; an output is no node, or given twice.
+            a node that it does not depend on; a condition cannot be asked; a time is out of bounds; an output is no
+            node, or given twice.
     """
     given = tuple(nodes)
     _reject_size(given)
@@ -82,6 +86,7 @@ def _reject_node(node: Node, known: Collection[str]) -> None:
             reject("inputs", f"names {_short(name)}, which is not among its depends_on", FaultCode.CONFLICT)
         if times > 1:
             reject("inputs", f"names {name!r} {times} times", FaultCode.DUPLICATE)
+    _reject_condition(node, reject)
     if node.spec.due_at is not None:
         reason = "cannot be given: a node is due when its trigger rule is met; use delay_seconds for an extra wait"
         reject("due_at", reason, FaultCode.NOT_ALLOWED)
@@ -98,6 +103,17 @@ def _reject_parents(node: Node, known: Collection[str], reject: Callable[[str, s
             reject("depends_on", f"names {_short(name)}, which is not a node", FaultCode.NOT_ALLOWED)
         if times > 1:
             reject("depends_on", f"names {name!r} {times} times", FaultCode.DUPLICATE)
+
+
+def _reject_condition(node: Node, reject: Callable[[str, str, FaultCode], None]) -> None:
+    if node.when is None:
+        return
+    if not node.depends_on or node.trigger_rule is TriggerRule.ALWAYS:
+        reject("when", "is about parents that have ended: give depends_on, and another rule than always", _CONFLICT)
+    try:
+        reject_condition(node.when, node.depends_on)
+    except ConditionInvalid as fault:
+        reject("when", str(fault), FaultCode.PATTERN)
 
 
 def _short(name: str) -> str:

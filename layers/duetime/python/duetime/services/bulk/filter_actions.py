@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.times import Millis
-    from duetime.ports.bulk import BulkRequestReader
+    from duetime.ports.bulk import BulkRequestReader, ScheduleActions
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.bulk.filtered_tasks import FilteredTasks
@@ -33,11 +33,13 @@ class BulkRequests:
     """Takes requests, and does what is left of them later.
 
     Attributes:
+        filtered_schedules: pauses and resumes schedules.
         read_request: makes a request of its stored body.
     """
 
     operations: BulkOperations
     filtered_tasks: FilteredTasks
+    filtered_schedules: ScheduleActions
     stores: Stores
     runtime: Runtime
     read_request: BulkRequestReader
@@ -104,13 +106,17 @@ class BulkRequests:
         before = operation.progress
         until = min((each for each in (request.action.until, operation.until) if each is not None), default=None)
         action = replace(request.action, after=before.after, limit=MAX_PAGE, budget=budget, until=until)
+        action = replace(action, after_name=before.after_name)
         by = replace(request.by, name=operation.actor, operation=operation.id)
         result = self._piece(operation.owner, request, action, by)
         counted: list[str] = [kind.__name__ for kind, count in result.refused.items() for _ in range(count)]
         after = before.plus(examined=result.examined, matched=result.matched, affected=result.affected, refused=counted)
-        return replace(after, after=result.after or before.after, is_complete=result.after is None)
+        is_complete = result.after is None and not result.after_name
+        return replace(after, after=result.after or before.after, after_name=result.after_name, is_complete=is_complete)
 
     def _piece(self, owner: str, request: BulkRequest, action: FilterAction, by: Attribution) -> FilterResult:
+        if request.kind.is_of_schedules:
+            return self.filtered_schedules.apply(owner, request.kind, action, by)
         if request.kind is BulkKind.CANCEL:
             return self.filtered_tasks.cancel(owner, action, force=request.force, by=by)
         if request.change is not None:

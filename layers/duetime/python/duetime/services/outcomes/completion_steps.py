@@ -13,6 +13,7 @@ from duetime.domain.tasks.notices import failure_notice
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import (
+    ApprovalTarget,
     AwsTarget,
     CallbackTarget,
     HandlerTarget,
@@ -167,7 +168,7 @@ class DelegatedCompletion:
                 return True
             case HttpTarget(phases=phases):
                 return Phase.CLEAN in phases or _is_followed(task)
-            case PullTarget() | AwsTarget() | TopologyTarget() | CallbackTarget():
+            case PullTarget() | AwsTarget() | TopologyTarget() | ApprovalTarget() | CallbackTarget():
                 return _is_followed(task)
 
     def close(self, task: Task) -> None:

@@ -24,7 +24,9 @@ from duetime.services.schedules.stopped_occurrences import StoppedOccurrences
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime.domain.schedules.backfill import KnownRuns
     from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.run_history import BackfillRun
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.times import Millis
@@ -209,11 +211,22 @@ class ExpansionPlanner:
         """The next part of each backfill."""
         schedule = current.before.schedule(calendars)
         for run in current.before.open_backfills:
-            expansion = expand_backfill(schedule, run, horizon, now, MAX_EXPANSION - len(current.due))
-            current.due += [Due(each, Cause.BACKFILL, run.id) for each in expansion.occurrences]
+            known = self._known_runs(current, schedule, run, horizon) if run.backfill.only_missing else None
+            expansion = expand_backfill(schedule, run, horizon, now, MAX_EXPANSION - len(current.due), known)
+            buffered = run.backfill.is_buffered
+            current.due += [Due(each, Cause.BACKFILL, run.id, None, buffered) for each in expansion.occurrences]
             current.more = current.more or expansion.more
             placed = current.after.runs_started + len(expansion.occurrences)
             current.after = replace(current.after.with_backfill(expansion.after), runs_started=placed)
+
+    def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
+        """Which occurrences of a backfill have a run already, those included that this pass places for another one."""
+        # Seldom needed, so not imported with the function.
+        from duetime.services.schedules.known_runs import known_runs  # noqa: PLC0415 - see the line above
+
+        found = known_runs(self.stores.tasks, current.before, schedule, run, horizon)
+        placed = {each.occurrence.nominal for each in current.due if each.cause is Cause.BACKFILL}
+        return replace(found, instants=found.instants | placed)
 
     def _write_timer(self, current: ExpansionPass, now: Millis) -> None:
         """Have the schedule met again, in a minute that nobody has read yet."""

@@ -12,6 +12,7 @@ from duetime.domain.errors import FieldInvalid, TaskDeleted, Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
+from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.errors import BackfillNotFound, ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
@@ -41,11 +42,18 @@ _BY_HAND = "run"
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What is to be backfilled: [start, end], so many occurrences a minute."""
+    """What is to be backfilled: [start, end], so many occurrences a minute.
+
+    Attributes:
+        only_missing: whether occurrences that have a run already are passed over.
+        overlap: `ALLOW_ALL`, or `BUFFER_ALL`: each run waits for the end of the schedule's other runs.
+    """
 
     start: Millis
     end: Millis
     per_minute: int
+    only_missing: bool = True
+    overlap: Overlap = Overlap.ALLOW_ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +151,11 @@ class ManualRuns:
         if known is not None and (run := _found(before, _id_of(known.task_id))) is not None:
             return Accepted(run, is_replay=True)
         asked_at = now if known is None else known.created_at
-        wanted = requested(period.start, period.end, period.per_minute, asked_at)
+        wanted = requested(
+            *(period.start, period.end, period.per_minute, asked_at),
+            only_missing=period.only_missing,
+            overlap=period.overlap,
+        )
         made = self._made_by(before, key, asked_at)
         if known is not None and known.task_id != made:
             # As in `run`.

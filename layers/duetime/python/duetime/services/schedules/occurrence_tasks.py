@@ -35,12 +35,14 @@ class Due:
         cause: why.
         purpose: what else than its recurrence it is made for, such as a backfill's id.
         requested_in: the trace of the request for a manual run.
+        is_buffered: whether it is a backfill's run that waits for the end of the schedule's other runs.
     """
 
     occurrence: Occurrence
     cause: Cause = Cause.SCHEDULE
     purpose: str = ""
     requested_in: str | None = None
+    is_buffered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ class OccurrenceTasks:
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
         # A calendar moves an occurrence, and not its id.
         ref = stored.schedule_ref(occurrence.nominal, due.cause)
+        if due.is_buffered:
+            ref = replace(ref, is_buffered=True, reports=True)
         task = replace(task, next_at=occurrence.due_at, schedule_ref=ref, traceparent=traceparent)
         is_new = self.enqueuer.produce(task)
         kept = content if is_new else self._payload_of(task)

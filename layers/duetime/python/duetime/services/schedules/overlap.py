@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.schedules.occurrences import judged, next_nominal
-from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skipped, skipped_before, start_decision
+from duetime.domain.schedules.overlap import (
+    for_run,
+    may_overlap,
+    pauses_schedule,
+    skipped,
+    skipped_before,
+    start_decision,
+)
 from duetime.domain.schedules.pauses import paused
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import with_manual_run
@@ -67,7 +74,8 @@ class OverlapControl:
         if schedule_ref.cause is Cause.MANUAL:
             # Whoever made it may have died before it was counted.
             self._write(task, partial(with_manual_run, task=task, now=self.runtime.now()), stored)
-        if schedule_ref.cause is Cause.BACKFILL or may_overlap(stored):
+        stored = for_run(stored, schedule_ref)
+        if may_overlap(stored):
             return None
         verdict = skipped_before(stored, schedule_ref) or self._by_overlap(task, stored, activity)
         if isinstance(verdict, Skipped):
@@ -84,7 +92,7 @@ class OverlapControl:
             return
         if pauses_schedule(stored, task):
             self._pause(task, schedule_ref)
-        if not may_overlap(stored):
+        if not may_overlap(for_run(stored, schedule_ref)):
             self._make_room(task, stored, activity)
         if stored.is_permanent and schedule_ref.is_by_timing:
             self._go_on(task)

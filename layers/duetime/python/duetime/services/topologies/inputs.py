@@ -46,8 +46,11 @@ def results_of(stores: Stores, wanted: Sequence[Reference]) -> Iterator[tuple[st
     """The results of nodes by their names, fetched one after the other; `None` for one that has none."""
     found = stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
     for reference in wanted:
-        node = found.get(reference.task_id)
-        if node is None or node.state is not State.SUCCEEDED or node.result is None:
-            yield reference.name, None
-        else:
-            yield reference.name, stores.contents.fetch(node.id, node.result)
+        yield reference.name, result_of(stores, found.get(reference.task_id))
+
+
+def result_of(stores: Stores, parent: Task | None) -> bytes | None:
+    """The result that a parent's children are given; `None` if there is none."""
+    if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
+        return None
+    return stores.contents.fetch(parent.id, parent.result)

@@ -11,17 +11,20 @@ from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.action_history import Action, ActorType, Attribution
 from duetime.domain.tasks.action_recording import recorded
+from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import reported_history
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.times import SECOND
+from duetime.domain.topologies.conditions import ConditionFailed
 from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
 from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime.services.content_retention import extend, retain_open
+from duetime.services.outcomes.attempt_metrics import count_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
+    from duetime.services.topologies.conditions import Conditions
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 _TRIES = 5
@@ -49,6 +53,7 @@ class NodeActions:
     stores: Stores
     enqueuer: Enqueuer
     runtime: Runtime
+    conditions: Conditions
     retention: Millis
 
     def count(self, topology_run: TopologyRun, key: str, arrived: Mapping[int, Outcome]) -> Counts:
@@ -86,7 +91,7 @@ class NodeActions:
             The node's task if it was released: `send_due` must follow.
         """
         if verdict is Verdict.READY:
-            return self._release(topology_run, key, task)
+            return self._start(topology_run, key, task)
         if verdict is not Verdict.WAIT:
             self.dismiss(topology_run, key, _REASONS[verdict], {State.BLOCKED})
         return None
@@ -100,14 +105,7 @@ class NodeActions:
             node_ref = task.node_ref and replace(task.node_ref, note=reason.value)
             return {"node_ref": node_ref, "finished_at": None}
 
-        for _ in range(_TRIES):
-            task = self._read(topology_run.run_state.task_id(key))
-            if task.state not in among or task.state not in LEGAL[Move.DISMISS].sources:
-                return
-            guard = Guard(version=task.version)
-            if isinstance(self.enqueuer.move(task, Move.DISMISS, self.runtime.now(), guard, sets(task)), Applied):
-                return
-        raise Unavailable(f"the node {key} was written by others again and again")
+        self._end(topology_run, key, Move.DISMISS, among, sets)
 
     def hold(self, topology_run: TopologyRun, key: str) -> bool:
         """Have a release be refused that was decided before its topology was paused, however late it is written.
@@ -143,6 +141,42 @@ class NodeActions:
         result = self.enqueuer.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
             retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
+
+    def _start(self, topology_run: TopologyRun, key: str, task: Task) -> Task | None:
+        """Let a node start whose rule holds, if its condition does, too; the node's task if it was released."""
+        if task.state is not State.BLOCKED or not topology_run.starts_nodes:
+            return None
+        try:
+            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]):
+                return self._release(topology_run, key, task)
+        except ConditionFailed as failed:
+            error = failure("ConditionFailed", str(failed)).error
+            self._end(
+                topology_run, key, Move.FAIL_CONDITION, NOT_STARTED, lambda _: {"error": error, "finished_at": None}
+            )
+        else:
+            self.dismiss(topology_run, key, Reason.SKIPPED, {State.BLOCKED})
+        return None
+
+    def _end(
+        self,
+        topology_run: TopologyRun,
+        key: str,
+        move: Move,
+        among: Collection[State],
+        sets: Callable[[Task], TaskChanges],
+    ) -> None:
+        """End a node that has not started; a worker does what follows its end."""
+        for _ in range(_TRIES):
+            task = self._read(topology_run.run_state.task_id(key))
+            if task.state not in among or task.state not in LEGAL[move].sources:
+                return
+            result = self.enqueuer.move(task, move, self.runtime.now(), Guard(version=task.version), sets(task))
+            if isinstance(result, Applied):
+                if move is Move.FAIL_CONDITION:
+                    count_outcome(self.runtime.telemetry, result.task)
+                return
+        raise Unavailable(f"the node {key} was written by others again and again")
 
     def _release(self, topology_run: TopologyRun, key: str, task: Task | None) -> Task | None:
         for _ in range(_TRIES):

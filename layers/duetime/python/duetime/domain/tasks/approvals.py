@@ -1,0 +1,52 @@
+"""Approvals: tasks that wait for a person to approve or to reject them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import ApprovalTarget, OnTimeout
+from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.attempt_records import TaskError
+    from duetime.domain.tasks.attempt_results import Failed
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+REJECTED, TIMED_OUT = "Rejected", "ApprovalTimedOut"
+"""Classes of the errors of a task that was rejected, and of one that nobody has decided in time."""
+
+
+def is_awaited(task: Task) -> bool:
+    """Whether a task can be approved or rejected now."""
+    is_waiting = task.state is State.WAITING and task.waiting_for == APPROVAL_AWAITED
+    return is_waiting and isinstance(task.target, ApprovalTarget)
+
+
+def waiting_time(task: Task, now: Millis) -> Postponed | None:
+    """How long a due task still waits for an approval; `None` if it waits for none, or its time is over."""
+    if not isinstance(task.target, ApprovalTarget) or task.state is State.ROLLING_BACK:
+        return None
+    # A task that was tried again by its user waits once more.
+    until = max(task.due_at, task.reopened_at or 0) + task.target.timeout_seconds * SECOND
+    return Postponed(until, APPROVAL_AWAITED) if now < until else None
+
+
+def after_timeout(target: ApprovalTarget) -> Succeeded | Failed:
+    """How a task ends that nobody has decided in time."""
+    told = f"nobody has decided within {target.timeout_seconds} s"
+    match target.on_timeout:
+        case OnTimeout.APPROVE:
+            return Succeeded(b"null")
+        case OnTimeout.REJECT:
+            return failure(REJECTED, told, retriable=False)
+        case OnTimeout.FAIL:
+            return failure(TIMED_OUT, told, retriable=False)
+
+
+def rejection(reason: str) -> TaskError:
+    """The error of a task that a person has rejected."""
+    return failure(REJECTED, reason or "it was rejected").error

@@ -1,0 +1,73 @@
+"""Pausing and resuming all schedules with some tags: a bounded piece at a time, in order of their names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk.filter_action import FilterResult
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.errors import RequestError, Unavailable
+from duetime.domain.limits import MAX_PAGE
+from duetime.domain.schedules.schedule import ScheduleState
+
+if TYPE_CHECKING:
+    from duetime.domain.bulk.filter_action import FilterAction
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.action_history import Attribution
+    from duetime.ports.runtime import Clock
+    from duetime.services.schedules.manage import ScheduleManager
+
+_MEANT = {BulkKind.PAUSE: ScheduleState.ACTIVE, BulkKind.RESUME: ScheduleState.PAUSED}
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredSchedules:
+    """Pauses or resumes an owner's schedules; doing a piece again does no harm."""
+
+    manager: ScheduleManager
+    clock: Clock
+
+    def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
+        """Do a piece: one page of schedules, or as many of them as its time allows.
+
+        Raises:
+            Unavailable: the store did not answer, and nothing was done yet.
+        """
+        until = self.clock.now() + action.budget
+        result, refused = FilterResult(0, 0, 0, {}, None, action.after_name), Counter[type[RequestError]]()
+        page = self.manager.list(owner, action.after_name, MAX_PAGE)
+        try:
+            for each in page:
+                if result.examined and self.clock.now() >= until:
+                    return replace(result, refused=refused)
+                is_meant = each.state is _MEANT[kind] and _is_named(each, action)
+                is_done = is_meant and self._is_done(each, kind, by, refused)
+                result = FilterResult(
+                    *(result.examined + 1, result.matched + is_meant, result.affected + is_done), {}, None, each.name
+                )
+        except Unavailable:
+            if not result.affected:
+                raise
+            return replace(result, refused=refused)
+        return replace(result, refused=refused, after_name=result.after_name if len(page) == MAX_PAGE else "")
+
+    def _is_done(
+        self, stored: StoredSchedule, kind: BulkKind, by: Attribution, refused: Counter[type[RequestError]]
+    ) -> bool:
+        try:
+            if kind is BulkKind.PAUSE:
+                self.manager.pause(stored.owner, stored.name, by)
+            else:
+                self.manager.resume(stored.owner, stored.name, by=by)
+        except RequestError as refusal:
+            refused[type(refusal)] += 1
+            return False
+        return True
+
+
+def _is_named(stored: StoredSchedule, action: FilterAction) -> bool:
+    """Whether its tasks have all of the tags; by a request that came before it was created, it is not meant."""
+    is_later = action.until is not None and stored.created_at > action.until
+    return not is_later and action.wanted.tags.items() <= stored.spec.task.tags.items()

@@ -1,0 +1,97 @@
+"""Which occurrences of a backfill have a run already, as far as that is known.
+
+A run is found by the id that its task would have: no list of an owner's tasks is read. So it is known of runs whose
+tasks are still stored, and that the schedule placed as it is now, under one of its latest revisions, or for one of
+the backfills that it remembers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.backfill import KnownRuns, home_of, unstarted
+from duetime.domain.schedules.expansion import MAX_EXPANSION
+from duetime.domain.schedules.occurrences import judged
+from duetime.domain.times import MINUTE
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.run_history import BackfillRun
+    from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.tasks import TaskStore
+
+REVISIONS = 10
+"""The latest revisions of a schedule whose runs are known, although its timing has changed since."""
+_FEWEST = 50
+"""Occurrences that are examined at a time, if there are so many: most of them may have a run."""
+
+
+def known_runs(
+    tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, run: BackfillRun, horizon: Millis
+) -> KnownRuns:
+    """Read which of the next occurrences of a backfill have a run already.
+
+    Args:
+        tasks: where the tasks of its schedule are.
+        stored: its schedule.
+        schedule: the same, for the arithmetic.
+        run: the backfill, as far as it has come.
+        horizon: how far ahead its occurrences are placed.
+
+    Raises:
+        Unavailable: the store did not answer.
+    """
+    backfill, cursor = run.backfill, run.cursor
+    done = backfill.start - 1 if cursor is None else cursor.until
+    started = 0 if cursor is None else cursor.runs_started
+    due = (horizon - backfill.asked_at) * backfill.per_minute // MINUTE + 1 - started
+    if due <= 0:
+        return KnownRuns(done)
+    former = _former(stored, schedule)
+    others = [each for each in stored.backfills if each.id != run.id]
+    limit = min(max(due, _FEWEST), MAX_EXPANSION // (1 + len(former)))
+    found = list(islice(unstarted(schedule, backfill, cursor), limit))
+    ids = {each.nominal: _ids(stored, each, former, others) for each in found}
+    there = tasks.read_many(sorted({task_id for each in ids.values() for task_id in each}), consistent=True)
+    known = frozenset(at for at, each in ids.items() if any(it in there and _is_run(there[it]) for it in each))
+    return KnownRuns(found[-1].nominal if len(found) == limit else backfill.end, known)
+
+
+def _former(stored: StoredSchedule, schedule: Schedule) -> list[tuple[StoredSchedule, Schedule]]:
+    """The schedule under each of its latest revisions, as if that had had the present timing."""
+    former = range(max(1, stored.revision - REVISIONS), stored.revision)
+    return [
+        (
+            replace(stored, revision=revision, revision_ends=(), stopped=()),
+            replace(schedule, revision=revision, revision_ends=(), stopped=frozenset()),
+        )
+        for revision in former
+    ]
+
+
+def _ids(
+    stored: StoredSchedule,
+    occurrence: Occurrence,
+    former: list[tuple[StoredSchedule, Schedule]],
+    others: list[BackfillRun],
+) -> set[TaskId]:
+    """The ids that tasks of an occurrence may have."""
+    nominal = occurrence.nominal
+    ids = {stored.id_of(occurrence), *(each.task_id for each in stored.stopped if each.nominal == nominal)}
+    ids |= {before.id_of(judged(schedule, nominal)) for before, schedule in former}
+    for other in others:
+        if other.backfill.start <= nominal <= other.backfill.end:
+            home = home_of(other.backfill, other.occurrences, nominal)
+            ids.add(stored.id_of(replace(occurrence, home=home), other.id))
+    return ids
+
+
+def _is_run(task: Task) -> bool:
+    """Whether a task is a run of its occurrence: one that ended before it began is none."""
+    return task.erased or task.finished_at is None or bool(task.attempt_history)

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.states import State
+from duetime.domain.topologies.conditions import (
+    ConditionFailed,
+    ConditionInvalid,
+    ParentEnd,
+    holds,
+    parents_in,
+    reject_condition,
+)
+from duetime.domain.topologies.graph import Node
+from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.retry_plan import RetryPlan, retry_plan
+from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
+from duetime.domain.topologies.validation import checked
+from tests.domain.topologies.graphs import FAILED, SPEC, SUCCEEDED, graph, node
+
+SKIPPED = NodeStatus(State.CANCELLED, Reason.SKIPPED)
+PARENTS = {
+    "count": ParentEnd(Outcome.SUCCEEDED, {"rows": 3, "files": ["a", "b"], "ok": True, "name": "x"}),
+    "pay-1": ParentEnd(Outcome.FAILED, None, TaskError("CardDeclined", "no money")),
+    "late": ParentEnd(None),
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("parents.count.result.rows > `2`", True),
+        ("parents.count.result.rows == `2`", False),
+        ("parents.count.result.ok", True),
+        ("contains(parents.count.result.files, 'b') && length(parents.count.result.files) == `2`", True),
+        ("parents.\"pay-1\".error.type == 'CardDeclined'", True),
+        ("parents.*.outcome | contains(@, 'failed')", True),
+        ("parents.late.outcome == 'succeeded'", False),
+        ("!(parents.count.outcome == 'succeeded')", False),
+    ],
+)
+def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
+    """By their outcomes, their results and their errors."""
+    reject_condition(expression, PARENTS)
+    assert holds(expression, PARENTS) is wanted
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("parents.count.result.rowz > `2`", "gives null, not true or false"),
+        ("parents.count.result.rows", "gives a number, not"),
+        ("parents.count.result.name > `2`", "cannot be evaluated: '>' not supported"),
+        ("parents.late.result.files[::0]", "gives null"),
+        ("parents.count.result.files[::0]", "cannot be evaluated: slice step"),
+        ("parents.count.result.files", "gives a list, not"),
+        ("length(parents.count.result.rows) > `2`", "cannot be evaluated: In function length()"),
+    ],
+)
+def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str) -> None:
+    """A misspelt field or a value of another type is told, and not taken for false."""
+    reject_condition(expression, PARENTS)
+    with pytest.raises(ConditionFailed) as failed:
+        holds(expression, PARENTS)
+    assert said in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("", "is not a JMESPath expression"),
+        ("parents.count.result.rows > ", "is not a JMESPath expression"),
+        ("count.result.ok", "begins with count: a condition is about parents.NAME.result"),
+        ("parents.cuont.result.ok", "names 'cuont', which is not among its depends_on"),
+        ("parents.count.outcme.ok", "names 'outcme' of count: it has outcome, result, error"),
+        ("(parents.count.result.files | [0]) == results.y", "begins with results"),
+        ("len(parents.count.result) > `1`", "calls len, which is not a function of JMESPath"),
+        ("length(parents.count.result, `1`) > `1`", "calls length with 2 arguments, not 1"),
+        ("!" * 990 + "parents", "has too many expressions within each other"),
+        ("x" * 1001, "should have at most 1000 characters"),
+    ],
+)
+def test_what_can_never_be_asked_is_refused_with_the_reason(expression: str, said: str) -> None:
+    """When the topology is created: its syntax, its functions, and the names of parents and of what they have."""
+    with pytest.raises(ConditionInvalid) as refused:
+        reject_condition(expression, PARENTS)
+    assert said in str(refused.value)
+
+
+def test_only_the_parents_are_read_that_a_condition_names() -> None:
+    """All of them if it is about all; what is within a list is not taken for a name."""
+    names = ("a", "b", "c")
+    assert parents_in("(parents.b.result[?name == 'x'].y | [0]) == parents.a.result", names) == ("a", "b")
+    assert parents_in("length(parents) == `3`", names) == names
+    assert parents_in("sort_by(parents.c.result, &name)[0].ok", names) == ("c",)
+
+
+def test_a_condition_needs_parents_that_have_ended() -> None:
+    """A node without parents, and one that starts whatever they do, have nothing to ask; the node is named."""
+    condition = "parents.a.result.ok"
+    for other in (
+        Node("b", SPEC, when=condition),
+        Node("b", SPEC, ("a",), TriggerRule.ALWAYS, when=condition),
+        Node("b", SPEC, ("a",), when="parents.x.result"),
+    ):
+        with pytest.raises(FieldInvalid) as refused:
+            checked([Node("a", SPEC), other])
+        assert refused.value.field == "nodes.b.when"
+
+
+def test_a_retry_keeps_what_its_condition_has_skipped() -> None:
+    """If nothing that the condition was about runs again; the condition would be false once more."""
+    when = Node("b", SPEC, ("a",), when="parents.a.result.ok")
+    found = graph("a", when, node("c", "b", trigger_rule=TriggerRule.NONE_FAILED), "d", "e: d")
+    ended = {"a": SUCCEEDED, "b": SKIPPED, "c": SUCCEEDED, "d": FAILED, "e": SKIPPED}
+    assert retry_plan(found, ended) == RetryPlan(again=("d", "e"), kept=("a", "b", "c"))
+    ended |= {"a": FAILED}
+    assert set(retry_plan(found, ended).again) == {"a", "b", "c", "d", "e"}

@@ -1,0 +1,129 @@
+"""Tasks that wait for a person: nothing runs until somebody approves or rejects them, or their time is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.handlers import Unretriable
+from tests.scenarios.graphs import PATH, Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, UNDONE
+from tests.scenarios.test_topologies import stands
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.handlers import Context
+
+RELEASE: dict[str, dict[str, Any]] = {
+    "build": {"type": PLAIN},
+    "approve": {"type": "release", "target": {"kind": "approval", "timeout_seconds": 7200}, "depends_on": ["build"]},
+    "publish": {"type": PLAIN, "depends_on": ["approve"], "inputs": ["approve"]},
+    "tell": {"type": PLAIN, "depends_on": ["approve"], "trigger_rule": "one_failed"},
+}
+
+
+def waiting(graphs: Graphs, **target: object) -> Task:
+    """A task that waits for an approval."""
+    body = {"type": "release", "target": {"kind": "approval", **target}}
+    made = graphs.ask("POST", "/v1/tasks", body)
+    assert made.status == 201, made.body
+    graphs.run(MINUTE)
+    return graphs.record(made.body["id"])
+
+
+def signal(graphs: Graphs, task: Task, **body: object) -> tuple[int, Any]:
+    """Decide; the status and the body of the answer."""
+    graphs.topologies.signalled.add((task.id.text, body["approve"] is True))
+    answer = graphs.ask("POST", f"/v1/tasks/{task.id}/signal", body)
+    return answer.status, answer.body
+
+
+def test_a_graph_goes_on_when_it_is_approved() -> None:
+    """The payload is the node's result, and the decision one of its events; until then it is shown as waiting."""
+    with Graphs() as graphs:
+        graphs.submit(RELEASE)
+        graphs.run(HOUR)
+        node = graphs.node("approve")
+        shown = graphs.ask("GET", f"/v1/tasks/{node.id}").body
+        assert (shown["state"], shown["waiting_for"]) == ("waiting", {"reason": "approval", "text": "an approval"})
+        assert (graphs.ran, node.attempt, node.fence) == (["build"], 0, 1)
+        status, body = signal(graphs, node, approve=True, payload={"limit": 5}, reason="checked")
+        assert (status, body["state"], body["result"]) == (200, "succeeded", {"limit": 5})
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["build", "publish"]
+        assert stands(graphs)["tell"] == "skipped"
+        events = graphs.ask("GET", f"/v1/tasks/{node.id}/events").body["events"]
+        assert [(each["type"], each["reason"]) for each in events if each["type"] == "approved"] == [
+            ("approved", "checked")
+        ]
+
+
+def test_a_rejection_fails_the_node() -> None:
+    """With the reason as its message; what depends on a failure runs."""
+    with Graphs() as graphs:
+        graphs.submit(RELEASE, on_failure="continue")
+        graphs.run(MINUTE)
+        status, body = signal(graphs, graphs.node("approve"), approve=False, reason="not on a Friday")
+        assert (status, body["error"]) == (200, {"type": "Rejected", "message": "not on a Friday"})
+        graphs.run_until_ended()
+        assert graphs.ran == ["build", "tell"]
+        assert stands(graphs)["publish"] == "upstream_failed"
+
+
+@pytest.mark.parametrize(
+    ("on_timeout", "state", "error"),
+    [("fail", "failed", "ApprovalTimedOut"), ("reject", "failed", "Rejected"), ("approve", "succeeded", None)],
+)
+def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) -> None:
+    """Then what was agreed on happens, at the first attempt and not before."""
+    with Graphs() as graphs:
+        task = waiting(graphs, timeout_seconds=3600, on_timeout=on_timeout)
+        graphs.run(HOUR - 2 * MINUTE)
+        assert graphs.record(task.id.text).state == "waiting"
+        graphs.run(5 * MINUTE)
+        ended = graphs.record(task.id.text)
+        assert (ended.state, ended.error and ended.error.type, ended.attempt) == (state, error, 1)
+
+
+def test_one_decision_stands() -> None:
+    """The same again is answered the same; another one, and one about what waits for none, is a conflict."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        first = signal(graphs, task, approve=True, payload=1)
+        assert first[0] == 200
+        assert signal(graphs, task, approve=True, payload=1)[0] == 200
+        assert signal(graphs, task, approve=False)[0] == 409
+        other = graphs.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body
+        refused = graphs.ask("POST", f"/v1/tasks/{other['id']}/signal", {"approve": True})
+        assert (refused.status, refused.body["code"]) == (409, "state_conflict")
+        bad = graphs.ask("POST", f"/v1/tasks/{task.id}/signal", {"approve": False, "payload": 1})
+        assert (bad.status, bad.body["errors"][0]["field"]) == (422, "payload")
+
+
+def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:
+    """By the topology's cancel as by its own: nothing runs that would have to stop."""
+    with Graphs() as graphs:
+        graphs.submit(RELEASE)
+        graphs.run(MINUTE)
+        graphs.ask("POST", f"{PATH}/{graphs.topology}/cancel")
+        assert graphs.run_until_ended(within=MINUTE).state == "cancelled"
+        assert signal(graphs, graphs.node("approve"), approve=True)[0] == 409
+
+
+def test_an_approval_has_nothing_to_undo() -> None:
+    """A rollback of a topology goes past it."""
+    with Graphs() as graphs:
+
+        def behave(phase: str, context: Context) -> str:
+            if phase == "run":
+                raise Unretriable(context.type)
+            return "undone"
+
+        graphs.target = behave
+        nodes = {"approve": RELEASE["approve"] | {"depends_on": []}, "bad": {"type": UNDONE, "depends_on": ["approve"]}}
+        graphs.submit(nodes, on_failure="rollback")
+        graphs.run(MINUTE)
+        signal(graphs, graphs.node("approve"), approve=True)
+        graphs.run_until_ended()
+        assert stands(graphs) == {"approve": "rolled_back", "bad": "rolled_back"}

@@ -1,0 +1,162 @@
+"""Features that meet: what the reference page of combinations says that no other test shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime.domain.times import to_iso
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import PATH, Schedules
+from tests.scenarios.tasks import Tasks
+from tests.simulation.endpoints import CALLBACK_URL
+
+STOP = "/v1/switches/all/all"
+
+
+@pytest.mark.parametrize("first", ["low", "high"])
+def test_a_line_for_a_lock_is_in_order_of_due_times_whatever_the_priority(first: str) -> None:
+    """The lock is held; of two that wait, the one that was due earlier gets it first, of whichever priority."""
+    other = "high" if first == "low" else "low"
+    with Tasks() as tasks:
+        tasks.target = lambda _phase, _context: tasks.take(20 * SECOND)
+        lock = {"key": "db"}
+        tasks.create(lock=lock)
+        tasks.run(2 * SECOND)
+        ids = [tasks.create(number * SECOND, lock=lock, priority=one) for number, one in ((3, first), (6, other))]
+        tasks.run(2 * MINUTE)
+        earlier, later = (tasks.effect_times(each)[0] for each in ids)
+        assert earlier < later
+
+
+def test_an_expired_task_frees_its_unique_key_and_a_paused_one_holds_it() -> None:
+    """Held by a switch past its expiry, the task has failed, and the next creation makes another one."""
+    with Tasks() as tasks:
+        assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
+        unique = {"key": "report"}
+        expiring = tasks.create(unique=unique, expires_seconds=30)
+        tasks.run(2 * MINUTE)
+        assert tasks.state(expiring) == "failed"
+        held = tasks.create(HOUR, unique=unique)
+        assert tasks.do(held, "pause").status == 200
+        again = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "unique": unique})
+        assert (again.status, again.body["id"]) == (200, held)
+
+
+def test_a_run_that_waits_for_its_lock_is_still_going() -> None:
+    """Another task holds the lock for minutes: one run waits for it, and the following ones are skipped."""
+    with Schedules() as schedules:
+        schedules.target = lambda _phase, context: schedules.take(
+            4 * MINUTE if schedules.record(context.task_id).schedule_ref is None else SECOND
+        )
+        schedules.create(lock={"key": "db"}, timeout_seconds=600)
+        schedules.run(2 * SECOND)
+        schedules.make(task={"type": PLAIN, "lock": {"key": "db"}, "timeout_seconds": 60})
+        schedules.run(3 * MINUTE)
+        assert not schedules.ran()
+        assert len(schedules.skipped()) >= 2
+        assert all("is still going" in reason for reason in schedules.skipped())
+        schedules.run(3 * MINUTE)
+        assert schedules.ran()
+
+
+def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> None:
+    """Runs of 150 s every minute, of which one may wait, for 50 s at most: none waits longer, and places are free."""
+    with Schedules() as schedules:
+        schedules.last(150)
+        task = {"type": PLAIN, "timeout_seconds": 600, "expires_seconds": 50}
+        schedules.make(overlap="buffer_one", task=task)
+        schedules.run(10 * MINUTE)
+        ended = [each for each in schedules.placed() if each.is_terminal]
+        expired = [each for each in ended if each.error is not None and each.error.type == "Expired"]
+        assert expired
+        assert len(schedules.ran()) >= 3
+        assert not {each.id.text for each in expired} & {each.task_id for each in schedules.effects}
+        assert all(
+            schedules.effect_times(each.id.text)[0] <= each.due_at + 50 * SECOND
+            for each in ended
+            if each.state == "succeeded"
+        )
+
+
+@pytest.mark.parametrize(("overlap", "number"), [("skip", 1), ("buffer_all", 4)])
+def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: int) -> None:
+    """Everything is stopped for four occurrences; after that as many of them run as may, one at a time."""
+    with Schedules() as schedules:
+        schedules.last(150)
+        schedules.run(MINUTE - schedules.now % MINUTE + SECOND)
+        assert schedules.ask("PUT", STOP, {"stopped": True}).status == 200
+        schedules.make(overlap=overlap, remaining_runs=4)
+        schedules.run(4 * MINUTE + 10 * SECOND)
+        assert not schedules.effects
+        assert schedules.ask("DELETE", STOP).status == 200
+        schedules.run(15 * MINUTE)
+        assert sum(schedules.ran().values()) == number
+        assert schedules.most_at_once(150 * SECOND) == 1
+
+
+def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
+    """Runs of three minutes, of which all wait: once the schedule is paused, none of them begins."""
+    with Schedules() as schedules:
+        schedules.last(180)
+        schedules.make(overlap="buffer_all")
+        schedules.run(4 * MINUTE)
+        begun = len(schedules.effects)
+        assert schedules.control("pause").status == 200
+        schedules.run(15 * MINUTE)
+        assert len(schedules.effects) == begun
+        assert any("is paused" in reason for reason in schedules.skipped())
+
+
+def test_a_switch_holds_callbacks_of_what_ended_before() -> None:
+    """A callback is a task: stopped with all others, it is posted when the stop is lifted, and no attempt is spent."""
+    with Tasks() as tasks:
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+
+        def stop(_phase: str, _context: Any) -> str:  # noqa: ANN401 - a handler's
+            assert tasks.users.ask("PUT", STOP, {"stopped": True}) is not None
+            tasks.take(20 * SECOND)
+            return "done"
+
+        tasks.target = stop
+        tasks.run(5 * MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+        assert not tasks.callbacks
+        assert tasks.ask("DELETE", STOP).status == 200
+        tasks.run(3 * MINUTE)
+        assert tasks.callbacks == [(task_id, "succeeded")]
+
+
+def test_a_backfill_beside_a_run_in_progress_takes_its_turn() -> None:
+    """Runs of 100 s, every minute: a buffered backfill waits for that of the timing, and both have others skipped."""
+    with Schedules() as schedules:
+        schedules.last(100)
+        schedules.make(overlap="skip")
+        schedules.run(MINUTE)
+        start = schedules.now // HOUR * HOUR - 3 * HOUR
+        end = start + 2 * MINUTE
+        body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "overlap": "buffer_all"}
+        assert schedules.ask("POST", f"{PATH}/backfills", body).status == 201
+        schedules.run(12 * MINUTE)
+        assert {start, start + MINUTE} <= set(schedules.ran())
+        assert schedules.most_at_once(100 * SECOND) == 1
+        assert schedules.skipped()
+
+
+def test_a_pause_of_a_run_holds_up_the_next_ones() -> None:
+    """The first run is paused before it begins: occurrences are skipped until it is resumed and has ended."""
+    with Schedules() as schedules:
+        schedules.fail(1)
+        retry = {"initial_seconds": 90, "max_seconds": 90, "max_attempts": 2}
+        schedules.make(task={"type": PLAIN, "retry": retry})
+        assert schedules.run_until(lambda: bool(schedules.effects), 2 * MINUTE)
+        schedules.run(5 * SECOND)
+        first = schedules.effects[0].task_id
+        assert schedules.do(first, "pause").status == 200
+        schedules.run(4 * MINUTE)
+        assert set(schedules.phases()) == {"run"}
+        assert {each.task_id for each in schedules.effects} == {first}
+        assert schedules.do(first, "resume").status == 200
+        schedules.run(3 * MINUTE)
+        assert len({each.task_id for each in schedules.effects}) >= 2

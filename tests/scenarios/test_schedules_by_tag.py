@@ -1,0 +1,84 @@
+"""Schedules that are paused and resumed by the tags of their tasks, all with one request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scenarios.scenario import MINUTE, PLAIN, Scenario
+from tests.scenarios.schedules import is_of_a_schedule
+from tests.scenarios.test_bulk_operations import killing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_testing.simulation.faults import Call
+
+DBA = {"filter": {"tags": {"team": "dba"}}, "reason": "a release"}
+NAMES = [f"s{number}" for number in range(6)]
+
+
+@pytest.fixture
+def scenario() -> Iterator[Scenario]:
+    """An account with six schedules, every other of which is of the team of database administrators."""
+    with Scenario() as scenario:
+        for number, name in enumerate(NAMES):
+            tags = {"team": "dba" if number % 2 else "web", "tier": "1"}
+            body = {"name": name, "cron": "0 0 1 1 *", "task": {"type": PLAIN, "tags": tags}}
+            assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        yield scenario
+
+
+def paused(scenario: Scenario) -> dict[str, str]:
+    """The schedules that are paused, with the reasons."""
+    listed = scenario.ask("GET", "/v1/schedules").body["schedules"]
+    return {each["name"]: each["paused_reason"] for each in listed if each["state"] == "paused"}
+
+
+def test_the_schedules_with_a_tag_are_paused_and_resumed(scenario: Scenario) -> None:
+    """Those with all of the tags, with the reason in their events; what is paused already is left alone."""
+    assert scenario.ask("POST", "/v1/schedules/s1/pause", {"reason": "another"}).status == 200
+    answer = scenario.ask("POST", "/v1/schedules/pause", DBA)
+    assert (answer.status, answer.body["examined"], answer.body["matched"], answer.body["affected"]) == (200, 6, 2, 2)
+    assert paused(scenario) == {"s1": "another", "s3": "a release", "s5": "a release"}
+    event = scenario.ask("GET", "/v1/schedules/s3/events").body["events"][-1]
+    assert (event["type"], event["reason"]) == ("paused", "a release")
+    both = {"filter": {"tags": {"team": "dba", "tier": "2"}}}
+    assert scenario.ask("POST", "/v1/schedules/resume", both).body["affected"] == 0
+    assert scenario.ask("POST", "/v1/schedules/resume", DBA).body["affected"] == 3
+    assert not paused(scenario)
+
+
+def test_what_cannot_be_resumed_is_counted(scenario: Scenario) -> None:
+    """The calendar of one is gone: the others go on, and the answer says why it does not."""
+    assert scenario.ask("PUT", "/v1/calendars/off", {"dates": ["2030-12-25"]}).status == 201
+    scenario.ask("POST", "/v1/schedules/pause", DBA)
+    # The deletion has found no schedule that names the calendar.
+
+    def name_it(_call: Call) -> None:
+        assert scenario.users.ask("PATCH", "/v1/schedules/s3", {"calendars": ["off"]}) is not None
+
+    scenario.once(lambda call: call.operation == "put_item" and "off" in str(call.request["Item"]), name_it)
+    assert scenario.ask("DELETE", "/v1/calendars/off").status in {200, 204}
+    answer = scenario.ask("POST", "/v1/schedules/resume", DBA).body
+    assert (answer["affected"], answer["refused"]) == (2, {"fields_invalid": 1})
+    assert list(paused(scenario)) == ["s3"]
+
+
+def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) -> None:
+    """The store is slow: the answer comes soon and names an operation, whose function dies once; all are paused."""
+
+    def writes_a_schedule(call: Call) -> bool:
+        return call.operation in {"put_item", "update_item"} and is_of_a_schedule(call)
+
+    calls: list[Call] = []
+    scenario.before_call = killing("bulk", 8, calls)
+    scenario.slow(writes_a_schedule, 1_300)
+    answer = scenario.ask("POST", "/v1/schedules/pause", {"filter": {"tags": {"tier": "1"}}})
+    assert answer.status == 202, answer.body
+    assert (answer.body["kind"], answer.body["topology_id"]) == ("pause", None)
+    path = f"/v1/bulk-operations/{answer.body['id']}"
+    assert scenario.run_until(lambda: scenario.ask("GET", path).body["state"] == "succeeded", 10 * MINUTE, 5_000)
+    assert len(calls) > 8
+    assert sorted(paused(scenario)) == NAMES
