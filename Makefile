@@ -131,7 +131,7 @@ bench: setup ## measure (see bench/)
 	@$(BIN)/python -m bench
 
 workflows: setup ## run recorded workflow graphs on a local stack, against their critical paths (FOLDER=..., MADE=1000)
-	@$(BIN)/python -m bench.workflows $(FOLDER) $(if $(MADE),--made $(MADE))
+	@$(BIN)/python -m bench.recorded_workflows $(FOLDER) $(if $(MADE),--made $(MADE))
 
 wheels: setup ## build the distributions that projects install into dist/
 	@rm -rf dist

@@ -12,8 +12,8 @@ from rich.table import Table
 from bench import (
     codecs,
     cold_start,
+    cron_occurrences,
     http_egress,
-    recurrence,
     results,
     schedule_expansion,
     task_path,
@@ -26,7 +26,7 @@ from bench.scale import tables
 if TYPE_CHECKING:
     from bench.paired_timing import Comparison
 
-ROOMS = (codecs, recurrence, schedule_expansion, cold_start, task_path, http_egress)
+ROOMS = (codecs, cron_occurrences, schedule_expansion, cold_start, task_path, http_egress)
 FOLDER = Path(__file__).parent
 
 

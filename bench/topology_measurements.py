@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.workflows import SOURCE, longest, made
+from bench.recorded_workflows import SOURCE, longest, made
 from duetime.adapters.dynamodb import schema
 from tests.metering import item_size, write_units
 from tests.scenarios.graphs import Graphs

@@ -138,6 +138,7 @@ DECIDERS: dict[str, Rule] = {
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,
     "services/bulk/filter_actions.py:BulkRequests._remembered": KEY,
     "services/bulk/filter_actions.py:BulkRequests.take": CONTENT,
+    "services/tasks/approvals.py:Approvals._written": RECORD,
     "services/tasks/update.py:TaskUpdater._apply": CONTENT,
     "services/tasks/update.py:TaskUpdater._cancel": RECORD,
     "services/tasks/update.py:TaskUpdater.cancel": RECORD,

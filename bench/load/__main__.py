@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.load.api_cpu_time import served
-from bench.load.durability_check import DurabilityCheck, kept
 from bench.load.load_step import Offer, StepResult, made
+from bench.load.lost_task_check import DurabilityCheck, kept
 from bench.load.throttled_stack import narrow_gateway, table_of_any_width
 from duetime_client import Client
 from duetime_local import stack

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import InvalidField
+from duetime_client.recorded_workflows import body_of_workflow, is_workflow
 from duetime_client.topology_validation import TopologyInvalid, validate_topology
-from duetime_client.workflow_import import body_of_workflow, is_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

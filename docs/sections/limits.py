@@ -7,11 +7,11 @@ import inspect
 import re
 
 from docs.sections.markdown import code, documented, table
-from duetime.domain import limits, operating_parameters, record_sizes
+from duetime.domain import limits, operating_parameters, rate_parameters, record_limits
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 _UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1, "millisecond"))
-_MODULES = (limits, record_sizes, operating_parameters)
+_MODULES = (limits, record_limits, operating_parameters, rate_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime_cdk.environments import LOCAL
-from duetime_cdk.sources import node_package, project_folder
+from duetime_cdk.source_folders import node_package, project_folder
 from duetime_local.project import ASSEMBLY, STACK, template_inputs
 from duetime_local.supervised_process import guarded
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_cdk.errors import NotDeployable
-from duetime_cdk.sources import project_folder
+from duetime_cdk.source_folders import project_folder
 from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock

@@ -11,7 +11,7 @@ from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers import build
 from duetime_local.cloud_assembly import packed
 from duetime_local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
-from duetime_local.emulator.lambda_processes import start_one
+from duetime_local.emulator.lambda_warm_up import start_one
 from duetime_local.project import handlers_package
 
 if TYPE_CHECKING:

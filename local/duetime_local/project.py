@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duetime_cdk
 from duetime_cdk.environments import LOCAL
 from duetime_cdk.handlers_folder import METADATA, HandlersNotFound, handlers_of
-from duetime_cdk.sources import CHECKOUT, CONSTRAINTS, CORE, FUNCTIONS, REQUIREMENTS, project_folder
+from duetime_cdk.source_folders import CHECKOUT, CONSTRAINTS, CORE, FUNCTIONS, REQUIREMENTS, project_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

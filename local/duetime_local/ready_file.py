@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from duetime_cdk.sources import project_folder
+from duetime_cdk.source_folders import project_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers.build import types_of
 from duetime_local import cloud_assembly, deployment, emulator, handler_reload
-from duetime_local.emulator import lambda_processes
+from duetime_local.emulator import lambda_warm_up
 from duetime_local.ready_file import Ready
 
 if TYPE_CHECKING:
@@ -110,10 +110,10 @@ def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) ->
     """Start processes of the functions that run tasks; how many are there when it returns."""
     names = [deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
     if workers is Workers.ALL:
-        return lambda_processes.warm_up(started, *names)
+        return lambda_warm_up.warm_up(started, *names)
     # Its answer to an event that is no request is an error; the process is there then.
     first = [deployed.outputs[f"{name}FunctionName"] for name in ("Api", "Worker")]
-    lambda_processes.start_one(started, *first)
+    lambda_warm_up.start_one(started, *first)
     if workers is Workers.MEANWHILE:
         threading.Thread(target=_start_others, args=(started, names), daemon=True).start()
     return len(first)
@@ -122,4 +122,4 @@ def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) ->
 def _start_others(started: Emulator, names: list[str]) -> None:
     # The stack may be stopped while they start.
     with suppress(BotoCoreError, ClientError):
-        lambda_processes.warm_up(started, *names)
+        lambda_warm_up.warm_up(started, *names)

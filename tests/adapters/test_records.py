@@ -16,7 +16,7 @@ from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.dispatch.minute_entries import Entry
 from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import TIMER_LIFE
-from duetime.domain.record_sizes import ATTEMPTS_INLINE
+from duetime.domain.record_limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure

@@ -13,7 +13,7 @@ from duetime.adapters.dynamodb.schedule_items import item_of, stored_of
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH
-from duetime.domain.record_sizes import MAX_REMARKS
+from duetime.domain.record_limits import MAX_REMARKS
 from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window

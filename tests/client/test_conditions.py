@@ -47,8 +47,15 @@ KEYED = [
     "topologies run FILE",
     "topologies definitions run a",
 ]
-BY_OTHER_WAYS = {"createTaskBatch", "cancelTasksByFilter", "updateTasksByFilter", "retryTasksByFilter"}
-"""No command sends a batch; actions by a filter have a key of their own for each piece."""
+BY_OTHER_WAYS = {
+    "createTaskBatch",
+    "cancelTasksByFilter",
+    "updateTasksByFilter",
+    "retryTasksByFilter",
+    "pauseSchedulesByTag",
+    "resumeSchedulesByTag",
+}
+"""No command sends a batch; actions by a filter, or by tags, have a key of their own for each piece."""
 
 
 class Refusing(Deployment):

@@ -13,7 +13,7 @@ from duetime_client.commands.clock import Clock
 from duetime_client.verification import findings
 from duetime_client.verification.access_denied_logs import denied_grants
 from duetime_client.verification.findings import Execution, Finding, Verdict
-from duetime_client.verification.load_plan import Limits, Plan
+from duetime_client.verification.verification_plan import Limits, Plan
 from tests.client.deployment import NOW, problem
 
 if TYPE_CHECKING:

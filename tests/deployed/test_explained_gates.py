@@ -277,6 +277,11 @@ def ended(world: World) -> str:
     return task.id
 
 
+def approval(world: World) -> str:
+    """Nobody has decided about it."""
+    return world.client.tasks.create("sign-off", target={"kind": "approval"}).id
+
+
 WAITING, AHEAD, PASSED = GateState.WAITING, GateState.AHEAD, GateState.PASSED
 CASES: Mapping[GateName, tuple[Case, GateState]] = {
     GateName.CREATION: (creation, PASSED),
@@ -291,6 +296,7 @@ CASES: Mapping[GateName, tuple[Case, GateState]] = {
     GateName.HANDLERS: (handlers, WAITING),
     GateName.LOCK: (lock, WAITING),
     GateName.RATE: (rate, WAITING),
+    GateName.APPROVAL: (approval, WAITING),
     GateName.CONCURRENCY_LIMIT: (concurrency_limit, WAITING),
     GateName.CIRCUIT: (circuit, WAITING),
     GateName.RETRY: (retry, WAITING),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.load.durability_check import kept
 from bench.load.load_step import NotThisMachine, Offer, made
+from bench.load.lost_task_check import kept
 from bench.load.throttled_stack import narrow_gateway, table_of_any_width
 from duetime_client import ApiError, Client, Retries
 

@@ -9,7 +9,7 @@ import pytest
 from duetime.canary_task import TYPE
 from duetime.contract.http.problem_kinds import KINDS
 from duetime.domain.changes.events import EventKind
-from duetime.domain.tasks.outcome_callbacks import CALLBACK_TYPE
+from duetime.domain.tasks.callback_tasks import CALLBACK_TYPE
 from duetime_testing import Duetime
 from tests.docs.pages import PAGES, ROOT, all_tests, name_of
 

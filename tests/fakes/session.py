@@ -138,6 +138,7 @@ class Missing:
 
     def __init__(self, service: str) -> None:
         self._service = service
+        self.exceptions = Exceptions()
 
     def __getattr__(self, operation: str) -> Self:
         raise NotImplementedError(f"{self._service}: {operation}")

@@ -44,7 +44,7 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
 )
 from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
-from duetime.domain.record_sizes import INLINE_CONTENT_BYTES
+from duetime.domain.record_limits import INLINE_CONTENT_BYTES
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.arns import ArnPatterns, AwsService
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure

@@ -15,7 +15,7 @@ from duetime_cdk.layers import build, bytecode
 from duetime_cdk.layers.handler_import import HandlersUnimportable
 from duetime_cdk.layers.install import AWS_SERVICES, RequirementsUninstallable
 from duetime_cdk.layers.target import Target
-from duetime_cdk.sources import CONSTRAINTS
+from duetime_cdk.source_folders import CONSTRAINTS
 from infra.environments import environment_named
 
 if TYPE_CHECKING:

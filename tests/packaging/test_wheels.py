@@ -17,7 +17,7 @@ import pytest
 
 import duetime_cdk
 from duetime_cdk import DEV
-from duetime_cdk.sources import CONSTRAINTS, FUNCTIONS, REQUIREMENTS, node_package, project_folder
+from duetime_cdk.source_folders import CONSTRAINTS, FUNCTIONS, REQUIREMENTS, node_package, project_folder
 from duetime_client.new_project import TEMPLATE
 from duetime_local.emulator.location import free_port
 from infra import ROOT

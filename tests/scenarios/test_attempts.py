@@ -492,7 +492,7 @@ class Throttled(Tasks):
 def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
     """An account whose egress is throttled when the test says so."""
     from duetime.adapters.targets.http_messages import EGRESS_UNAVAILABLE, NoResponse  # noqa: PLC0415 - only here
-    from duetime_testing.simulation.simulated_targets import SimulatedCaller  # noqa: PLC0415 - only here
+    from duetime_testing.simulation.simulated_target_calls import SimulatedCaller  # noqa: PLC0415 - only here
 
     made, call = Throttled(), SimulatedCaller.call
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from duetime.domain.limits import MAX_PAGE
 from tests.scenarios.scenario import MINUTE, PLAIN, Scenario
 from tests.scenarios.schedules import is_of_a_schedule
 from tests.scenarios.test_bulk_operations import killing
@@ -82,3 +83,14 @@ def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) 
     assert scenario.run_until(lambda: scenario.ask("GET", path).body["state"] == "succeeded", 10 * MINUTE, 5_000)
     assert len(calls) > 8
     assert sorted(paused(scenario)) == NAMES
+
+
+def test_more_schedules_than_a_page_has_are_resumed(scenario: Scenario) -> None:
+    """A request goes on behind the last schedule of a page, by its name; each is examined once."""
+    for number in range(MAX_PAGE):
+        task = {"type": PLAIN, "tags": {"team": "web" if number else "last"}}
+        body = {"name": f"a{number:03}", "cron": "0 0 1 1 *", "task": task}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+    assert scenario.ask("POST", "/v1/schedules/pause", DBA).body["affected"] == 3
+    answer = scenario.ask("POST", "/v1/schedules/resume", DBA).body
+    assert (answer["examined"], answer["affected"]) == (MAX_PAGE + len(NAMES), 3)

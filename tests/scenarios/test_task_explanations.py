@@ -182,6 +182,29 @@ def test_a_reason_that_this_version_does_not_know_is_told_in_its_words() -> None
         assert gate["text"].startswith("It was put back: the tide is out. It is checked again")
 
 
+def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
+    """As many of its key have started as may in a minute."""
+    with Explained() as tasks:
+        rate = {"key": "crm", "limit": 1, "per_seconds": 60}
+        tasks.create(rate=rate)
+        tasks.run(SECOND)
+        task_id = tasks.create(rate=rate)
+        tasks.run(5 * SECOND)
+        gate = waiting(why(tasks, task_id))
+        assert gate["name"] == "rate"
+        assert "rate crm, by which 1 in 60 s start" in gate["text"]
+
+
+def test_a_task_that_waits_for_a_person_says_until_when() -> None:
+    """Nobody has approved it yet."""
+    with Explained() as tasks:
+        task_id = tasks.create(target={"kind": "approval", "timeout_seconds": 600})
+        tasks.run(5 * SECOND)
+        gate = waiting(why(tasks, task_id))
+        assert gate["name"] == "approval"
+        assert 590 * SECOND < millis(gate["until"]) - tasks.now < 600 * SECOND
+
+
 def test_each_gate_has_its_test_here() -> None:
     """A gate that is added is tried in this module, by its name."""
     tried = Path(__file__).read_text("utf-8")

@@ -22,9 +22,9 @@ from duetime_client.commands.output_streams import console, printable
 from duetime_client.plurals import counted
 from duetime_client.verification.access_denied_logs import denied_grants
 from duetime_client.verification.findings import Verdict
-from duetime_client.verification.load_plan import Limits, Plan
 from duetime_client.verification.session import TAG, Session
 from duetime_client.verification.verification import run
+from duetime_client.verification.verification_plan import Limits, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

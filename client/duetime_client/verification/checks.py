@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime_client.verification.load_plan import LEAD_SECONDS, TRIGGER_LEAD_SECONDS
 from duetime_client.verification.pull_check import PulledTasks
 from duetime_client.verification.schedule_check import RecurringTasks
 from duetime_client.verification.task_checks import (
@@ -16,10 +15,11 @@ from duetime_client.verification.task_checks import (
     RetriedTasks,
 )
 from duetime_client.verification.topology_check import DiamondTopology
+from duetime_client.verification.verification_plan import LEAD_SECONDS, TRIGGER_LEAD_SECONDS
 
 if TYPE_CHECKING:
     from duetime_client.verification.check import Check
-    from duetime_client.verification.load_plan import Plan
+    from duetime_client.verification.verification_plan import Plan
 
 
 def all_checks(plan: Plan) -> list[Check]:

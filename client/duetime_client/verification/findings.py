@@ -13,7 +13,7 @@ from duetime_client.plurals import counted
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from duetime_client.verification.load_plan import Limits
+    from duetime_client.verification.verification_plan import Limits
 
 TERMINAL = frozenset({"succeeded", "failed", "cancelled", "rolled_back"})
 _SHOWN = 3

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime_client.verification.findings import Finding
-    from duetime_client.verification.load_plan import Plan
     from duetime_client.verification.session import Session
+    from duetime_client.verification.verification_plan import Plan
 
 _PULL_LEASE_SECONDS = 30
 

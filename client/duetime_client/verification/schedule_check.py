@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from duetime_client.verification import findings as assertions
 from duetime_client.verification.check import Check, at
-from duetime_client.verification.load_plan import LEAD_SECONDS
 from duetime_client.verification.session import millis
+from duetime_client.verification.verification_plan import LEAD_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime_client.verification.findings import Finding
-    from duetime_client.verification.load_plan import Plan
     from duetime_client.verification.session import Session
+    from duetime_client.verification.verification_plan import Plan
 
 
 @dataclass

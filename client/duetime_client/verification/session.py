@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from duetime_client.errors import ApiError, ClientError
 from duetime_client.verification.findings import Execution
-from duetime_client.verification.load_plan import PROBE
+from duetime_client.verification.verification_plan import PROBE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

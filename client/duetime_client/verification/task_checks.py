@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from duetime_client.errors import ApiError
 from duetime_client.verification import findings as assertions
 from duetime_client.verification.check import Check, at
-from duetime_client.verification.load_plan import LEAD_SECONDS, PROBE
 from duetime_client.verification.session import millis
+from duetime_client.verification.verification_plan import LEAD_SECONDS, PROBE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime_client.task_request_fields import HttpTarget, LockSpec, NewTask, RetryPolicy, TaskFields
     from duetime_client.verification.findings import Finding
-    from duetime_client.verification.load_plan import Plan
     from duetime_client.verification.session import Session
+    from duetime_client.verification.verification_plan import Plan
 
 _CONCURRENT_REQUESTS = 5
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from duetime_client.verification import findings as assertions
 from duetime_client.verification.check import Check
-from duetime_client.verification.load_plan import PROBE
 from duetime_client.verification.session import millis
+from duetime_client.verification.verification_plan import PROBE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

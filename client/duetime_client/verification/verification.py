@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from duetime_client.verification.check import Check
     from duetime_client.verification.findings import Finding
-    from duetime_client.verification.load_plan import Plan
     from duetime_client.verification.session import Session
+    from duetime_client.verification.verification_plan import Plan
 
 PAUSE_SECONDS = 1.0
 """Between two readings of open tasks."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime_cdk.errors import NotDeployable
-from duetime_cdk.sources import project_folder
+from duetime_cdk.source_folders import project_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

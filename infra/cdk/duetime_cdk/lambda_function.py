@@ -14,7 +14,7 @@ from duetime.environment_variables import Variable
 from duetime_cdk.environments import FunctionName
 from duetime_cdk.metric_sources import namespace_of, service_of
 from duetime_cdk.removal_policies import removal_of
-from duetime_cdk.sources import FUNCTIONS
+from duetime_cdk.source_folders import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -40,7 +40,7 @@ Around the server, because each process would unpack all of its layers (`shared_
 * a version of a layer is unpacked once, for all processes.
 * a process whose function is given another configuration ends its invocation before it ends.
 
-By starting processes of the worker before they are needed (`lambda_processes.warm_up`):
+By starting processes of the worker before they are needed (`lambda_warm_up.warm_up`):
 
 * A cold start takes a second of a core, which many of them at once take from everything else.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from uv import find_uv_bin
 
-from duetime_cdk.sources import CHECKOUT, project_folder
+from duetime_cdk.source_folders import CHECKOUT, project_folder
 from duetime_local.emulator.errors import EmulatorFailed
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from duetime.composition.targets import TargetServices
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.code_versions import Generation
 from duetime_testing.simulation.faults import FaultyClient
-from duetime_testing.simulation.simulated_targets import InlineAwsRunner, SimulatedCaller
+from duetime_testing.simulation.simulated_target_calls import InlineAwsRunner, SimulatedCaller
 from duetime_testing.simulation.virtual_time import SeededRandom, running_time
 
 if TYPE_CHECKING:

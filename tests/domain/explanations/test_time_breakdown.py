@@ -15,7 +15,7 @@ from duetime.domain.explanations.facts import Facts
 from duetime.domain.explanations.gate import GateName, GateState
 from duetime.domain.explanations.task_explanation import explain
 from duetime.domain.explanations.time_breakdown import timeline
-from duetime.domain.record_sizes import MAX_RECORDED_WAITS
+from duetime.domain.record_limits import MAX_RECORDED_WAITS
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, AttemptOutcome, AttemptRecord, Wait
 from duetime.domain.tasks.attempt_run import waits_with
 from duetime.domain.tasks.states import State

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.calendar_intervals import Steps
+from duetime.domain.schedules.calendar_steps import Steps
 from duetime.domain.schedules.recurrences import UTC_CLOCK
 from duetime.domain.schedules.schedule import next_permanent_run
 from duetime.domain.schedules.timings import Dialect, Permanent, Rate, parse_timing

@@ -74,8 +74,8 @@ MUTANTS = (
     Mutant(
         "a backfill begins anew at each look",
         "domain/schedules/expansion_results.py",
-        "steps(schedule, run.backfill, run.occurrences, run.cursor)",
-        "steps(schedule, run.backfill, run.occurrences)",
+        "steps(schedule, run.backfill, run.occurrences, run.cursor, has_run)",
+        "steps(schedule, run.backfill, run.occurrences, None, has_run)",
     ),
     Mutant(
         "a failure does not pause a schedule that is to be paused by it",

@@ -20,7 +20,7 @@ from duetime_cdk.layers.bytecode import write_bytecode
 from duetime_cdk.layers.handler_import import MODULE, handler_types, module_text, reject_invalid_syntax
 from duetime_cdk.layers.install import drop_unused_data, install
 from duetime_cdk.layers.target import Target
-from duetime_cdk.sources import CONSTRAINTS, CORE, REQUIREMENTS, project_folder
+from duetime_cdk.source_folders import CONSTRAINTS, CORE, REQUIREMENTS, project_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -17,7 +17,7 @@ from py_compile import PycInvalidationMode, PyCompileError
 
 from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers.target import RUNNING_PYTHON
-from duetime_cdk.sources import node_package
+from duetime_cdk.source_folders import node_package
 
 COMPILE_IN_WASM = Path(__file__).with_name("compile.mjs")
 MOUNT_POINT = "/opt"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from duetime.domain.changes.changes import ChangeBatch
-    from duetime.ports.changes import ChangeConsumer
+    from duetime.ports.change_consumers import ChangeConsumer
 
 
 class BroadcastServices(Part):

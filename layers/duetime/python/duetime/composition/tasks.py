@@ -24,7 +24,7 @@ from duetime.services.tasks.wait import OutcomeWaiter
 
 if TYPE_CHECKING:
     from duetime.services.tasks.approvals import Approvals
-    from duetime.services.tasks.key_conflicts import KeyConflicts
+    from duetime.services.tasks.unique_key_conflicts import KeyConflicts
 
 
 class TaskServices(Part):
@@ -44,7 +44,7 @@ class TaskServices(Part):
         return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, self.creation_rules, conflicts)
 
     def _key_conflicts(self) -> KeyConflicts:
-        from duetime.services.tasks.key_conflicts import KeyConflicts  # noqa: PLC0415 - few creations meet one
+        from duetime.services.tasks.unique_key_conflicts import KeyConflicts  # noqa: PLC0415 - few creations meet one
 
         return KeyConflicts(self.updater, self.part(CoreServices).stores.keys, self.runtime)
 

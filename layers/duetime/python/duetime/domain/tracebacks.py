@@ -7,7 +7,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from duetime.domain.record_sizes import MAX_LOGGED_TRACEBACK_LENGTH
+from duetime.domain.record_limits import MAX_LOGGED_TRACEBACK_LENGTH
 
 _PLACES = 8
 _CAUSES = 3

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, COMPANIONS, decoded
 from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
-from duetime.adapters.dynamodb.stream_records import name_of, with_bytes
+from duetime.adapters.dynamodb.stream_values import name_of, with_bytes
 from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import is_deleted
 from duetime.domain.changes.changes import Change, ChangeBatch

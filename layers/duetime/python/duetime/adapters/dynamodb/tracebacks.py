@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.compression import deflated, inflated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.domain.record_sizes import MAX_TRACEBACK_BYTES, MAX_TRACEBACK_LENGTH
+from duetime.domain.record_limits import MAX_TRACEBACK_BYTES, MAX_TRACEBACK_LENGTH
 from duetime.domain.tracebacks import AttemptTraceback, last_part
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from duetime.domain.limits import (
     MAX_WORKER_NAME_LENGTH,
     MIN_LEASE_SECONDS,
 )
-from duetime.domain.record_sizes import MAX_LOGGED_TRACEBACK_LENGTH, MAX_TRACEBACK_LENGTH
+from duetime.domain.record_limits import MAX_LOGGED_TRACEBACK_LENGTH, MAX_TRACEBACK_LENGTH
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
 

@@ -17,7 +17,7 @@ from duetime.contract.tasks import (
 )
 from duetime.domain import errors
 from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
-from duetime.domain.record_sizes import ACTIONS_INLINE
+from duetime.domain.record_limits import ACTIONS_INLINE
 from duetime.domain.times import SECOND
 
 TASK = Returns(responses.TaskResponse, "The task.", {"ETag": "The task's version."})

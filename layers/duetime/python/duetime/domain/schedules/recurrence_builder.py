@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.calendar_intervals import Steps
+from duetime.domain.schedules.calendar_steps import Steps
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.dst_notes import gap_note, twice, written
 from duetime.domain.schedules.recurrences import (

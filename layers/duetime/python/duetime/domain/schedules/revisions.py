@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.record_sizes import MAX_REVISION_ENDS
+from duetime.domain.record_limits import MAX_REVISION_ENDS
 from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.states import LEASED, State
 

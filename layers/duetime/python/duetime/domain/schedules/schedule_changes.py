@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
-from duetime.domain.record_sizes import MAX_REMARKS, MAX_STOPPED_OCCURRENCES
+from duetime.domain.record_limits import MAX_REMARKS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.schedules.definition import CatchUpMode
 from duetime.domain.schedules.expansion import count_missed, expand
 from duetime.domain.schedules.expansion_results import decide_missed

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_BACKFILLS
-from duetime.domain.record_sizes import MAX_REMARK_LENGTH, MAX_REMARKS
+from duetime.domain.record_limits import MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.changed_occurrences import changed_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE, ON_TIME
-from duetime.domain.record_sizes import (
+from duetime.domain.record_limits import (
     ATTEMPT_ERROR_LENGTH,
     ATTEMPTS_INLINE,
     MAX_RECORDED_WAIT_LENGTH,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from duetime.domain.record_sizes import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES
+from duetime.domain.record_limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES
 
 
 class ContentPlace(StrEnum):

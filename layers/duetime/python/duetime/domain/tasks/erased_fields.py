@@ -1,4 +1,4 @@
-"""The fields that remain in the record of an erased task."""
+"""What the fields become in the record of an erased task."""
 
 from __future__ import annotations
 

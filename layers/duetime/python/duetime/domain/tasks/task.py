@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.record_sizes import ATTEMPTS_INLINE
+from duetime.domain.record_limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.action_history import NO_ACTIONS
 from duetime.domain.tasks.attempt_records import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State

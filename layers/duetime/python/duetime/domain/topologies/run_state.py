@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
-from duetime.domain.topologies.node_plan import Run
 from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.run_plan import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.changes.changes import ChangeBatch
-    from duetime.ports.changes import ChangeConsumer
+    from duetime.ports.change_consumers import ChangeConsumer
     from duetime.ports.runtime import Telemetry
 
 

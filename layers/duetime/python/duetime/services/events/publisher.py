@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EventPublisher:
-    """`duetime.ports.changes.ChangeConsumer` that publishes events; those that the bus does not take are lost."""
+    """`duetime.ports.change_consumers.ChangeConsumer` that publishes events; what the bus does not take is lost."""
 
     name = "events"
 

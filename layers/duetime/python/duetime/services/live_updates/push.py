@@ -24,7 +24,7 @@ OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 
 @dataclass(frozen=True, slots=True)
 class ChangePusher:
-    """`duetime.ports.changes.ChangeConsumer`: tells connections of changes.
+    """`duetime.ports.change_consumers.ChangeConsumer`: tells connections of changes.
 
     With nobody watching it makes one consistent read for each owner of a batch. Subscriptions are read anew for each
     batch, never kept: whoever handles a change finds every subscription that was stored before it was written.

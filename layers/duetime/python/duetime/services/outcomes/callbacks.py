@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.callback_tasks import callback_spec, outcome_origin
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.outcome_callbacks import callback_spec, outcome_origin
 from duetime.services.content_retention import retain_open
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
-from duetime.domain.record_sizes import ATTEMPTS_INLINE, MAX_WAIT_REASON_LENGTH
+from duetime.domain.record_limits import ATTEMPTS_INLINE, MAX_WAIT_REASON_LENGTH
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import (
     Deferred,

@@ -11,8 +11,8 @@ from duetime.domain.tracebacks import AttemptTraceback
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Failed
-    from duetime.domain.tasks.console_links import ConsolePages
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.web_console_links import ConsolePages
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.tracebacks import TracebackStore

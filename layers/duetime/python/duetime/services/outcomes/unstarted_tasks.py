@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
-from duetime.domain.record_sizes import ATTEMPTS_INLINE
+from duetime.domain.record_limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.attempt_results import SKIPPED, failure
 from duetime.domain.tasks.attempt_run import Run, claim_undone
 from duetime.domain.tasks.expiry import is_first_start

@@ -26,7 +26,7 @@ _OWNERS_KNOWN = 10_000
 
 
 class SummaryCounter:
-    """`duetime.ports.changes.ChangeConsumer` that keeps the counts right.
+    """`duetime.ports.change_consumers.ChangeConsumer` that keeps the counts right.
 
     Args:
         store: of the counts.

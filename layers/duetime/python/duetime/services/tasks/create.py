@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, TaskDeleted, Unavailable
-from duetime.domain.record_sizes import INLINE_CONTENT_BYTES
+from duetime.domain.record_limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.shards import Shards
-    from duetime.services.tasks.key_conflicts import KeyConflicts
+    from duetime.services.tasks.unique_key_conflicts import KeyConflicts
 
 
 _TAIL_BITS = 64

@@ -15,7 +15,7 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import StateConflict, TaskNotFound
 from duetime.domain.operating_parameters import BULK_INLINE, NODE_MARGIN
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.topologies.node_plan import Run
+from duetime.domain.topologies.run_plan import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

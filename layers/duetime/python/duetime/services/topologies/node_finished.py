@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.node_plan import is_awaited
+from duetime.domain.topologies.run_plan import is_awaited
 from duetime.domain.topologies.run_state import status_of
 
 if TYPE_CHECKING:

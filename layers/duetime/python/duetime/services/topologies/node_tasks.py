@@ -10,7 +10,7 @@ from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.topologies.node_plan import creation_order, starts_at_once
+from duetime.domain.topologies.run_plan import creation_order, starts_at_once
 from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
 

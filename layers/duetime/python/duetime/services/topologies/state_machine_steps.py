@@ -17,9 +17,9 @@ from duetime.domain.operating_parameters import (
 from duetime.domain.tasks.attempt_results import Postponed, Stopped, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
-from duetime.domain.topologies.node_plan import arrivals, is_awaited, opening
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.retry_plan import kept_by_retry
+from duetime.domain.topologies.run_plan import arrivals, is_awaited, opening
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
 from duetime.domain.topologies.watchdog_times import pause_before_check
 from duetime.services.topologies.repository import TopologyRun

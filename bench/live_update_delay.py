@@ -1,7 +1,7 @@
 """How soon a client that watches knows of a change: on a local stack, from the request that makes it to the message.
 
-The first change, which starts the functions, is not counted. `python -m bench.live_updates [changes]`; nothing asserts
-its figures.
+The first change, which starts the functions, is not counted. `python -m bench.live_update_delay [changes]`; nothing
+asserts its figures.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.stream_records import name_of, with_bytes
+from duetime.adapters.dynamodb.stream_values import name_of, with_bytes
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.archive_objects import RemovedBatch, RemovedTask, UnreadableRecord
 from duetime.domain.times import SECOND

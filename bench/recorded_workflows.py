@@ -1,7 +1,7 @@
 """How long recorded workflows take on the local stack, against the least that their critical paths allow.
 
-python -m bench.workflows FOLDER         (`make workflows`)
-python -m bench.workflows --made 1000    a graph of so many nodes, in levels of fifty
+python -m bench.recorded_workflows FOLDER         (`make workflows`)
+python -m bench.recorded_workflows --made 1000    a graph of so many nodes, in levels of fifty
 
 Every graph is run by the `duetime` command, one after the other, with its times scaled so that its critical path takes
 the same. A node that ran more often than once, or began before a parent had ended, fails the measurement.
