@@ -118,6 +118,35 @@ def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world:
     expect(page.locator(".page-head")).to_contain_text("at 02:00 every day")
 
 
+def test_several_timings_are_shown_changed_and_kept(console: Console, world: World) -> None:
+    """Each is a line of the form; a change of something else leaves all of them, whatever their kind, as they are."""
+    timings = [
+        {"cron": "0 9 * * mon-fri"},
+        {"cron": "cron(0 12 ? * SAT *)", "dialect": "eventbridge"},
+        {"rate": "36 hours"},
+        {"dates": ["2026-12-24T09:00:00", "2026-12-27T09:00:00"]},
+    ]
+    world.ask("POST", "/v1/schedules", {"name": "shops", "timings": timings, "task": {"type": PLAIN}})
+    stored = world.ask("GET", "/v1/schedules/shops")["timings"]
+    page = console.open("/schedules/shops")
+    shown = "cron 0 9 * * mon-fri; eventbridge cron(0 12 ? * SAT *); rate 36 hours; dates 2026-12-24T09:00:00, "
+    expect(page.locator(".page-head code")).to_contain_text(shown)
+    page.get_by_role("button", name="Change…").click()
+    lines = page.get_by_label("Timings", exact=True)
+    expect(page.get_by_label("Next occurrences").locator("strong").first).to_contain_text("every 36 hours")
+    page.get_by_label("While the last run goes on").select_option("buffer_one")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("dialog")).to_have_count(0)
+    changed = world.ask("GET", "/v1/schedules/shops")
+    assert (changed["timings"], changed["cron"], changed["overlap"]) == (stored, None, "buffer_one")
+    page.get_by_role("button", name="Change…").click()
+    lines.fill("cron 0 9 * * mon-fri\ninterval P1D")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("dialog")).to_have_count(0)
+    changed = world.ask("GET", "/v1/schedules/shops")["timings"]
+    assert [each["cron"] or each["interval"] for each in changed] == ["0 9 * * mon-fri", "P1D"]
+
+
 def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> None:
     """The occurrences of the period are counted before anything runs; the page shows its progress."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly", "timezone": "UTC"})

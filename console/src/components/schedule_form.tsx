@@ -164,8 +164,9 @@ function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string
     expect_every_seconds: behaviour.expect_every_seconds ? Number(behaviour.expect_every_seconds) : null,
     task,
   };
+  const when = timingOptions(timing);
   const words = [
-    ...timingOptions(timing),
+    ...(when ?? []),
     ...(behaviour.overlap === "skip" ? [] : ["--overlap", behaviour.overlap]),
     ...(behaviour.catch_up_seconds === "3600" ? [] : ["--catch-up", `${behaviour.catch_up_seconds}s`]),
     ...(behaviour.catch_up_mode === "latest" ? [] : ["--catch-up-mode", behaviour.catch_up_mode]),
@@ -173,7 +174,7 @@ function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string
     ...(behaviour.expect_success_by ? ["--expect-success-by", behaviour.expect_success_by] : []),
     ...(behaviour.expect_every_seconds ? ["--expect-every", `${behaviour.expect_every_seconds}s`] : []),
   ];
-  const said = (...first: string[]) => (options ? { command: command("schedules", ...first, ...words, ...options) } : {});
+  const said = (...first: string[]) => (options && when ? { command: command("schedules", ...first, ...words, ...options) } : {});
   if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, ...said("create", name, task.type) };
   const path = `/v1/schedules/${encodeURIComponent(schedule.name)}`;
   return { method: "PATCH", path, body, headers: { "If-Match": `"${schedule.version}"` }, ...said("update", schedule.name) };

@@ -1,11 +1,12 @@
-/** The fields of a form that say when a schedule is due: one of five kinds, its zone, and its calendars. */
+/** The fields of a form that say when a schedule is due: one of six kinds, its zone, and its calendars. */
 import type { Signal } from "@preact/signals";
 import type { CalendarPage, Schedule } from "../api/types";
 import { useResource } from "../api/resource";
 import { zoneName } from "../time";
 import { Field } from "./basics";
+import { lineOf, optionOf, timingIn } from "./timing_lines";
 
-export type Kind = "cron" | "rate" | "interval" | "dates" | "permanent";
+export type Kind = "cron" | "rate" | "interval" | "dates" | "permanent" | "timings";
 
 /** What is typed, as text; empty means that nothing is asked for. */
 export interface TimingValues {
@@ -16,6 +17,8 @@ export interface TimingValues {
   interval: string;
   dates: string;
   permanent: string;
+  /** Several, each in a line. */
+  timings: string;
   timezone: string;
   dst_gap: string;
   dst_fold: string;
@@ -31,7 +34,7 @@ export interface TimingValues {
 }
 
 export function initialTiming(schedule?: Schedule): TimingValues {
-  const kind = (["cron", "rate", "interval", "dates", "permanent"] as const).find((each) => schedule?.[each]) ?? "cron";
+  const kind = (["cron", "rate", "interval", "dates", "permanent", "timings"] as const).find((each) => schedule?.[each]) ?? "cron";
   return {
     kind,
     cron: schedule?.cron ?? "0 2 * * *",
@@ -40,6 +43,7 @@ export function initialTiming(schedule?: Schedule): TimingValues {
     interval: schedule?.interval ?? "P1M",
     dates: schedule?.dates?.join("\n") ?? "",
     permanent: String(schedule?.permanent?.gap_seconds ?? 60),
+    timings: schedule?.timings?.map(lineOf).join("\n") ?? "",
     timezone: schedule?.timezone ?? zoneName.value,
     dst_gap: schedule?.dst_gap ?? "skip",
     dst_fold: schedule?.dst_fold ?? "first",
@@ -55,17 +59,18 @@ export function initialTiming(schedule?: Schedule): TimingValues {
   };
 }
 
+const linesOf = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
 const listed = (text: string): string[] => text.split(",").flatMap((each) => each.trim() || []);
 
 /** The fields of a request; what is left empty is null, so that a change takes it away. */
 export function timingBody(values: TimingValues): Record<string, unknown> {
-  const lines = values.dates.split("\n").flatMap((line) => line.trim() || []);
   const written: Record<Kind, unknown> = {
     cron: values.cron,
     rate: values.rate,
     interval: values.interval,
-    dates: lines,
+    dates: linesOf(values.dates),
     permanent: { gap_seconds: Number(values.permanent) },
+    timings: linesOf(values.timings).map(timingIn),
   };
   return {
     [values.kind]: written[values.kind],
@@ -85,14 +90,17 @@ export function timingBody(values: TimingValues): Record<string, unknown> {
   };
 }
 
-/** The same as options of the command. */
-export function timingOptions(values: TimingValues): string[] {
+/** The same as options of the command; null if it has no option for one of several timings. */
+export function timingOptions(values: TimingValues): string[] | null {
+  const several = linesOf(values.timings).map((line) => optionOf(timingIn(line)));
+  if (values.kind === "timings" && several.includes(null)) return null;
   const written: Record<Kind, string[]> = {
     cron: ["--cron", values.cron, ...(values.dialect === "cron" ? [] : ["--dialect", values.dialect])],
     rate: ["--rate", values.rate],
     interval: ["--interval", values.interval],
-    dates: values.dates.split("\n").flatMap((line) => (line.trim() ? ["--date", line.trim()] : [])),
+    dates: linesOf(values.dates).flatMap((line) => ["--date", line]),
     permanent: ["--permanent", `${values.permanent}s`],
+    timings: several.flatMap((option) => ["--timing", option ?? ""]),
   };
   const option = (name: string, value: string, usual: string) => (value === usual ? [] : [name, value]);
   return [
@@ -118,6 +126,7 @@ const KINDS: Record<Kind, string> = {
   interval: "Interval: every month, week or day (ISO 8601)",
   dates: "Dates: a list of times",
   permanent: "Permanent: again after each run has ended",
+  timings: "Several timings",
 };
 
 export function TimingFields({ values }: { values: Signal<TimingValues> }) {
@@ -136,6 +145,11 @@ export function TimingFields({ values }: { values: Signal<TimingValues> }) {
       {kind === "dates" && (
         <Field label="Dates" hint="One a line, such as 2026-12-24T09:00:00: local time of the zone, unless it has an offset.">
           <textarea rows={4} required spellcheck={false} value={values.value.dates} onInput={(event) => set({ dates: event.currentTarget.value })} />
+        </Field>
+      )}
+      {kind === "timings" && (
+        <Field label="Timings" hint="One a line: cron 0 9 * * mon-fri, eventbridge cron(0 12 ? * SAT *), rate 36 hours, interval P1D, or dates separated by commas: dates 2026-12-24T09:00:00.">
+          <textarea rows={4} required spellcheck={false} value={values.value.timings} onInput={(event) => set({ timings: event.currentTarget.value })} />
         </Field>
       )}
       <ClockChanges values={values.value} set={set} />

@@ -4,6 +4,7 @@ import { useResource } from "../api/resource";
 import type { SchedulePage, ScheduleSummary } from "../api/types";
 import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { ScheduleForm } from "../components/schedule_form";
+import { lineOf } from "../components/timing_lines";
 import { href, setQuery, usePlace } from "../router";
 
 /** The timing as it was written. */
@@ -12,6 +13,7 @@ export function timingOf(schedule: ScheduleSummary): string {
   if (schedule.rate) return schedule.rate;
   if (schedule.interval) return schedule.interval;
   if (schedule.dates) return `${schedule.dates.length} dates`;
+  if (schedule.timings) return schedule.timings.map(lineOf).join("; ");
   return schedule.permanent ? `again ${schedule.permanent.gap_seconds} s after each run` : "";
 }
 
