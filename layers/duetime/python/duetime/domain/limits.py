@@ -154,12 +154,13 @@ MAX_CALENDAR_BYTES = 1_048_576
 MAX_CALENDAR_RULES = 100
 """Recurring events in one iCalendar file."""
 MAX_NODES = 10_000
-"""Nodes of one topology."""
+"""Nodes of one topology, with those of its sub-topologies."""
+MAX_TOPOLOGY_LEVELS = 4
+"""Topologies within each other, the outermost included."""
 MAX_EDGES = 50_000
 """Dependencies among the nodes of one topology; each is a write of its own."""
 MAX_GRAPH_BYTES = 2_097_152
-"""Size of a graph, in bytes of JSON in UTF-8: a response with the graph and the states of its nodes must fit into
-6 MB (Source: AWS Lambda quotas)."""
+"""Size of a graph, in bytes of JSON in UTF-8: a response with it and its nodes fits 6 MB (Source: AWS Lambda quotas)."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""

@@ -164,6 +164,11 @@ def definition_of(target: Target | None) -> DefinitionRef | None:
     return target.definition if isinstance(target, TopologyTarget) else None
 
 
+def names_definitions(payload: bytes) -> bool:
+    """Whether nodes of the graph in a payload may name definitions; asked first, it takes no time."""
+    return b'"definition"' in payload
+
+
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
     """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
 
