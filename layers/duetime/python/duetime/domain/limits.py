@@ -158,9 +158,10 @@ MAX_NODES = 10_000
 MAX_EDGES = 50_000
 """Dependencies among the nodes of one topology; each is a write of its own."""
 MAX_GRAPH_BYTES = 2_097_152
-"""Size of a graph, in bytes of JSON in UTF-8: a response with the graph and the states of its nodes must fit into
-6 MB (Source: AWS Lambda quotas)."""
+"""Bytes of a graph as JSON: with the states of its nodes, a response has 6 MB at most (Source: AWS Lambda quotas)."""
 MAX_NODE_KEY_LENGTH = 128
+MAX_RERUN_NODES = 20
+"""Nodes that a retry of a topology can name; what depends on them runs again without being named."""
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
 MAX_DEFINITION_BYTES = 300_000

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.task_spec import TaskSpec
 
-from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode
+from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode, TopologyRetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,15 @@ def topology_request(document: Document) -> TopologyRequest:
         reason = f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed"
         raise FieldInvalid("nodes", reason, FaultCode.TOO_LONG)
     return TopologyRequest(fields_spec(task).of_graph(payload, graph.lasts_seconds), graph)
+
+
+def retry_request(document: Document) -> TopologyRetry:
+    """What the body of a retry asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return read_body(TopologyRetry, document)
 
 
 def read_graph(payload: bytes) -> Graph:
