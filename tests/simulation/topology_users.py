@@ -185,15 +185,20 @@ class TopologyUsers:
             self.users.ask("GET", f"{PATH}/{topology}")
 
     def _retry(self, topology: str) -> None:
-        """Run it again; what was answered 200 must run."""
-        runs = self.simulation.topologies.runs_of(topology)
+        """Run it again, sometimes from chosen nodes; what was answered 200 must run."""
+        topologies = self.simulation.topologies
+        runs, keys = topologies.runs_of(topology), topologies.keys_of(topology)
         self.simulation.nodes.let_go(topology)
         before = self.simulation.watching.record(topology)
+        nodes = self.random.sample(keys, min(len(keys), 2)) if keys and self.random.random() < 0.5 else []
         # One that was retried already, and has not failed since, is left as it is.
-        is_needed = before is not None and before.state in {State.FAILED, State.CANCELLED}
-        answer = self.users.ask("POST", f"{PATH}/{topology}/retry")
+        ended = {State.FAILED, State.CANCELLED} | ({State.SUCCEEDED} if nodes else set())
+        is_needed = before is not None and before.state in ended
+        answer = self.users.ask("POST", f"{PATH}/{topology}/retry", {"nodes": nodes} if nodes else None)
         if answer is not None and answer.status == 200 and is_needed:
-            self.simulation.topologies.retries[topology] = runs + 1
+            topologies.retries[topology] = runs + 1
+            for key in nodes:
+                topologies.reruns[topology, key] = runs + 1
 
     def resume_all(self) -> None:
         """Let go on whatever is paused."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph, Node
+    from duetime.domain.topologies.run_state import RunState
     from tests.simulation.fault_simulation import FaultSimulation
 
 _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, State.CANCELLED})
@@ -46,6 +47,7 @@ class TopologyWatching:
         successes: how often each node's task has succeeded.
         controlled: the topologies that a user has held, cancelled or run again.
         retries: how many runs a topology must have had, by the retries that were answered 200.
+        reruns: the run in which a node must have run, or a later one, by the retries that chose it.
         retried: the tasks that their users have had tried again: what followed from their first end stands.
         deleted: the nodes of the topologies that a user has deleted.
         signalled: the nodes that users have asked to approve, or to reject (false).
@@ -58,6 +60,7 @@ class TopologyWatching:
     graphs: dict[str, Graph] = field(default_factory=dict)
     controlled: set[str] = field(default_factory=set)
     retries: dict[str, int] = field(default_factory=dict)
+    reruns: dict[tuple[str, str], int] = field(default_factory=dict)
     retried: set[str] = field(default_factory=set)
     deleted: dict[str, set[str]] = field(default_factory=dict)
     signalled: set[tuple[str, bool]] = field(default_factory=set)
@@ -104,10 +107,15 @@ class TopologyWatching:
         check = self.account.watching.check
         check((is_decided and is_asked) or is_over, f"{task.id} is {task.state}, and nobody has decided that")
 
-    def reopened(self, name: str) -> None:
-        """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back."""
-        self.successes[name] = 0
-        self.retried.add(name)
+    def reopened(self, before: State, task: Task) -> None:
+        """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back.
+
+        Of those that have succeeded, only topologies run again, from the nodes that their users have chosen.
+        """
+        is_rerun = isinstance(task.target, TopologyTarget) and bool(task.rerun_nodes)
+        self.account.watching.check(before is State.FAILED or is_rerun, f"{task.id} had succeeded, and is to run again")
+        self.successes[task.id.text] = 0
+        self.retried.add(task.id.text)
 
     def began(self, task: Task, phase: str) -> None:
         """The target of a node is called: its rule must hold of its parents as they are now."""
@@ -160,6 +168,12 @@ class TopologyWatching:
         """How many runs of a topology have begun."""
         run_state = self.store.read(TaskId(name))
         return run_state.number if run_state else 0
+
+    def keys_of(self, name: str) -> list[str]:
+        """The names of a topology's nodes; none if it is gone."""
+        whole = self.account.watching.record(name)
+        is_there = whole is not None and not whole.erased and isinstance(whole.target, TopologyTarget)
+        return sorted(self._graph(whole).by_key) if whole is not None and is_there else []
 
     def nodes_of(self, name: str) -> set[str]:
         """The tasks of a topology's nodes, in all of its runs, and of the nodes of those that are topologies."""
@@ -225,6 +239,7 @@ class TopologyWatching:
             run_state.number < self.retries.get(whole.id.text, 0) and whole.error and whole.error.type == "NodesFailed"
         )
         check(not is_lost, f"{whole.id} was to be run again, and ended as its last run had")
+        self._check_rerun(whole, graph, run_state)
         nodes = {key: self.account.watching.record(run_state.task_id(key).text) for key in graph.by_key}
         states = {key: node.state if node else None for key, node in nodes.items()}
         told = f"{whole.id} is {whole.state}, its nodes are " + ", ".join(f"{k} {s}" for k, s in states.items())
@@ -250,6 +265,17 @@ class TopologyWatching:
             check(not left, f"{told}; {left} are not rolled back")
         elif whole.state is State.FAILED and whole.error is not None and whole.error.type == "NodesFailed":
             check(bool(bad) or any(run_state.task_id(key).text in self.retried for key in nodes), told)
+
+    def _check_rerun(self, whole: Task, graph: Graph, run_state: RunState) -> None:
+        """What was chosen has run again, and after it all that depends on it."""
+        runs = {key: self.reruns.get((whole.id.text, key), 0) for key in graph.order}
+        for key in graph.order:
+            runs[key] = max([runs[key], *(runs[parent] for parent in graph.by_key[key].depends_on)])
+            # A retry that its user cancelled before its plan has made no run.
+            is_there = run_state.number_of(key) >= min(runs[key], run_state.number)
+            self.account.watching.check(
+                is_there, f"{whole.id}, node {key}, is of run {run_state.number_of(key)}, not {runs[key]}"
+            )
 
 
 def _is_bad(node: Task) -> bool:

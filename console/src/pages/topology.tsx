@@ -40,7 +40,7 @@ export function TopologyPage({ subject: id }: { subject: string }) {
           {view === "times" && <Gantt {...shared} selected={selected} />}
           {view === "nodes" && <NodeTable {...shared} />}
         </section>
-        {selected && <NodePanel key={selected} topology={id} name={selected} nodes={nodes} done={() => void reload()} />}
+        {selected && <NodePanel key={selected} topology={read} name={selected} nodes={nodes} done={() => void reload()} />}
       </div>
       <Rollback topology={read} graph={graph.value} nodes={nodes.value} />
     </>

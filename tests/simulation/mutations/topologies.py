@@ -36,6 +36,18 @@ MUTANTS = (
         "return not (run_state.dissolved or (run_state.ended and task.attempt == 1))",
     ),
     Mutant(
+        "what depends on a node that was chosen to run again is kept if it needs it no more",
+        "domain/topologies/retry_plan.py",
+        "    wanted = _with_descendants(graph, chosen)\n",
+        "    wanted = frozenset(chosen)\n",
+    ),
+    Mutant(
+        "the nodes that a retry chose are forgotten by its plan",
+        "services/topologies/state_machine_steps.py",
+        "retry_plan(graph, statuses, task.rerun_nodes).kept",
+        "retry_plan(graph, statuses).kept",
+    ),
+    Mutant(
         "a node expires by its own end, not by its topology's",
         "services/outcomes/outcome.py",
         'sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention',

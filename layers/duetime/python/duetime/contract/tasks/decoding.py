@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_spec import TaskSpec
 
 
+_CONTAINERS = (dict, list)
+
+
 @dataclass(frozen=True, slots=True)
 class BatchItem:
     """One task of a batch: what is asked for, or why it is refused.
@@ -83,11 +86,10 @@ def _reject_deep(value: object, place: Place) -> None:
     """Refuse one task of a batch that is nested too deeply; the guard has bounded the batch as a whole."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH):
-        level = [part for whole in level for part in _parts(whole)]
-    if any(isinstance(part, dict | list) for part in level):
-        raise FieldsInvalid(
-            [Fault(path_of(place), f"is nested deeper than {MAX_JSON_DEPTH} levels", FaultCode.TOO_DEEP)]
-        )
+        level = [part for whole in level for part in _parts(whole) if isinstance(part, _CONTAINERS)]
+        if not level:
+            return
+    raise FieldsInvalid([Fault(path_of(place), f"is nested deeper than {MAX_JSON_DEPTH} levels", FaultCode.TOO_DEEP)])
 
 
 def _parts(value: object) -> Iterable[object]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.field_decoding import Place
     from duetime.domain.tasks.task_spec import TaskSpec
 
-from duetime.contract.topologies.bodies import TopologyCreate, TopologyGraph, TopologyNode
+from duetime.contract.topologies.bodies import TopologyCreate, TopologyGraph, TopologyNode, TopologyRetry
 from duetime.contract.topologies.topology_specs import definition_spec, graph_spec
 
 
@@ -53,6 +53,15 @@ def topology_request(document: Document) -> TopologyRequest:
         reason = f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed"
         raise FieldInvalid("nodes", reason, FaultCode.TOO_LONG)
     return TopologyRequest(fields_spec(task).of_graph(payload, graph.lasts_seconds), graph)
+
+
+def retry_request(document: Document) -> TopologyRetry:
+    """What the body of a retry asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return read_body(TopologyRetry, document)
 
 
 def read_graph(payload: bytes) -> Graph:

@@ -169,6 +169,14 @@ def names_definitions(payload: bytes) -> bool:
     return b'"definition"' in payload
 
 
+def outlives_workers(target: Target | None) -> bool:
+    """Whether an attempt whose worker was lost goes on with the next claim, and is no attempt that was used up.
+
+    A job that the worker may have started is found by its name; an approval calls nothing.
+    """
+    return isinstance(target, ApprovalTarget) or (isinstance(target, AwsTarget) and target.is_job)
+
+
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
     """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
 

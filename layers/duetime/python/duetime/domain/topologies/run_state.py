@@ -104,8 +104,16 @@ def goes_on(task: Task) -> bool:
     return not task.is_terminal and task.state is not State.PAUSED and task.requested_action is None
 
 
-def was_retried(task: Task) -> bool:
-    """Whether a topology's task was retried and has not failed since: asked for that again, it stays as it is."""
+def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
+    """Whether a topology's task was retried and has not failed since: asked for that again, it stays as it is.
+
+    Args:
+        task: the topology's.
+        nodes: those that shall run again; empty for what has failed. That they ran again and succeeded does not mean
+            that they shall not run once more.
+    """
+    if nodes:
+        return task.rerun_nodes == nodes and not task.is_terminal
     return task.reopened_fence is not None and task.state not in {State.FAILED, State.CANCELLED}
 
 
