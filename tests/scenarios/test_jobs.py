@@ -375,3 +375,17 @@ def test_a_service_with_too_many_jobs_costs_no_attempt(tasks: Jobs, service: str
         jobs.has_capacity = True
         tasks.run(2 * MINUTE)
         assert (tasks.record(task_id).awaiting_notification, tasks.record(task_id).attempt) == (True, 1)
+
+
+def test_a_job_is_one_start_of_its_rate(tasks: Jobs) -> None:
+    """Neither the checks of a job that runs nor its end use another: the next one starts when its rate allows."""
+    with tasks:
+        rate = {"key": "crm", "limit": 1, "per_seconds": 600}
+        made = [tasks.create(target=MACHINE, notify_within_seconds=7200, rate=rate) for _ in range(3)]
+        tasks.run(15 * MINUTE)
+        for execution in tasks.executions_of_tasks.running():
+            tasks.end_execution(execution, Status.SUCCEEDED)
+        tasks.run(10 * MINUTE)
+        began = [each.began // SECOND for each in tasks.executions]
+        assert [at - began[0] for at in began] == [0, 600, 1200]
+        assert [tasks.state(each) for each in made] == ["succeeded", "succeeded", "running"]
