@@ -6,6 +6,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from duetime.adapters.compression import inflated
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
@@ -19,6 +20,7 @@ from tests.simulation.schedule_watching import OWNER
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime_testing.fakes.attribute_values import Item
     from tests.pairs.world import World
 
 State: TypeAlias = tuple[Any, ...]
@@ -26,7 +28,8 @@ _SOON = 2 * MINUTE
 _ABOUT = 5 * MINUTE
 _MANY = 100
 _ROUNDED = SECOND // 2
-_TIMES = re.compile(r"\b1[789]\d{11}\b")
+_TIMES = re.compile(r"\b(?P<ms>1[789]\d{11})\b|\b(?P<s>1[789]\d{8})\b|(?P<hex>1a[0-9a-f]{9})(?![0-9a-f])")
+"""Milliseconds, the seconds of TTL, and the hexadecimal milliseconds of what is packed."""
 _NONCES = re.compile(r"\b[a-z]+-\d+\.\d+\b")
 _DEFINED = {"due", "name", "tags", "priority", "payload", "state-of-schedule", "is", "cron", "task", "overlap"} | {
     *("calendars", "note", "dates", "are"),
@@ -45,9 +48,16 @@ def fingerprint_of(world: World) -> str:
     base = world.about["minute"]
 
     def rounded(found: re.Match[str]) -> str:
-        return str((int(found[0]) - base) // _ROUNDED)
+        match found.lastgroup:
+            case "ms":
+                at = int(found[0])
+            case "s":
+                at = int(found[0]) * SECOND
+            case _:
+                at = int(found[0], 16)
+        return str((at - base) // _ROUNDED)
 
-    items = sorted(repr(sorted(item.items())) for item in world.table.every())
+    items = sorted(_item_text(item) for item in world.table.every())
     messages = sorted(
         repr((queue.name, held.body, held.visible_at, held.received, held.receipt != ""))
         for queue in world.sqs.queues.values()
@@ -61,6 +71,15 @@ def fingerprint_of(world: World) -> str:
     leases = sorted((task, each.fence, each.ends_at) for task, each in world.leases.items())
     told = repr((items, messages, promised, leases, sorted(world.s3.objects), world.faulty, world.time.now()))
     return sha256(_TIMES.sub(rounded, _NONCES.sub("", told)).encode()).hexdigest()
+
+
+def _item_text(item: Item) -> str:
+    """An item in words; what is compressed is told as it was before, for it has times in it, too."""
+    parts = []
+    for name, value in sorted(item.items()):
+        packed = value.get("B")
+        parts.append((name, value if packed is None else inflated(packed)))
+    return repr(parts)
 
 
 def without_placed(state: State) -> State:

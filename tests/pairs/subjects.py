@@ -455,7 +455,7 @@ def recurring_gone(world: World) -> None:
 
 def permanent(world: World) -> None:
     """A schedule that runs again after the last run's end; a run goes on."""
-    _scheduled(world, permanent={"gap_seconds": 15})
+    _scheduled(world, permanent={"gap_seconds": 45})
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.ACCEPTING.act, world))
     world.behaviour = "done"

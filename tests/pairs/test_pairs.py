@@ -122,6 +122,14 @@ def test_a_subject_starts_the_same_for_everybody() -> None:
     assert run(Interleaving(pair, runs=(False, False))).state == before
 
 
+@pytest.mark.parametrize("name", ["scheduled get pause", "scheduled get cancel"])
+def test_states_that_differ_by_milliseconds_settle_once(name: str) -> None:
+    """Also where the time of an action is packed with others, or TTL counts seconds."""
+    pair, settled = every_pair()[name], set[str]()
+    stopped = [run(Interleaving(pair, k), settled) for k in (None, 0)]
+    assert [each.is_known for each in stopped] == [False, True]
+
+
 def test_each_pair_is_in_one_part() -> None:
     """Ten parts are all pairs, each once, and none is much larger than another."""
     parts = [chosen(Part(number, 10)) for number in range(1, 11)]
