@@ -20,7 +20,7 @@ from tests.pairs.interleaving import CallFault, Interleaving, Result, run
 from tests.pairs.interleaving_report import told
 from tests.pairs.operations import REFUSED
 from tests.pairs.parts import chosen, every_pair, interleaving_named
-from tests.pairs.subjects import SUBJECTS
+from tests.pairs.subject_list import SUBJECTS
 from tests.parts import Part
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ HOLD = [
     "topology-retry topology-pause trigger",
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
-NEVER_ACCEPTED = {"delete-calendar", "uncap", "get", "get-bulk"}
-"""What is accepted after another operation only, for no schedule names the calendar any more, or there is a cap; and
-what only reads."""
+NEVER_ACCEPTED = {"delete-calendar", "uncap", "switch-no-rate", "get", "get-bulk"}
+"""What is accepted after another operation only, for no schedule names the calendar any more, or there is a cap or a
+rate; and what only reads."""
 
 
 @pytest.fixture(autouse=True)
