@@ -29,7 +29,7 @@ from duetime.contract.tasks.target_bodies import (
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.retry import DEFAULT_RETRY, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
@@ -77,7 +77,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
         "target": _target(body.target) if "target" in body.model_fields_set else None,
-        "retry": _retry(body.retry),
+        "retry": _retry(body.retry) if "retry" in body.model_fields_set else DEFAULT_RETRY,
         "lock": _lock(body.lock),
         "rate": _rate(body.rate),
         "notify_on": _notify_on(body.notify_on),
