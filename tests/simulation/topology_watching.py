@@ -264,7 +264,8 @@ class TopologyWatching:
             left = [key for key, node in nodes.items() if node is not None and self._has_effects(node)]
             check(not left, f"{told}; {left} are not rolled back")
         elif whole.state is State.FAILED and whole.error is not None and whole.error.type == "NodesFailed":
-            check(len(bad) > graph.tolerated_failures or any(run_state.task_id(key).text in self.retried for key in nodes), told)
+            is_by_hand = any(run_state.task_id(key).text in self.retried for key in nodes)
+            check(len(bad) > graph.tolerated_failures or is_by_hand, told)
 
     def _check_rerun(self, whole: Task, graph: Graph, run_state: RunState) -> None:
         """What was chosen has run again, and after it all that depends on it."""
