@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.attempt_results import Deferred, NotSent, Succeeded
+from duetime.domain.tasks.attempt_results import Deferred, NotSent
 from duetime.domain.tasks.targets import Phase
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ class TopologyRunner:
         if work.phase is Phase.ROLLBACK:
             return self.rollback.step(work.task, work.deadline)
         # Few tasks are topologies, and functions start without it.
-        from duetime.domain.topologies.maps import is_empty_map  # noqa: PLC0415 - see the line above
+        from duetime.domain.topologies.maps import ending_without_items  # noqa: PLC0415 - see the line above
 
-        if is_empty_map(work.payload):
-            return Succeeded(b"[]")
+        if (ending := ending_without_items(work.payload)) is not None:
+            return ending
         try:
             self.machine.start(work.task.id, work.task.fence)
         except Unavailable as error:

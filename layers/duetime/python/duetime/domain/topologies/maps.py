@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import MAX_GRAPH_BYTES
+from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.placeholders import PREFIX
 from duetime.domain.topologies.node_placeholders import Replacement, compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from duetime.domain.tasks.attempt_results import Ending
+
 MAP, ITEMS = "map", "items"
 _PLACEHOLDER = re.compile(rf"(<?){re.escape(PREFIX)}(item|index)>")
 _OF_THE_MAP = frozenset({MAP, "depends_on", "trigger_rule", "inputs", "when", "expected_seconds", "delay_seconds"})
 """Fields of a node that are about the map as a whole, not about its items."""
 _SAMPLE: Mapping[str, Any] = {"item": "x", "index": 0}
-_EMPTY = b'{"items":[],'
+_EMPTY, _UNKNOWN = b'{"items":[],', b'{"items":null,'
+_RELEASED_EARLY = "another version of the code let it start before its items were known: retry its topology"
 
 
 class MapFailed(Exception):
@@ -51,13 +55,13 @@ class NodeMap:
         return cls(written["over"], written.get("max_parallel"), written.get("tolerated_failures") or 0)
 
 
-def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]) -> bytes:
+def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any] | None) -> bytes:
     """The payload of a map's task; the same for the same items.
 
     Args:
         node_map: the map.
         node: as its user wrote it.
-        items: what it is run for; none while they are not known.
+        items: what it is run for; `None` while they are not known.
 
     Raises:
         MapFailed: it is too large, or holds an infinite number.
@@ -73,9 +77,13 @@ def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]
     return payload
 
 
-def is_empty_map(payload: bytes) -> bool:
-    """Whether the payload of a topology's task is that of a map without items."""
-    return payload.startswith(_EMPTY)
+def ending_without_items(payload: bytes) -> Ending | None:
+    """How an attempt at a topology ends that is a map without items, as none is run; `None` for any other."""
+    if payload.startswith(_EMPTY):
+        return Succeeded(b"[]")
+    if payload.startswith(_UNKNOWN):
+        return failure("MapFailed", _RELEASED_EARLY, retriable=False)
+    return None
 
 
 def is_map(payload: object) -> bool:
@@ -90,7 +98,7 @@ def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
     """
     limit, template = payload["max_parallel"], payload["node"]
     nodes = {}
-    for index, item in enumerate(payload[ITEMS]):
+    for index, item in enumerate(payload[ITEMS] or ()):
         node = _with_item(template, item, index)
         if limit is not None and index >= limit:
             node |= {"depends_on": [str(index - limit)], "trigger_rule": "all_done"}
