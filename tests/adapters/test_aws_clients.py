@@ -27,7 +27,7 @@ MAKERS: dict[str, Callable[[Clients], object]] = {
     "sns": Clients.sns,
     "events": Clients.events,
     "step functions": Clients.step_functions,
-    "ecs": Clients.ecs,
+    "jobs": lambda clients: clients.jobs("ecs", "eu-west-1"),
     "connections": lambda clients: clients.connections("https://example.com"),
     "secrets": Clients.secrets,
 }

@@ -97,7 +97,8 @@ BODIES: Mapping[str, Any] = {
         "lock": None,
     },
     **{key: {"reason": "why"} for key in ("pauseTask", "resumeTask", "runTask", "retryTask", "rollbackTask")},
-    **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "retryTopology", "cancelTopology")},
+    **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "cancelTopology")},
+    "retryTopology": {"reason": "why", "nodes": ["a"]},
     **{key: {"reason": "why"} for key in ("resumeSchedule", "runSchedule")},
     "updateOccurrence": {
         "scheduled_at": "2027-01-01T09:00:00Z",

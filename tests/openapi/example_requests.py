@@ -261,6 +261,8 @@ def _topologies(account: Recorder) -> None:
     account.ask("GET", topologies)
     account.ask("POST", f"{topologies}/{first}/retry")
     account.run(5 * MINUTE)
+    account.ask("POST", f"{topologies}/{first}/retry", {"nodes": ["load"], "reason": "other rates"})
+    account.run(5 * MINUTE)
     account.ask("POST", f"{topologies}/{first}/cancel")
     only = {"nodes": nodes, "delay_seconds": 3600, "unique": {"key": "import"}}
     waiting = account.ask("POST", topologies, only).body["id"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import botocore.session
 from botocore.config import Config
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
 
-    from duetime.adapters.ecs_client import EcsClient
     from duetime.adapters.websocket import ConnectionsClient
 
 C = TypeVar("C")
@@ -191,9 +190,9 @@ class Clients:
         """A client of Step Functions, in this region unless another is named."""
         return _shareable(self._session.client("stepfunctions", config=_config(region), region_name=region))
 
-    def ecs(self, region: str | None = None) -> EcsClient:
-        """A client of ECS, in this region unless another is named."""
-        client: EcsClient = self._session.client("ecs", config=_config(region), region_name=region)
+    def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - the types of each would be a package more
+        """A client of a service that runs jobs, by boto3's name of it."""
+        client: Any = self._session.client(service, config=ONCE_CONFIG, region_name=region)  # type: ignore[call-overload]
         return _shareable(client)
 
     def connections(self, endpoint: str) -> ConnectionsClient:

@@ -116,6 +116,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
         Attribute("attempt_history", "L", attempt_codecs.attempt_history, attempt_codecs.read_attempt_history),
         Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
+        Attribute("rerun_nodes", "rn", field_codecs.nodes, field_codecs.read_nodes),
         Attribute("reopened_at", "ra", attribute_values.number, attribute_values.integer),
         Attribute("traceparent", "V", field_codecs.traceparent, field_codecs.read_traceparent),
         Attribute("erased", "Z", attribute_values.flag, attribute_values.truth),
