@@ -111,7 +111,11 @@ class _BotocoreSession:
     """
 
     def __init__(self) -> None:
+        # botocore loads its own parsers with the first client, not earlier.
+        from duetime.adapters.dynamodb.response_parser import AttributeParserFactory  # noqa: PLC0415 - see above
+
         self._session = botocore.session.get_session()
+        self._session.register_component("response_parser_factory", AttributeParserFactory())
 
     def client(
         self, service: str, *, config: Config, region_name: str | None = None, endpoint_url: str | None = None
