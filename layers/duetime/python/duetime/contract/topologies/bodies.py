@@ -52,6 +52,7 @@ class NodeMap(Body):
             max_length=MAX_CONDITION_LENGTH,
             description=f"The list, of at most {MAX_NODES} items, in JMESPath, about `parents.NAME.result`, `.outcome` "
             "and `.error`. If it gives no list, the node fails.",
+            examples=["parents.list.result"],
         ),
     ]
     max_parallel: Annotated[
