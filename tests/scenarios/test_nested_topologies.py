@@ -109,6 +109,7 @@ def test_a_cancel_reaches_the_nodes_within() -> None:
         graphs.submit(outer(chain("a", "b")))
         graphs.until_runs("a")
         graphs.until_answered("cancel")
+        assert graphs.run_until(lambda: graphs.inner_node("a").requested_action == "cancel", MINUTE, SECOND)
         assert graphs.run_until_ended().state == "cancelled"
         assert (graphs.inner().state, graphs.inner_node("b").state) == ("cancelled", "cancelled")
         assert "b" not in graphs.ran
