@@ -73,12 +73,6 @@ MUTANTS = (
         "        return False\n",
     ),
     Mutant(
-        "a cancel does not reach the nodes of a topology within another",
-        "services/topologies/node_requests.py",
-        "        if task.is_topology and task.state in LEASED:\n",
-        "        if task.is_topology and task.state in LEASED and False:\n",
-    ),
-    Mutant(
         "a topology within another is rolled back before its nodes are",
         "services/topologies/rollback.py",
         "        if found.state is State.ROLLED_BACK:\n",
