@@ -17,7 +17,7 @@ from duetime.domain.topologies.graph import GRAPH_FIELDS, Graph, Node
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.task_spec import TaskSpec
@@ -61,13 +61,17 @@ def retry_request(document: Document) -> TopologyRetry:
     return read_body(TopologyRetry, document)
 
 
-def read_graph(payload: bytes) -> Graph:
+def read_graph(payload: bytes, parameters: Collection[str] = ()) -> Graph:
     """The graph that a payload holds which is to become a topology's.
+
+    Args:
+        payload: JSON in UTF-8.
+        parameters: the names of the run's, if it is of a definition.
 
     Raises:
         FieldInvalid: it holds none.
     """
-    return _read(payload, lambda value: value)
+    return _read(payload, lambda value: value, parameters)
 
 
 def read_stored_graph(payload: bytes) -> Graph:
@@ -79,12 +83,12 @@ def read_stored_graph(payload: bytes) -> Graph:
     # Imported when it is needed: requests are in present words.
     from duetime.contract.topologies.legacy_graphs import in_present_words  # noqa: PLC0415 - see the line above
 
-    return _read(payload, in_present_words)
+    return _read(payload, in_present_words, None)
 
 
-def _read(payload: bytes, prepared: Callable[[object], object]) -> Graph:
+def _read(payload: bytes, prepared: Callable[[object], object], parameters: Collection[str] | None) -> Graph:
     try:
-        return graph_of(prepared(json.loads(payload)))
+        return graph_of(prepared(json.loads(payload)), parameters)
     except ValueError:
         raise FieldInvalid("payload", "should be a graph", FaultCode.WRONG_TYPE) from None
     except FieldsInvalid as refusal:
@@ -92,25 +96,29 @@ def _read(payload: bytes, prepared: Callable[[object], object]) -> Graph:
         raise FieldInvalid("payload" if fault.field == BODY else fault.field, fault.reason, fault.code) from None
 
 
-def graph_of(value: object) -> Graph:
+def graph_of(value: object, parameters: Collection[str] | None = ()) -> Graph:
     """The graph that parsed JSON describes.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    return graph_from(validated(TopologyGraph, value))
+    return graph_from(validated(TopologyGraph, value), parameters)
 
 
-def graph_from(body: TopologyGraph) -> Graph:
+def graph_from(body: TopologyGraph, parameters: Collection[str] | None = ()) -> Graph:
     """The graph that a body describes.
+
+    Args:
+        body: its fields.
+        parameters: the names of those that its conditions can ask; `None` if that was checked before.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
     nodes = [_node(key, node) for key, node in body.nodes.items()]
-    return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs))
+    return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs), parameters)
 
 
 def _node(key: str, body: TopologyNode) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
-    from duetime.ports.topologies import GraphReader
+    from duetime.ports.topologies import NewGraphReader
 
 
 PAYLOAD = "payload"
@@ -54,7 +55,7 @@ class CreationRules:
     """
 
     targets: TargetRules
-    read_graph: GraphReader
+    read_graph: NewGraphReader
     definitions: DefinitionReader
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
@@ -97,17 +98,18 @@ class CreationRules:
         if graph is not None:
             self.accept_nodes(graph)
         elif isinstance(target, TopologyTarget):
-            self.graph_of(spec.payload)
+            self.graph_of(spec.payload, target)
         return target
 
-    def graph_of(self, payload: bytes) -> Graph:
-        """The graph of a payload that becomes a topology's.
+    def graph_of(self, payload: bytes, target: Target) -> Graph:
+        """The graph of a payload that becomes that of a task with this target.
 
         Raises:
             FieldInvalid: it is none, or one of its nodes cannot be accepted.
         """
         try:
-            graph = self.read_graph(payload)
+            ref = definition_of(target)
+            graph = self.read_graph(payload, () if ref is None else json.loads(ref.parameters))
             self.accept_nodes(graph)
         except FieldInvalid as refusal:
             field = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"

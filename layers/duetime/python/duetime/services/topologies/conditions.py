@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired
+from duetime.domain.tasks.targets import definition_of
 from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds, parents_in
 from duetime.domain.topologies.inputs import InputsTooLarge, assembled
 from duetime.domain.topologies.run_state import counted_status
@@ -50,4 +51,6 @@ class Conditions:
             raise ConditionFailed(f"{node.when} cannot be evaluated: {error}") from error
         results = json.loads(found)
         errors = {name: tasks[name].error for name, outcome in ends.items() if outcome is Outcome.FAILED}
-        return holds(node.when, {n: ParentEnd(ends[n], results.get(n), errors.get(n)) for n in names})
+        parents = {name: ParentEnd(ends[name], results.get(name), errors.get(name)) for name in names}
+        ref = definition_of(topology_run.task.target)
+        return holds(node.when, parents, {} if ref is None else json.loads(ref.parameters))
