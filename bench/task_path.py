@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from bench.paired_timing import Comparison, compare
+from bench.paired_timing import Comparison, compare, compare_cpu
 from duetime import composition
 from duetime.adapters.dynamodb import schema
 from duetime.composition import Platform, composed
@@ -45,8 +45,11 @@ def comparisons() -> Iterator[Comparison]:
         composition.use(Platform(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
         bare = _Bare(client, table)
-        yield compare("accept ten tasks in a batch", _accept, "ten bare puts, in threads", bare.put_ten)
-        yield compare("accept and run ten tasks", _accept_and_work, "thirty bare puts, in threads", bare.put_thirty)
+        ten, thirty = "ten bare puts, in threads", "thirty bare puts, in threads"
+        yield compare("accept ten tasks in a batch", _accept, ten, bare.put_ten)
+        yield compare("accept and run ten tasks", _accept_and_work, thirty, bare.put_thirty)
+        yield compare_cpu("processor time of accepting ten tasks", _accept, ten, bare.put_ten)
+        yield compare_cpu("processor time of accepting and running ten", _accept_and_work, thirty, bare.put_thirty)
 
 
 def create_table(client: DynamoDBClient) -> str:

@@ -42,6 +42,7 @@ class TopologyNode(ResponseModel):
 
     task_id: str | None = None
     type: str
+    is_topology: bool = False
     state: TaskState
     reason: str | None = None
     percent: int = 0
@@ -81,6 +82,15 @@ class DefinitionRun(ResponseModel):
     parameters: Mapping[str, Any] = Field(default_factory=dict)
 
 
+class OuterTopology(ResponseModel):
+    """The topology that another one is a node of, and which node."""
+
+    id: str
+    run: int
+    node: str
+    reason: str | None = None
+
+
 class TopologySummary(ResponseModel):
     """A topology as lists show it: its own task."""
 
@@ -94,6 +104,7 @@ class TopologySummary(ResponseModel):
     requested_action: RequestedAction | None = None
     error: Failure | None = None
     definition: DefinitionRun | None = None
+    topology: OuterTopology | None = None
 
     @property
     def is_terminal(self) -> bool:

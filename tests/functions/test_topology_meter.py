@@ -128,6 +128,29 @@ def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[s
     assert graphs.meter.requests["SendTaskSuccess"] == last
 
 
+def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
+    """As a topology, but for what it has in common with a node: record, claim and outcome are written once."""
+    inner = {"type": "part", "target": {"kind": "topology"}, "payload": {"nodes": CHAIN}}
+    topology = graphs.submit({"part": inner})
+    graphs.work()
+    graphs.state("plan", topology)
+    graphs.work()
+    shown = graphs.api.send("GET", f"{PATH}/{topology}").body["nodes"]["part"]["task_id"]
+    for each in (topology, shown):
+        for number in (number for chunk in graphs.state("plan", each)["chunks"] for number in chunk):
+            graphs.state("wait", each, number=number, token="x" * 600)
+    for _ in CHAIN:
+        graphs.work()
+    for each in (shown, topology):
+        assert graphs.state("finish", each)["over"]
+        graphs.work()
+    chain = len(CHAIN) * (NODE + NODE_MORE) + 2 + 1
+    own = OWN_TASK + RUN + END
+    # Its expiry, at the end of the outer one, and its token.
+    assert graphs.meter.table_units == own + own + chain + 2
+    assert graphs.meter.requests["StartExecution"] == 2
+
+
 def test_a_retry_of_chosen_nodes_costs_a_run_of_them(graphs: Graphs) -> None:
     """One unit reopens it; then it costs what a run of its nodes does, and two for the expiry of each that is kept."""
     topology = graphs.run(CHAIN)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from duetime.adapters.compression import inflated
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
 from duetime.domain.locks import RESERVED, LockName
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED, STARTABLE
+from duetime.domain.tasks.targets import definition_of as definition_in
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.schedule_watching import OWNER
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.topologies.definitions import Definition
+    from duetime_testing.fakes.attribute_values import Item
     from tests.pairs.world import World
 
 State: TypeAlias = tuple[Any, ...]
@@ -26,10 +32,13 @@ _SOON = 2 * MINUTE
 _ABOUT = 5 * MINUTE
 _MANY = 100
 _ROUNDED = SECOND // 2
-_TIMES = re.compile(r"\b1[789]\d{11}\b")
+DEFINITION = "import"
+"""What the definition of the subjects is called."""
+_TIMES = re.compile(r"\b(?P<ms>1[789]\d{11})\b|\b(?P<s>1[789]\d{8})\b|(?P<hex>1a[0-9a-f]{9})(?![0-9a-f])")
+"""Milliseconds, the seconds of TTL, and the hexadecimal milliseconds of what is packed."""
 _NONCES = re.compile(r"\b[a-z]+-\d+\.\d+\b")
 _DEFINED = {"due", "name", "tags", "priority", "payload", "state-of-schedule", "is", "cron", "task", "overlap"} | {
-    *("calendars", "note", "dates", "are"),
+    *("calendars", "note", "dates", "are", "versions", "rate"),
 }
 _PRODUCED = (*(f"{each} " for each in Cause), "lock=")
 
@@ -37,7 +46,8 @@ _PRODUCED = (*(f"{each} " for each in Cause), "lock=")
 def state_of(world: World) -> State:
     """What of an account would be the same whenever each of its writes was made."""
     tasks = sorted(_task_state(world, task) for task in world.watching.tasks())
-    return (*tasks, *_bulk_states(world), *_lock_states(world), *_schedule_states(world), *_setting_states(world))
+    others = (_bulk_states, _lock_states, _schedule_states, _setting_states, _definition_states)
+    return (*tasks, *(part for states in others for part in states(world)))
 
 
 def fingerprint_of(world: World) -> str:
@@ -45,9 +55,16 @@ def fingerprint_of(world: World) -> str:
     base = world.about["minute"]
 
     def rounded(found: re.Match[str]) -> str:
-        return str((int(found[0]) - base) // _ROUNDED)
+        match found.lastgroup:
+            case "ms":
+                at = int(found[0])
+            case "s":
+                at = int(found[0]) * SECOND
+            case _:
+                at = int(found[0], 16)
+        return str((at - base) // _ROUNDED)
 
-    items = sorted(repr(sorted(item.items())) for item in world.table.every())
+    items = sorted(_item_text(item) for item in world.table.every())
     messages = sorted(
         repr((queue.name, held.body, held.visible_at, held.received, held.receipt != ""))
         for queue in world.sqs.queues.values()
@@ -59,8 +76,18 @@ def fingerprint_of(world: World) -> str:
         if actor.operation.promise is not None and "accepted" in actor.outcome
     )
     leases = sorted((task, each.fence, each.ends_at) for task, each in world.leases.items())
-    told = repr((items, messages, promised, leases, sorted(world.s3.objects), world.faulty, world.time.now()))
+    jobs = sorted((job.name, job.status) for job in world.executions_of_tasks.executions.values())
+    told = repr((items, messages, promised, jobs, leases, sorted(world.s3.objects), world.faulty, world.time.now()))
     return sha256(_TIMES.sub(rounded, _NONCES.sub("", told)).encode()).hexdigest()
+
+
+def _item_text(item: Item) -> str:
+    """An item in words; what is compressed is told as it was before, for it has times in it, too."""
+    parts = []
+    for name, value in sorted(item.items()):
+        packed = value.get("B")
+        parts.append((name, value if packed is None else inflated(packed)))
+    return repr(parts)
 
 
 def without_placed(state: State) -> State:
@@ -115,9 +142,29 @@ def _setting_states(world: World) -> list[State]:
     """Calendars and switches, apart from when they were written."""
     calendar = DynamoCalendarStore(world.dynamodb, "tasks", None).read(OWNER, "holidays")  # type: ignore[arg-type]  # same
     switches = DynamoSwitchStore(world.dynamodb, "tasks").read(consistent=True)  # type: ignore[arg-type]  # a fake
-    told = [(key, each.stopped, each.max_concurrent) for key, each in sorted(switches.by_key.items(), key=str)]
+    told = [
+        (key, each.stopped, each.max_concurrent, each.rate) for key, each in sorted(switches.by_key.items(), key=str)
+    ]
     found: list[State] = [("calendar=holidays", f"dates={sorted(calendar.dates)}")] if calendar is not None else []
     return [*found, ("switches", f"are={told}")] if told else found
+
+
+def _definition_states(world: World) -> list[State]:
+    """The versions of a definition that can be read, each with the node of its graph."""
+    if "versions" not in world.about:
+        return []
+    store = DynamoDefinitionStore(world.dynamodb, "tasks", world.time)  # type: ignore[arg-type]  # stands in for a client
+    latest, incarnation = store.read(OWNER, DEFINITION)
+    if latest is None:
+        return [(f"definition={DEFINITION}", "is=gone")]
+    numbers = range(incarnation.created, latest.version)
+    earlier = [store.read_earlier(OWNER, DEFINITION, number) for number in numbers]
+    told = {each.version if each else number: _node_of(each) for number, each in zip(numbers, earlier, strict=True)}
+    return [(f"definition={DEFINITION}", f"versions={sorted({**told, latest.version: _node_of(latest)}.items())}")]
+
+
+def _node_of(definition: Definition | None) -> str:
+    return "lost" if definition is None else "+".join(json.loads(definition.content)["nodes"])
 
 
 def _label(world: World, task_id: object) -> str:
@@ -156,6 +203,9 @@ def _task_state(world: World, task: Task) -> State:
         f"next={looked_at}",
         f"payload={len(payload)}",
         f"outcomes={[str(line.outcome) for line in task.attempt_history]}",
+        f"rate={task.rate and task.rate.limit}",
+        f"job={task.job is not None}",
+        f"definition={found.version if (found := definition_in(task.target)) else None}",
     )
 
 

@@ -362,6 +362,21 @@ def _fill_back(world: World) -> Reply | None:
     )
 
 
+def _fill_missing(world: World) -> Reply | None:
+    """Fill back what has no run in a period of which a part has been filled back."""
+    start = world.about["minute"] - 100 * MINUTE
+    period = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 3 * MINUTE), "per_minute": 20}
+    return world.ask("POST", f"{_OWN}/backfills", {**period, "only_missing": True})
+
+
+TAGS = {"team": "dba"}
+"""The tags of the tasks of some schedules."""
+
+
+def _tagged(verb: str) -> Callable[[World], Any]:
+    return lambda world: world.ask("POST", f"/v1/schedules/{verb}", {"filter": {"tags": TAGS}, "reason": "so"})
+
+
 def _calendar(method: str, body: object = None) -> Callable[[World], Any]:
     return lambda world: world.ask(method, "/v1/calendars/holidays", body)
 
@@ -387,6 +402,14 @@ OF_SCHEDULES = (
     WORKER,
     ACCEPTING,
     FAILING,
+)
+OF_BACKFILLS = (
+    Operation("backfill-missing", _fill_missing, goes_on=True),
+    Operation("cancel-backfill", lambda world: world.ask("DELETE", f"{_OWN}/backfills/{world.about['backfill']}")),
+)
+OF_TAGS = (
+    Operation("pause-tagged", _tagged("pause"), classify=by_count("affected"), is_repeatable=True),
+    Operation("resume-tagged", _tagged("resume"), classify=by_count("affected"), goes_on=True, is_repeatable=True),
 )
 OF_CALENDARS = (
     Operation("put-calendar", _calendar("PUT", {"dates": ["2026-12-26"]})),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tests.pairs.exploring import Exploration, Found, Memory
 from tests.pairs.interleaving import CallFault, Interleaving, Pair
 from tests.pairs.interleaving_report import told
-from tests.pairs.subjects import SUBJECTS
+from tests.pairs.subject_list import SUBJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

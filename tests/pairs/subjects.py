@@ -76,16 +76,17 @@ def _quiet() -> Saved:
         world.end()
 
 
-def _response(world: World, method: str, path: str, body: object = None, **more: str) -> Reply:
+def answered(world: World, method: str, path: str, body: object = None, **more: str) -> Reply:
+    """Send a request, and wait for its answer."""
     reply = world.do(partial(world.ask, method, path, body, **more))
     assert reply is not None
     return reply
 
 
-def _made(world: World, label: str = "task", **fields: object) -> dict[str, Any]:
+def made(world: World, label: str = "task", **fields: object) -> dict[str, Any]:
     """A task, the subject unless another is named."""
     body = {"type": works.PLAIN, "name": "old", "notify_within_seconds": 60, **fields}
-    reply = _response(world, "POST", "/v1/tasks", body)
+    reply = answered(world, "POST", "/v1/tasks", body)
     assert reply.status == 201, reply
     world.about[label] = reply.body["id"]
     world.about.setdefault("labels", {})[reply.body["id"]] = label
@@ -100,13 +101,14 @@ def _task_now(world: World) -> Task:
     return task
 
 
-def _asked(world: World, verb: str, body: object = None) -> None:
-    reply = _response(world, "POST", f"/v1/tasks/{world.about['task']}/{verb}", body)
+def asked(world: World, verb: str, body: object = None) -> None:
+    """Have the task that the subject is about controlled."""
+    reply = answered(world, "POST", f"/v1/tasks/{world.about['task']}/{verb}", body)
     assert reply.status < 300, reply
     world.about["version"] = reply.body["version"]
 
 
-def _worked(world: World, behaviour: str = "done") -> None:
+def worked(world: World, behaviour: str = "done") -> None:
     """Have a worker take what is due."""
     world.behaviour = behaviour
     world.time.run_until(world.time.now() + 2 * SECOND)
@@ -116,133 +118,134 @@ def _worked(world: World, behaviour: str = "done") -> None:
     world.about["fence"], world.about["version"] = task.fence, task.version
 
 
-def _state(world: World, wanted: str) -> None:
+def state_is(world: World, wanted: str) -> None:
+    """Make sure that the task is in a state."""
     state = str(_task_now(world).state)
     assert state == wanted, state
 
 
 def scheduled(world: World) -> None:
     """Due in ten minutes."""
-    _made(world, delay_seconds=600)
+    made(world, delay_seconds=600)
 
 
 def queued(world: World) -> None:
     """Due, and its message is on the queue."""
-    _made(world, type=works.UNDONE, rollback_on_failure=True)
+    made(world, type=works.UNDONE, rollback_on_failure=True)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def too_late(world: World) -> None:
     """On the queue, and its first attempt must not start any more."""
-    _made(world, type=works.UNDONE, rollback_on_failure=True, expires_seconds=1)
+    made(world, type=works.UNDONE, rollback_on_failure=True, expires_seconds=1)
     world.time.run_until(world.time.now() + 5 * SECOND)
 
 
 def pulled_too_late(world: World) -> None:
     """The same of one that pull workers lease."""
-    _made(world, type=PULLED, expires_seconds=1)
+    made(world, type=PULLED, expires_seconds=1)
     world.time.run_until(world.time.now() + 5 * SECOND)
 
 
 def unique(world: World) -> None:
     """Holds a unique key, and is due in minutes."""
-    _made(world, type=works.UNDONE, delay_seconds=600, **operations.unique_key())
+    made(world, type=works.UNDONE, delay_seconds=600, **operations.unique_key())
 
 
 def unique_queued(world: World) -> None:
     """The same of one whose message is on the queue."""
-    _made(world, type=works.UNDONE, **operations.unique_key("started"))
+    made(world, type=works.UNDONE, **operations.unique_key("started"))
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def unique_failed(world: World) -> None:
     """Has failed, and held a unique key."""
-    _made(world, retry={"max_attempts": 1}, **operations.unique_key())
-    _worked(world, "fails")
-    _state(world, "failed")
+    made(world, retry={"max_attempts": 1}, **operations.unique_key())
+    worked(world, "fails")
+    state_is(world, "failed")
 
 
 def unique_expired(world: World) -> None:
     """Has failed without a start, and held a unique key until then."""
-    _made(world, expires_seconds=1, **operations.unique_key("started"))
+    made(world, expires_seconds=1, **operations.unique_key("started"))
     world.time.run_until(world.time.now() + 5 * SECOND)
-    _worked(world)
-    _state(world, "failed")
+    worked(world)
+    state_is(world, "failed")
 
 
 def queued_phased(world: World) -> None:
     """The same of one that has all phases and a lock."""
-    _made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
+    made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def soon(world: World) -> None:
     """Due in a minute, within what the trigger has read."""
-    _made(world, delay_seconds=60)
+    made(world, delay_seconds=60)
 
 
 def retrying(world: World) -> None:
     """Failed once; the next attempt comes in minutes."""
-    _made(world, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
-    _worked(world, "fails")
-    _state(world, "waiting")
+    made(world, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
+    worked(world, "fails")
+    state_is(world, "waiting")
 
 
 def locked_out(world: World) -> None:
     """Waits for a lock that a pull worker holds."""
-    _made(world, type=PULLED, lock={"key": "db"}, label="holder", name="holder", timeout_seconds=600)
+    made(world, type=PULLED, lock={"key": "db"}, label="holder", name="holder", timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
     assert world.about["lease"]
-    _made(world, lock={"key": "db"})
-    _worked(world)
-    _state(world, "waiting")
+    made(world, lock={"key": "db"})
+    worked(world)
+    state_is(world, "waiting")
 
 
 def paused(world: World) -> None:
     """Held before it began."""
-    _made(world, delay_seconds=600)
-    _asked(world, "pause")
+    made(world, delay_seconds=600)
+    asked(world, "pause")
 
 
 def paused_midway(world: World) -> None:
     """Its attempt was paused, and left a checkpoint."""
-    _made(world, type=PULLED)
+    made(world, type=PULLED)
     world.do(partial(world.lease, "X", 60))
-    _asked(world, "pause")
+    asked(world, "pause")
     world.do(partial(world.end_lease, "pause", {"checkpoint": operations.LARGE}))
-    _state(world, "paused")
+    state_is(world, "paused")
 
 
 def accepted(world: World) -> None:
     """Its target has accepted the work, and will notify."""
-    _made(world)
-    _worked(world, "accepts")
-    _state(world, "running")
+    made(world)
+    worked(world, "accepts")
+    state_is(world, "running")
 
 
 def accepted_locked(world: World) -> None:
     """The same under a lock, for which another waits."""
-    _made(world, lock={"key": "db"})
-    _worked(world, "accepts")
-    _made(world, lock={"key": "db"}, label="waiter", name="waiter")
+    made(world, lock={"key": "db"})
+    worked(world, "accepts")
+    made(world, lock={"key": "db"}, label="waiter", name="waiter")
     task, world.about["task"] = world.about["task"], world.about["waiter"]
-    _worked(world)
+    worked(world)
     world.about["task"] = task
     world.about["fence"] = _task_now(world).fence
 
 
 def succeeded(world: World) -> None:
     """Done."""
-    _made(world, type=works.UNDONE, rollback_on_failure=True)
-    _worked(world)
-    _state(world, "succeeded")
+    made(world, type=works.UNDONE, rollback_on_failure=True)
+    worked(world)
+    state_is(world, "succeeded")
 
 
 def failed(world: World) -> None:
     """Failed for good."""
-    _made(world, type=works.UNDONE, retry={"max_attempts": 1}, payload=operations.LARGE)
-    _worked(world, "fails")
-    _state(world, "failed")
+    made(world, type=works.UNDONE, retry={"max_attempts": 1}, payload=operations.LARGE)
+    worked(world, "fails")
+    state_is(world, "failed")
 
 
 def _expired(world: World, build: Callable[[World], None]) -> None:
@@ -260,7 +263,7 @@ def _expired(world: World, build: Callable[[World], None]) -> None:
 def queued_http(world: World) -> None:
     """Due, on the queue, and its target is an endpoint."""
     phases = ["prepare", "clean", "rollback"]
-    _made(
+    made(
         world, target={"kind": "http", "url": URL, "phases": phases}, rollback_on_failure=True, payload=operations.LARGE
     )
     world.time.run_until(world.time.now() + 2 * SECOND)
@@ -284,20 +287,20 @@ def event_twice(world: World) -> None:
 def rolling_back(world: World) -> None:
     """To be undone; the message is on the queue."""
     succeeded(world)
-    _asked(world, "rollback")
+    asked(world, "rollback")
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def rolled_back(world: World) -> None:
     """Undone."""
     rolling_back(world)
-    _worked(world)
-    _state(world, "rolled_back")
+    worked(world)
+    state_is(world, "rolled_back")
 
 
 def cancelled(world: World) -> None:
     """Taken back."""
-    _made(world, delay_seconds=600)
+    made(world, delay_seconds=600)
     world.do(partial(world.ask, "POST", f"/v1/tasks/{world.about['task']}/cancel"))
 
 
@@ -313,7 +316,7 @@ def dead_lettered(world: World) -> None:
 
 def worker_lost(world: World) -> None:
     """Its worker died in the attempt, and the lease is over."""
-    _made(world, retry={"max_attempts": 3, "initial_seconds": 1})
+    made(world, retry={"max_attempts": 3, "initial_seconds": 1})
     world.time.run_until(world.time.now() + 2 * SECOND)
     actor = world.begin(operations.LISTENING)
     assert world.run_until(lambda: _task_now(world).state == "running")
@@ -330,50 +333,50 @@ def worker_lost(world: World) -> None:
 
 def pulled(world: World) -> None:
     """Of a pulled type, due, on its queue."""
-    _made(world, type=PULLED, timeout_seconds=600)
+    made(world, type=PULLED, timeout_seconds=600)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def pulled_locked(world: World) -> None:
     """The same with a lock."""
-    _made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
+    made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def leased(world: World) -> None:
     """A pull worker has it."""
-    _made(world, type=PULLED, timeout_seconds=600)
+    made(world, type=PULLED, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
-    _state(world, "running")
+    state_is(world, "running")
 
 
 def leased_pausing(world: World) -> None:
     """A pull worker has it, and a pause was asked."""
     leased(world)
-    _asked(world, "pause")
+    asked(world, "pause")
 
 
 def leased_stopping(world: World) -> None:
     """A pull worker has it, and was asked to stop."""
     leased(world)
-    reply = _response(world, "POST", f"/v1/tasks/{world.about['task']}/cancel", {"force": True})
+    reply = answered(world, "POST", f"/v1/tasks/{world.about['task']}/cancel", {"force": True})
     assert reply.status == 202
 
 
 def leased_locked(world: World) -> None:
     """A pull worker has it under a lock, for which another task waits."""
-    _made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
+    made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
-    _made(world, lock={"key": "db"}, label="waiter", name="waiter")
+    made(world, lock={"key": "db"}, label="waiter", name="waiter")
     task, world.about["task"] = world.about["task"], world.about["waiter"]
-    _worked(world)
+    worked(world)
     world.about["task"] = task
     world.about["fence"] = _task_now(world).fence
 
 
 def lease_over(world: World) -> None:
     """A pull worker had it, and its lease is over."""
-    _made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600, retry={"max_attempts": 3, "initial_seconds": 1})
+    made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600, retry={"max_attempts": 3, "initial_seconds": 1})
     world.do(partial(world.lease, "X", 5))
     world.time.run_until(world.time.now() + 15 * SECOND)
 
@@ -381,7 +384,7 @@ def lease_over(world: World) -> None:
 def _taken(world: World, what: str, body: dict[str, Any]) -> None:
     """Have a bulk operation accepted that nobody has begun."""
     world.about["bulk"] = "none"
-    reply = _response(world, "POST", what, {"filter": {"name": "old"}, "per_second": 0.5, **body})
+    reply = answered(world, "POST", what, {"filter": {"name": "old"}, "per_second": 0.5, **body})
     assert reply.status == 202, reply
     world.about["bulk"] = reply.body["id"]
 
@@ -408,27 +411,28 @@ def nothing(world: World) -> None:
     """Nothing is there yet."""
 
 
-def _scheduled(world: World, in_minutes: int = 1, **fields: object) -> None:
+def schedule_made(world: World, in_minutes: int = 1, **fields: object) -> None:
+    """A schedule that comes in each of twenty minutes, the first of which is so many minutes away."""
     first = world.about["minute"] // MINUTE % 60 + in_minutes
     minutes = ",".join(str((first + number) % 60) for number in range(20))
     name, task = operations.SCHEDULE, {"type": works.PLAIN, "notify_within_seconds": 60}
     body = {"name": name, "task": task, **({} if "permanent" in fields else {"cron": f"{minutes} * * * *"})}
     world.schedules.made(name, world.time.now())
     world.schedules.disturbed.add(name)
-    reply = _response(world, "POST", "/v1/schedules", {**body, **fields})
+    reply = answered(world, "POST", "/v1/schedules", {**body, **fields})
     assert reply.status == 201, reply
     world.about["schedule"] = name
 
 
 def overlap_control(world: World) -> None:
     """A schedule of some minutes; its next occurrence is placed, and the trigger is about to place another."""
-    _scheduled(world, in_minutes=3)
+    schedule_made(world, in_minutes=3)
     world.time.run_until(world.time.now() + MINUTE)
 
 
 def recurring_due(world: World) -> None:
     """The same, an occurrence of which is on its queue."""
-    _scheduled(world)
+    schedule_made(world)
     world.time.run_until((world.time.now() // MINUTE + 1) * MINUTE + 2 * SECOND)
 
 
@@ -441,21 +445,21 @@ def recurring_busy(world: World) -> None:
 
 def recurring_held(world: World) -> None:
     """The same, held."""
-    _scheduled(world, in_minutes=3)
-    reply = _response(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
+    schedule_made(world, in_minutes=3)
+    reply = answered(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
     assert reply.status == 200, reply
 
 
 def recurring_gone(world: World) -> None:
     """It was deleted while an occurrence was placed."""
     overlap_control(world)
-    reply = _response(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
+    reply = answered(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
     assert reply.status == 200, reply
 
 
 def permanent(world: World) -> None:
     """A schedule that runs again after the last run's end; a run goes on."""
-    _scheduled(world, permanent={"gap_seconds": 15})
+    schedule_made(world, permanent={"gap_seconds": 45})
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.ACCEPTING.act, world))
     world.behaviour = "done"
@@ -463,21 +467,58 @@ def permanent(world: World) -> None:
 
 def with_calendar(world: World) -> None:
     """A schedule with a calendar."""
-    reply = _response(world, "PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
+    reply = answered(world, "PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     assert reply.status < 300, reply
-    _scheduled(world, in_minutes=3, calendars=["holidays"])
+    schedule_made(world, in_minutes=3, calendars=["holidays"])
+
+
+def filling_back(world: World) -> None:
+    """A schedule with a backfill that goes on slowly."""
+    _fill_back(world, minutes=30, per_minute=1)
+
+
+def filled_back(world: World) -> None:
+    """A schedule of which a period has been filled back, and its runs have ended."""
+    _fill_back(world, minutes=1, per_minute=20)
+    for _ in range(3):
+        world.do(partial(operations.TRIGGER.act, world))
+        world.time.run_until(world.time.now() + 20 * SECOND)
+        world.do(partial(operations.WORKER.act, world))
+
+
+def _fill_back(world: World, minutes: int, per_minute: int) -> None:
+    schedule_made(world, in_minutes=3)
+    start = world.about["minute"] - 100 * MINUTE
+    period = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + minutes * MINUTE)}
+    path = f"/v1/schedules/{operations.SCHEDULE}/backfills"
+    reply = answered(world, "POST", path, {**period, "per_minute": per_minute, "only_missing": True})
+    assert reply.status == 201, reply
+    world.about["backfill"] = reply.body["id"]
+
+
+def tagged(world: World) -> None:
+    """A schedule whose tasks have a tag."""
+    task = {"type": works.PLAIN, "notify_within_seconds": 60, "tags": operations.TAGS}
+    schedule_made(world, in_minutes=3, task=task)
+
+
+def tagged_held(world: World) -> None:
+    """The same, held."""
+    tagged(world)
+    reply = answered(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
+    assert reply.status == 200, reply
 
 
 def switched_off(world: World) -> None:
     """A task that is due while everything is stopped."""
     queued(world)
-    reply = _response(world, "PUT", "/v1/switches/all/all", {"stopped": True})
+    reply = answered(world, "PUT", "/v1/switches/all/all", {"stopped": True})
     assert reply.status < 300, reply
 
 
-def _topology(world: World, **nodes: object) -> None:
+def topology_begun(world: World, **nodes: object) -> None:
     """A topology whose execution has begun."""
-    reply = _response(world, "POST", "/v1/topologies", {"nodes": nodes})
+    reply = answered(world, "POST", "/v1/topologies", {"nodes": nodes})
     assert reply.status == 201, reply
     world.about["task"] = reply.body["id"]
     world.about["labels"] = {reply.body["id"]: "task"}
@@ -498,7 +539,18 @@ _NODES = {"a": {"type": PULLED, "timeout_seconds": 600}, "b": {"type": works.PLA
 
 def topology(world: World) -> None:
     """Its first node is at a pull worker, the second waits for it."""
-    _topology(world, **_NODES)
+    topology_begun(world, **_NODES)
+    fence = world.about["fence"]
+    world.do(partial(world.lease, "X", 60))
+    assert world.about.get("lease")
+    world.about["fence"], world.about["ends"] = fence, "succeeded"
+
+
+def topology_condition(world: World) -> None:
+    """Its first node is at a pull worker; the second runs if the first gives a large number, else the third."""
+    after = {"type": works.PLAIN, "depends_on": ["a"]}
+    large, small = {**after, "when": "parents.a.result > `100`"}, {**after, "when": "parents.a.result <= `100`"}
+    topology_begun(world, a=_NODES["a"], b=large, c=small)
     fence = world.about["fence"]
     world.do(partial(world.lease, "X", 60))
     assert world.about.get("lease")
@@ -507,14 +559,14 @@ def topology(world: World) -> None:
 
 def topology_node_ends(world: World) -> None:
     """Its first node is due on a queue of the workers."""
-    _topology(world, a={"type": works.PLAIN}, b={"type": works.PLAIN, "depends_on": ["a"]})
+    topology_begun(world, a={"type": works.PLAIN}, b={"type": works.PLAIN, "depends_on": ["a"]})
     world.about["ends"] = "succeeded"
 
 
 def topology_failed(world: World) -> None:
     """Its first node has failed, and so has it."""
     once = {"max_attempts": 1}
-    _topology(world, a={"type": works.PLAIN, "retry": once}, b={"type": works.PLAIN, "depends_on": ["a"]})
+    topology_begun(world, a={"type": works.PLAIN, "retry": once}, b={"type": works.PLAIN, "depends_on": ["a"]})
     world.behaviour = "fails"
     for _ in range(20):
         world.do(partial(operations.WORKER.act, world))
@@ -524,13 +576,13 @@ def topology_failed(world: World) -> None:
     world.behaviour = "done"
     world.time.run_until(world.time.now() + MINUTE)
     world.do(partial(operations.TRIGGER.act, world))
-    _state(world, "failed")
+    state_is(world, "failed")
 
 
 def topology_retry(world: World) -> None:
     """The same, and it is to run again: the message is on the queue."""
     topology_failed(world)
-    reply = _response(world, "POST", f"/v1/topologies/{world.about['task']}/retry")
+    reply = answered(world, "POST", f"/v1/topologies/{world.about['task']}/retry")
     assert reply.status == 200, reply
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.about["ends"] = "succeeded"
@@ -539,7 +591,8 @@ def topology_retry(world: World) -> None:
 _TASKS, _LEASES, _STEPS = operations.OF_TASKS, operations.OF_LEASES, operations.STEPS
 
 
-def _named(names: str, among: Sequence[Operation]) -> tuple[Operation, ...]:
+def named(names: str, among: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Some operations by their names."""
     by_name = {each.name: each for each in among}
     return tuple(by_name[name] for name in names.split())
 
@@ -548,31 +601,38 @@ _TICK = (operations.TRIGGER,)
 # Where an occurrence is on its queue, a run that is triggered beside it is delivered with it, and under `skip` one of
 # the two runs: which, decides no order of requests.
 _OF_ONE_RUN = tuple(each for each in operations.OF_SCHEDULES if each.name != "make-and-run")
-_WORK = _named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
-_ENDS = _named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)
-_DEAD = _named("worker trigger deadletter", _STEPS)
-_ON_BULK = _named("patch-at-05 patch-name patch-priority pause run cancel", _TASKS)
+_WORK = named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
+_ENDS = named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)
+_DEAD = named("worker trigger deadletter", _STEPS)
+_ON_BULK = named("patch-at-05 patch-name patch-priority pause run cancel", _TASKS)
 _ENDED = (
-    *_named("get patch-name retry rollback cancel bulk-cancel redrive", _TASKS),
+    *named("get patch-name retry rollback cancel bulk-cancel redrive", _TASKS),
     operations.TTL,
     operations.TRIGGER,
 )
 
-_OF_LATE = operations.OF_EXPIRY + _named("get patch-soon pause resume run retry cancel cancel-by-force", _TASKS)
+_OF_LATE = operations.OF_EXPIRY + named("get patch-soon pause resume run retry cancel cancel-by-force", _TASKS)
 
-_OF_UNIQUE = operations.OF_UNIQUE + _named("get patch-at-05 pause run retry rollback cancel", _TASKS)
+_OF_UNIQUE = operations.OF_UNIQUE + named("get patch-at-05 pause run retry rollback cancel", _TASKS)
+
+_ON_BACKFILL = named("get patch-cron pause resume run backfill delete make-again trigger", operations.OF_SCHEDULES)
+_ON_TAGGED = named("get patch-task pause resume run delete make-again trigger", operations.OF_SCHEDULES)
+_ON_CONDITION = (
+    *named("topology-cancel topology-retry cancel-node plan finish worker trigger", operations.OF_TOPOLOGIES),
+    *named("lease-complete lease-fail lease-cancel", _LEASES),
+)
 
 SUBJECTS = (
     Subject("unique", unique, _OF_UNIQUE + _TICK),
     Subject("unique-queued", unique_queued, _OF_UNIQUE + _WORK),
     Subject("unique-failed", unique_failed, (*_OF_UNIQUE, operations.TTL)),
-    Subject("unique-expired", unique_expired, operations.OF_UNIQUE + _named("retry cancel", _TASKS) + _WORK[:1]),
+    Subject("unique-expired", unique_expired, operations.OF_UNIQUE + named("retry cancel", _TASKS) + _WORK[:1]),
     Subject("scheduled", scheduled, _TASKS + _TICK),
     Subject("soon", soon, _TASKS + _TICK),
     Subject("queued", queued, _TASKS + _WORK),
     Subject("too-late", too_late, _OF_LATE + _WORK),
     Subject("pulled-too-late", pulled_too_late, _OF_LATE + _LEASES[:2] + _TICK),
-    Subject("queued-http", queued_http, _named("cancel cancel-by-force pause notify-success", _TASKS) + _WORK),
+    Subject("queued-http", queued_http, named("cancel cancel-by-force pause notify-success", _TASKS) + _WORK),
     Subject("succeeded-expired", partial(_expired, build=succeeded), _ENDED),
     Subject("failed-expired", partial(_expired, build=failed), _ENDED),
     Subject("event-twice", event_twice, (operations.INTAKE, operations.TRIGGER, operations.TTL, operations.WORKER)),
@@ -599,7 +659,7 @@ SUBJECTS = (
     Subject("lease-over", lease_over, _TASKS + _LEASES + _TICK),
     Subject("bulk-cancelling", bulk_cancelling, operations.OF_BULK + _ON_BULK + _TICK),
     Subject("bulk-changing", bulk_changing, operations.OF_BULK + _ON_BULK + _TICK),
-    Subject("bulk-redriving", bulk_redriving, operations.OF_BULK + _named("get retry rollback", _TASKS) + _DEAD),
+    Subject("bulk-redriving", bulk_redriving, operations.OF_BULK + named("get retry rollback", _TASKS) + _DEAD),
     Subject("nothing", nothing, operations.OF_KEYS),
     Subject("recurring", overlap_control, operations.OF_SCHEDULES),
     Subject("recurring-due", recurring_due, _OF_ONE_RUN),
@@ -608,6 +668,11 @@ SUBJECTS = (
     Subject("recurring-gone", recurring_gone, operations.OF_SCHEDULES),
     Subject("permanent", permanent, operations.OF_SCHEDULES),
     Subject("with-calendar", with_calendar, operations.OF_SCHEDULES + operations.OF_CALENDARS),
+    Subject("filling-back", filling_back, operations.OF_BACKFILLS[1:] + _ON_BACKFILL),
+    Subject("filled-back", filled_back, operations.OF_BACKFILLS + _ON_BACKFILL),
+    Subject("tagged", tagged, operations.OF_TAGS + _ON_TAGGED),
+    Subject("tagged-held", tagged_held, operations.OF_TAGS + _ON_TAGGED),
+    Subject("topology-condition", topology_condition, _ON_CONDITION, lives=True, is_compared=False),
     Subject("topology", topology, operations.OF_TOPOLOGIES + _LEASES[2:], lives=True, is_compared=False),
     Subject("topology-node-ends", topology_node_ends, operations.OF_TOPOLOGIES, lives=True, is_compared=False),
     Subject(

@@ -20,7 +20,7 @@ from tests.pairs.interleaving import CallFault, Interleaving, Result, run
 from tests.pairs.interleaving_report import told
 from tests.pairs.operations import REFUSED
 from tests.pairs.parts import chosen, every_pair, interleaving_named
-from tests.pairs.subjects import SUBJECTS
+from tests.pairs.subject_list import SUBJECTS
 from tests.parts import Part
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ HOLD = [
     "topology-retry topology-pause trigger",
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
-NEVER_ACCEPTED = {"delete-calendar", "uncap", "get", "get-bulk"}
-"""What is accepted after another operation only, for no schedule names the calendar any more, or there is a cap; and
-what only reads."""
+NEVER_ACCEPTED = {"delete-calendar", "uncap", "switch-no-rate", "get", "get-bulk"}
+"""What is accepted after another operation only, for no schedule names the calendar any more, or there is a cap or a
+rate; and what only reads."""
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +120,14 @@ def test_a_subject_starts_the_same_for_everybody() -> None:
     before = run(Interleaving(pair, runs=(False, False))).state
     run(Interleaving(pair))
     assert run(Interleaving(pair, runs=(False, False))).state == before
+
+
+@pytest.mark.parametrize("name", ["scheduled get pause", "scheduled get cancel"])
+def test_states_that_differ_by_milliseconds_settle_once(name: str) -> None:
+    """Also where the time of an action is packed with others, or TTL counts seconds."""
+    pair, settled = every_pair()[name], set[str]()
+    stopped = [run(Interleaving(pair, k), settled) for k in (None, 0)]
+    assert [each.is_known for each in stopped] == [False, True]
 
 
 def test_each_pair_is_in_one_part() -> None:

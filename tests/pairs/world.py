@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -18,6 +18,7 @@ from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
+from duetime_testing.fakes.stepfunctions import Status
 from duetime_testing.simulation.machines import Machine
 from tests.pairs.footprints import finished, footprint_of, received
 from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
@@ -132,6 +133,7 @@ class Saved:
     objects: dict[tuple[str, str], bytes]
     tags: dict[tuple[str, str], str]
     executions: dict[str, Execution]
+    jobs: dict[str, Execution]
     tokens: dict[str, Token]
     numbers: Any
     machines: int
@@ -141,10 +143,13 @@ class Saved:
     watched: dict[str, Any]
     scheduled: dict[str, Any]
     of_topologies: dict[str, Any]
+    of_rates: dict[str, Any]
+    job_names: list[str]
 
 
 _WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
 _OF_TOPOLOGIES = ("controlled", "successes", "retries")
+_OF_RATES = ("starts", "_begun")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
 
@@ -213,6 +218,7 @@ class World(FaultSimulation):
             dict(self.s3.objects),
             dict(self.s3.tags),
             dict(self.states.executions),
+            {arn: replace(job) for arn, job in self.executions_of_tasks.executions.items()},
             dict(self.states.tokens),
             copy(self.sqs._numbers),
             self._machines_made,
@@ -222,6 +228,8 @@ class World(FaultSimulation):
             {name: copy(getattr(self.watching, name)) for name in _WATCHED},
             {name: copy(getattr(self.schedules, name)) for name in _SCHEDULED},
             {name: copy(getattr(self.topologies, name)) for name in _OF_TOPOLOGIES},
+            {name: deepcopy(getattr(self.rates, name)) for name in _OF_RATES},
+            list(self.jobs.names),
         )
 
     def restore(self, saved: Saved) -> None:
@@ -234,6 +242,11 @@ class World(FaultSimulation):
             self.sqs.queues[url].messages = [replace(held) for held in messages]
         self.s3.objects, self.s3.tags = dict(saved.objects), dict(saved.tags)
         self.states.executions, self.states.tokens = dict(saved.executions), dict(saved.tokens)
+        for arn, job in saved.jobs.items():
+            self.executions_of_tasks.executions[arn] = replace(job, over=partial(self.send_job_event, job.name))
+        self.jobs.names = list(saved.job_names)
+        for name, value in saved.of_rates.items():
+            setattr(self.rates, name, deepcopy(value))
         self.sqs._numbers = copy(saved.numbers)
         # No machine has the name of an earlier one, which is a part of the nonces it draws.
         self._machines_made = saved.machines
@@ -357,9 +370,11 @@ class World(FaultSimulation):
         for poller in self._pollers.values():
             self.time.nudge(poller)
         end = self.time.now() + SETTLED
-        for switch in ("all/all", f"type/{PULLED}"):
+        for switch in ("all/all", f"type/{PULLED}", f"type/{works.PLAIN}"):
             if any(item["p"]["S"].startswith(schema.SWITCH_PREFIX) for item in self.table.every()):
                 self.do(partial(self.users.ask, "DELETE", f"/v1/switches/{switch}"))
+        for job in self.executions_of_tasks.running():
+            self.end_execution(job, Status.SUCCEEDED, "7")
         if "schedule" in self.about:
             self.time.run_until(self.time.now() + _GOES_ON)
         began = self.time.now()
@@ -377,6 +392,16 @@ class World(FaultSimulation):
         self.check_promises()
         self._check_ends()
         self.watching.check_end()
+
+    def begin_execution(self, execution: Execution) -> None:
+        """Run a job that a task has started: once everything settles, it ends soon, and before only if it is asked."""
+        super().begin_execution(execution)
+        if self.ticking:
+            self.time.start_process(partial(self._end_soon, execution))
+
+    def _end_soon(self, execution: Execution) -> None:
+        self.take(SECOND)
+        self.end_execution(execution, Status.SUCCEEDED, "7")
 
     def _goes_on(self) -> bool:
         """Whether something is still to come to its end."""

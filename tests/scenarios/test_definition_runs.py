@@ -77,7 +77,7 @@ def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -
 
 
 def test_a_condition_asks_the_parameters_of_its_run() -> None:
-    """Alone and beside the results of parents: of two runs of one version, each goes by its own values."""
+    """Alone and beside the results of parents: each run of one version goes by its own values, a sub-topology, too."""
     with DefinitionRuns() as scenario:
         nodes = {
             "load": {"type": PLAIN},
@@ -96,3 +96,9 @@ def test_a_condition_asks_the_parameters_of_its_run() -> None:
             assert shown["state"] == "succeeded"
             ran.append({key for key, node in shown["nodes"].items() if node["state"] == "succeeded"})
         assert ran == [{"load", "send"}, {"load", "clean"}]
+        target = {"kind": "topology", "definition": {"name": "import", "parameters": {"full": True}}}
+        outer = scenario.ask("POST", "/v1/topologies", {"nodes": {"inner": {"type": "topology", "target": target}}})
+        scenario.run(MINUTE)
+        inner = scenario.ask("GET", f"/v1/topologies/{outer.body['id']}").body["nodes"]["inner"]["task_id"]
+        nodes = scenario.ask("GET", f"/v1/topologies/{inner}").body["nodes"]
+        assert {key for key, node in nodes.items() if node["state"] == "succeeded"} == {"load", "clean", "send"}

@@ -6,13 +6,14 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from duetime.domain.limits import MAX_TOPOLOGY_LEVELS
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.simulation import works
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Users
@@ -23,6 +24,9 @@ _DEFINITION, _DEFINED = "simulated", 3
 """What definitions are called, and which topologies are runs of one: every third."""
 _LARGE = 0.03
 """How many of the topologies have a hundred nodes or so."""
+_FEW = 10
+_NESTED = 0.15
+"""How many of the nodes but the first are topologies themselves."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
@@ -47,7 +51,7 @@ class TopologyUsers:
             if not self.made or (self.random.random() < 0.5 and len(self.made) < 4):
                 self._create()
             else:
-                self._control(self.random.choice(self.made))
+                self._control(self._one_of(self.random.choice(self.made)))
 
     def _create(self) -> None:
         number = next(self._keys)
@@ -82,12 +86,22 @@ class TopologyUsers:
 
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
-        nodes: dict[str, Any] = {}
         on_failure = pick(["stop", "continue", "continue", "rollback"])
         # What cannot be undone ends a rollback.
         types = [works.UNDONE, works.UNDONE, works.PHASED] if on_failure == "rollback" else _TYPES
         is_large = self.random.random() < _LARGE
-        for number in range(self.random.randint(60, 120) if is_large else self.random.randint(3, 8)):
+        size = self.random.randint(60, 120) if is_large else self.random.randint(3, 8)
+        return {
+            **self._graph(on_failure, types, size),
+            "timeout_seconds": pick([None, None, None, 240]),
+            "delay_seconds": pick([0, 0, 30]),
+        }
+
+    def _graph(self, on_failure: str, types: Sequence[str], size: int, level: int = 1) -> dict[str, Any]:
+        """A graph of so many nodes, some of which may be topologies themselves."""
+        pick, is_large = self.random.choice, size > _FEW
+        nodes: dict[str, Any] = {}
+        for number in range(size):
             parents = [key for key in nodes if self.random.random() < (0.02 if is_large else 0.4)]
             nodes[f"n{number}"] = {
                 "type": pick(types),
@@ -103,15 +117,19 @@ class TopologyUsers:
                 on_timeout = pick(["fail", "reject", "approve"])
                 nodes[f"n{number}"]["target"] = {"kind": "approval", "timeout_seconds": 60, "on_timeout": on_timeout}
                 nodes[f"n{number}"]["type"] = "approval"
+            elif number and level < MAX_TOPOLOGY_LEVELS and self.random.random() < _NESTED:
+                graph = self._graph(on_failure, types, self.random.randint(1, 4), level + 1)
+                nodes[f"n{number}"] |= {"target": {"kind": "topology"}, "type": "part", "inputs": [], "payload": graph}
+                nodes[f"n{number}"].pop("notify_within_seconds")
             # A node that starts whatever its parents do has nothing to ask.
             if parents and nodes[f"n{number}"]["trigger_rule"] != TriggerRule.ALWAYS and self.random.random() < 0.25:
                 nodes[f"n{number}"]["when"] = pick(CONDITIONS).format(pick(parents))
-        return {
-            "nodes": nodes,
-            "on_failure": on_failure,
-            "timeout_seconds": pick([None, None, None, 240]),
-            "delay_seconds": pick([0, 0, 30]),
-        }
+        return {"nodes": nodes, "on_failure": on_failure}
+
+    def _one_of(self, topology: str) -> str:
+        """A topology, or one that is a node of it."""
+        inner = sorted(self.simulation.topologies.inner_topologies_of(topology))
+        return self.random.choice(inner) if inner and self.random.random() < 0.3 else topology
 
     def _control(self, topology: str) -> None:
         path = f"{PATH}/{topology}"
@@ -139,7 +157,7 @@ class TopologyUsers:
         """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""
         nodes = self.simulation.topologies.nodes_of(topology)
         answer = self.users.ask("DELETE", f"/v1/tasks/{topology}")
-        if answer is None or answer.status not in {204, 404}:
+        if answer is None or answer.status not in {204, 404} or topology not in self.made:
             return
         self.made.remove(topology)
         if not answer.goes_on:

@@ -176,9 +176,18 @@ class TopologyWatching:
         return sorted(self._graph(whole).by_key) if whole is not None and is_there else []
 
     def nodes_of(self, name: str) -> set[str]:
-        """The tasks of a topology's nodes, in all of its runs."""
-        tasks = self.account.watching.tasks()
-        return {task.id.text for task in tasks if task.node_ref is not None and task.node_ref.topology.text == name}
+        """The tasks of a topology's nodes, in all of its runs, and of the nodes of those that are topologies."""
+        found = {
+            task.id.text
+            for task in self.account.watching.tasks()
+            if task.node_ref is not None and task.node_ref.topology.text == name
+        }
+        return found.union(*map(self.nodes_of, found))
+
+    def inner_topologies_of(self, name: str) -> set[str]:
+        """Those of a topology's nodes that are topologies themselves."""
+        found = {each: self.account.watching.record(each) for each in self.nodes_of(name)}
+        return {each for each, task in found.items() if task is not None and task.is_topology}
 
     def _check_deleted(self, name: str, nodes: set[str]) -> None:
         """Nothing is left of a topology that was deleted."""
@@ -189,8 +198,15 @@ class TopologyWatching:
         check(left <= self.retried, f"{name} was deleted, and {sorted(left)} are left")
 
     def _is_undisturbed(self, whole: Task) -> bool:
-        """Whether nothing should hold it up: no fault, and no user."""
-        return not self.account.faulty and whole.id.text not in self.controlled
+        """Whether nothing should hold it up: no fault, and no user of it or of the topology that it is a node of."""
+        outer = None if whole.node_ref is None else self.account.watching.record(whole.node_ref.topology.text)
+        is_alone = outer is None or self._is_undisturbed(outer)
+        return is_alone and not self.account.faulty and whole.id.text not in self.controlled
+
+    def _has_effects(self, node: Task) -> bool:
+        """Whether a rollback of all had to undo this node, and has not."""
+        is_ended = node.state is State.SUCCEEDED or (node.state is State.FAILED and node.started_at is not None)
+        return is_ended and node.id.text not in self.retried
 
     def _graph(self, whole: Task) -> Graph:
         name = whole.id.text
@@ -235,12 +251,18 @@ class TopologyWatching:
             check(
                 not is_skipped or (node is not None and node.started_at is None), f"{key} was skipped, and ran: {told}"
             )
+        for node in nodes.values():
+            if node is not None and node.is_topology:
+                self._check_whole(node)
         bad = [key for key, node in nodes.items() if node is None or _is_bad(node)]
         if whole.state is State.SUCCEEDED:
             check(not bad or graph.on_failure is OnFailure.CONTINUE, told)
             check(all(node is not None and node.finished_at for node in nodes.values()), f"{told}; not all have ended")
             late = (whole.finished_at or 0) - max(node.finished_at or 0 for node in nodes.values() if node)
             check(late <= _PROMPT or not self._is_undisturbed(whole), f"{whole.id} ended {late} ms after its nodes")
+        elif whole.state is State.ROLLED_BACK:
+            left = [key for key, node in nodes.items() if node is not None and self._has_effects(node)]
+            check(not left, f"{told}; {left} are not rolled back")
         elif whole.state is State.FAILED and whole.error is not None and whole.error.type == "NodesFailed":
             check(bool(bad) or any(run_state.task_id(key).text in self.retried for key in nodes), told)
 

@@ -41,7 +41,8 @@ export function NodePanel({ topology, name, nodes, done }: NodePanelProps) {
       {node && (
         <>
           <p aria-live="polite">
-            <StateChip state={statusOf(node)} /> {node.task_id && <a href={href(["tasks", node.task_id])}>Open its task</a>}
+            <StateChip state={statusOf(node)} /> {node.task_id && <a href={href(["tasks", node.task_id])}>Open its task</a>}{" "}
+            {node.is_topology && node.task_id && <a href={href(["topologies", node.task_id])}>Open its graph</a>}
           </p>
           <Why node={node} nodes={nodes.value} task={task.data.value} />
           <About node={node} />

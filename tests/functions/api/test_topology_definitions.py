@@ -65,6 +65,14 @@ def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> N
         refused = api.send("POST", path, body)
         assert refused.status == 422, refused.body
         assert "there are none" in refused.body["errors"][0]["reason"]
+    inline = {
+        "inner": {
+            "type": "topology",
+            "target": {"kind": "topology"},
+            "payload": {"nodes": conditional("parameters.region")},
+        }
+    }
+    assert put(api, nodes=inline).body["errors"][0]["field"] == "nodes.inner.payload.nodes.report.when"
 
 
 def test_each_change_is_a_version(api: Gateway) -> None:

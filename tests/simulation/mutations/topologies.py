@@ -61,6 +61,24 @@ MUTANTS = (
         "            self.reconciler.dissolve(task)\n",
     ),
     Mutant(
+        "nodes of a topology within another expire by its end, not by that of the outer one",
+        "services/topologies/retention.py",
+        "        return is_its and outer is not None and outer.is_present and self.is_needed(outer)\n",
+        "        return False\n",
+    ),
+    Mutant(
+        "a cancel does not reach the nodes of a topology within another",
+        "services/topologies/node_requests.py",
+        "        if task.is_topology and task.state in LEASED:\n",
+        "        if task.is_topology and task.state in LEASED and False:\n",
+    ),
+    Mutant(
+        "a topology within another is rolled back before its nodes are",
+        "services/topologies/rollback.py",
+        "        if found.state is State.ROLLED_BACK:\n",
+        "        if found.state is not State.FAILED:\n",
+    ),
+    Mutant(
         "a node begins although its topology was stopped",
         "services/topologies/repository.py",
         "        is_running = self.task.state is State.RUNNING and self.task.requested_action is None\n"

@@ -35,17 +35,17 @@ _NODE_EXAMPLE = {"fetch": {"type": "fetch"}, "report": {"type": "report", "depen
 
 
 def _as_node(schema: dict[str, Any]) -> None:
-    """A node has no due time, and is no topology: what is given all the same is refused with the reason."""
+    """A node has no due time: what is given all the same is refused with the reason."""
     for name in ("at", "due_at"):
         schema["properties"].pop(name, None)
     without_uniqueness(schema)
-    target = schema["properties"]["target"]
-    topology = target["discriminator"]["mapping"].pop("topology")
-    target["oneOf"] = [kind for kind in target["oneOf"] if kind["$ref"] != topology]
 
 
 class TopologyNode(TaskCreate):
-    """A node of a topology: a task without a due time, and the nodes that it depends on."""
+    """A node of a topology: a task without a due time, and the nodes that it depends on.
+
+    With the target `topology` it is a topology itself, whose graph is its payload, or is of a definition.
+    """
 
     model_config = ConfigDict(json_schema_extra=_as_node)
 

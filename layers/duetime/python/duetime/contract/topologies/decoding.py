@@ -11,6 +11,7 @@ from duetime.contract.http.request_errors import FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.field_decoding import compact, fields_spec, reject_uniqueness
+from duetime.contract.tasks.target_bodies import TopologyTarget
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES
 from duetime.domain.topologies.graph import GRAPH_FIELDS, Graph, Node
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from duetime.contract.http.request_json import Document
+    from duetime.contract.tasks.field_decoding import Place
     from duetime.domain.tasks.task_spec import TaskSpec
 
-from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode, TopologyRetry
+from duetime.contract.topologies.bodies import TopologyCreate, TopologyGraph, TopologyNode, TopologyRetry
+from duetime.contract.topologies.topology_specs import definition_spec, graph_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def retry_request(document: Document) -> TopologyRetry:
 
 
 def read_graph(payload: bytes, parameters: Collection[str] = ()) -> Graph:
-    """The graph that a payload holds which is to become a topology's.
+    """The graph that a payload holds which is to become a topology's, with those of the definitions that it names.
 
     Args:
         payload: JSON in UTF-8.
@@ -88,7 +91,7 @@ def read_stored_graph(payload: bytes) -> Graph:
 
 def _read(payload: bytes, prepared: Callable[[object], object], parameters: Collection[str] | None) -> Graph:
     try:
-        return graph_of(prepared(json.loads(payload)), parameters)
+        return _with_graphs(prepared(json.loads(payload)), parameters)
     except ValueError:
         raise FieldInvalid("payload", "should be a graph", FaultCode.WRONG_TYPE) from None
     except FieldsInvalid as refusal:
@@ -106,27 +109,30 @@ def graph_of(value: object, parameters: Collection[str] | None = ()) -> Graph:
     return graph_from(validated(TopologyGraph, value), parameters)
 
 
-def graph_from(body: TopologyGraph, parameters: Collection[str] | None = ()) -> Graph:
+def _with_graphs(value: object, parameters: Collection[str] | None) -> Graph:
+    """The graph that JSON describes in which each definition that is named has its graph beside its name."""
+    return graph_from(validated(TopologyGraph, value), parameters, has_graphs=True)
+
+
+def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, has_graphs: bool = False) -> Graph:
     """The graph that a body describes.
 
     Args:
-        body: its fields.
+        body: the fields of a graph.
         parameters: the names of those that its conditions can ask; `None` if that was checked before.
+        has_graphs: whether each definition that is named has its graph beside its name; a request has none.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    nodes = [_node(key, node) for key, node in body.nodes.items()]
+    nodes = [_node(key, node, parameters, has_graphs=has_graphs) for key, node in body.nodes.items()]
     return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs), parameters)
 
 
-def _node(key: str, body: TopologyNode) -> Node:
-    if body.target.kind == TYPE:
-        reason = "cannot be a topology: a graph has one level"
-        raise FieldInvalid(f"nodes.{key}.target", reason, FaultCode.NOT_ALLOWED)
+def _node(key: str, body: TopologyNode, parameters: Collection[str] | None, *, has_graphs: bool) -> Node:
     reject_uniqueness(body, ("nodes", key), "belongs to no node: the topology as a whole can have a key")
-    spec = fields_spec(body, ("nodes", key))
+    spec, subgraph = _spec(body, ("nodes", key), parameters, has_graphs=has_graphs)
     return Node(
         key=key,
         spec=spec,
@@ -135,4 +141,32 @@ def _node(key: str, body: TopologyNode) -> Node:
         inputs=tuple(body.inputs),
         expected_seconds=body.expected_seconds,
         when=body.when,
+        subgraph=subgraph,
     )
+
+
+def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
+    """The topology that a body, or the part of one at a place, asks for by the target of its task.
+
+    Raises:
+        FieldsInvalid: it contradicts itself, or its payload is no graph that can be run.
+    """
+    is_definition = isinstance(body.target, TopologyTarget) and body.target.definition is not None
+    return definition_spec(body, place) if is_definition else graph_spec(body, place, graph_of)[0]
+
+
+def _spec(
+    body: TopologyNode, place: Place, parameters: Collection[str] | None, *, has_graphs: bool
+) -> tuple[TaskSpec, Graph | None]:
+    """The task of a node; of one that is a topology itself also its graph, unless that is still to be read."""
+    if not isinstance(body.target, TopologyTarget):
+        return fields_spec(body, place), None
+    if body.target.definition is not None:
+        if not has_graphs:
+            return definition_spec(body, place), None
+        names: Collection[str] | None = body.target.definition.parameters.keys()
+    else:
+        # A run of its own, without parameters.
+        names = None if parameters is None else ()
+    read = _with_graphs if has_graphs else graph_of
+    return graph_spec(body, place, lambda payload: read(payload, names))

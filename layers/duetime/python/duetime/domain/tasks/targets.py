@@ -164,6 +164,11 @@ def definition_of(target: Target | None) -> DefinitionRef | None:
     return target.definition if isinstance(target, TopologyTarget) else None
 
 
+def names_definitions(payload: bytes) -> bool:
+    """Whether nodes of the graph in a payload may name definitions; asked first, it takes no time."""
+    return b'"definition"' in payload
+
+
 def outlives_workers(target: Target | None) -> bool:
     """Whether an attempt whose worker was lost goes on with the next claim, and is no attempt that was used up.
 

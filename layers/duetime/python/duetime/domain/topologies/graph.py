@@ -47,6 +47,7 @@ class Node:
         inputs: the parents whose results it is given.
         expected_seconds: how long it is expected to run; `None` if nobody knows.
         when: its condition (`conditions`), asked once its rule holds: if it is false, the node is skipped.
+        subgraph: of a node that is a topology itself; `None` for any other, and where it was not read.
     """
 
     key: str
@@ -56,6 +57,7 @@ class Node:
     inputs: tuple[str, ...] = ()
     expected_seconds: float | None = None
     when: str | None = None
+    subgraph: Graph | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,16 @@ class Graph:
     def lasts_seconds(self) -> int:
         """How long the attempt at its topology's task lasts: as long as the run may take."""
         return self.timeout_seconds or MAX_DEADLINE_SECONDS
+
+    @cached_property
+    def levels(self) -> int:
+        """How many topologies are within each other, this one included."""
+        return 1 + max((node.subgraph.levels for node in self.nodes if node.subgraph is not None), default=0)
+
+    @cached_property
+    def size(self) -> int:
+        """How many nodes it has, with those of its sub-topologies."""
+        return len(self.nodes) + sum(node.subgraph.size for node in self.nodes if node.subgraph is not None)
 
     @cached_property
     def by_key(self) -> Mapping[str, Node]:

@@ -1,7 +1,8 @@
 """Parameters of a topology definition: what they may be, and where their values go.
 
 A parameter is written as a placeholder, `<duetime.parameters.region>`, where the placeholders of a run's facts may
-stand: in a node's payload, and in the URL, the headers, the query and the body of an HTTP target. It is replaced when
+stand: in a node's payload, and in the URL, the headers, the query and the body of an HTTP target; and in the parameters
+of a definition that a node runs. It is replaced when
 a run is created, so that the graph of a run says all that its nodes do.
 """
 
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 
 PARAMETER_PREFIX = f"{PREFIX}parameters."
 _PLACEHOLDER = re.compile(rf"(<?){re.escape(PARAMETER_PREFIX)}([^<>]*)>")
+_MISPLACED = (
+    "cannot hold a parameter: the payload can, and of a target url, headers, query, body and the parameters of a "
+    "definition"
+)
 _URL, _BODY = "url", "body"
+_DEFINITION, _PARAMETERS = "definition", "parameters"
 _OF_A_TARGET = frozenset({_URL, _BODY, "headers", "query"})
 
 
@@ -144,10 +150,7 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
                     # A key with any placeholder is refused with all other keys.
                     continue
                 if not _may_hold_parameters(place[2:]):
-                    yield (
-                        place,
-                        "cannot hold a parameter: the payload can, and url, headers, query and body of a target",
-                    )
+                    yield place, _MISPLACED
                 elif name not in declared:
                     there_are = f"has {', '.join(declared)}" if declared else "declares none"
                     yield (
@@ -178,6 +181,8 @@ def _node(node: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JS
 
 
 def _of_target(name: str, value: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    if name == _DEFINITION and isinstance(value, dict) and _PARAMETERS in value:
+        return {**value, _PARAMETERS: _replaced(value[_PARAMETERS], lambda text: _typed(text, values))}
     if name not in _OF_A_TARGET:
         return value
     if name == _BODY and isinstance(value, dict):
@@ -221,6 +226,8 @@ def _inside(text: str, values: Mapping[str, Any], encode: Callable[[str], str]) 
 
 def _may_hold_parameters(place: Place) -> bool:
     """Whether placeholders are replaced in this part of a node."""
+    if place[:3] == ("target", _DEFINITION, _PARAMETERS):
+        return True
     return place[:1] == ("payload",) or (place[:1] == ("target",) and place[1:2] != () and place[1] in _OF_A_TARGET)
 
 

@@ -90,7 +90,8 @@ def is_of_present_run(run_state: RunState, task: Task) -> bool:
     A retried topology keeps its last run's head until the next run is planned. Before that, nothing of the last run may
     be taken for the next one's.
     """
-    if task.is_terminal or run_state.fence == task.fence:
+    if task.is_terminal or task.state is State.ROLLING_BACK or run_state.fence == task.fence:
+        # What is rolled back is the run that ended, under whatever fence.
         return True
     if task.reopened_fence is not None:
         return run_state.fence > task.reopened_fence
@@ -132,6 +133,8 @@ def status_of(task: Task | None) -> NodeStatus:
         has_result=task.result is not None,
         expires_at=task.expires_at,
         is_stopping=task.requested_action is RequestedAction.CANCEL,
+        is_pausing=task.requested_action is RequestedAction.PAUSE,
+        is_topology=task.is_topology,
     )
 
 

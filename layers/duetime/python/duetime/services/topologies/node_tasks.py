@@ -118,7 +118,7 @@ class NodeTasks:
             state=State.BLOCKED,
             name=spec.name or key,
             node_ref=node_ref,
-            topology_schedule_ref=topology_run.task.schedule_ref,
+            topology_schedule_ref=topology_run.task.schedule_run,
             traceparent=topology_run.task.traceparent,
             nonce=self.runtime.nonce(),
         )

@@ -12,11 +12,11 @@ from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.retry_plan import require_nodes
 from duetime.domain.topologies.run_state import goes_on, was_retried
 from duetime.domain.topologies.view import View, shown_statuses
+from duetime.services.topologies.node_requests import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
-
-_KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, RequestedAction.CANCEL: BulkKind.CANCEL}
-"""What is done about the nodes, by what is requested of the topology's task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +144,7 @@ class TopologyService:
         if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
             return ControlResult(task)
         until = self.clock.now() + BULK_INLINE
-        kind = _KINDS[task.requested_action]
+        kind = KINDS[task.requested_action]
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is not None and earlier.is_running:
             return ControlResult(task, earlier)

@@ -1,0 +1,117 @@
+"""Tasks that wait for a person or for their rate, and what decides about them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from duetime.domain.times import MINUTE, SECOND
+from tests.pairs import operations
+from tests.pairs.operations import ACCEPTED, OF_TASKS, TRIGGER, WORKER, Operation, by_status
+from tests.pairs.subjects import Subject, made, named, state_is, worked
+from tests.simulation import works
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.pairs.world import World
+    from tests.simulation.users import Reply
+
+_TIMEOUT = 20
+_RATE = {"key": "crm", "limit": 1, "per_seconds": 60}
+_SWITCH = f"/v1/switches/type/{works.PLAIN}"
+
+
+def _decide(approve: bool, world: World) -> Reply | None:  # noqa: FBT001 - the field of the request
+    """Approve or reject the task that the subject is about; a decision stays."""
+    reply = world.ask("POST", f"/v1/tasks/{world.about['task']}/signal", {"approve": approve})
+    if by_status(reply) is ACCEPTED and reply is not None:
+        wanted = "succeeded" if approve else "failed"
+        world.watching.check(reply.body["state"] == wanted, f"it was decided ({approve}), and is {reply.body['state']}")
+    return reply
+
+
+def _is_decided_once(world: World, _replies: Sequence[Reply | None]) -> None:
+    """Who approves and who rejects are not both told that they have decided, unless it was tried again between."""
+    ways = {actor.operation.name for actor in world.actors if ACCEPTED in actor.outcome}
+    world.watching.check(not {"approve", "reject"} <= ways, "it was approved and rejected")
+
+
+def _set_rate(limit: int, world: World) -> Reply | None:
+    return world.ask("PATCH", f"/v1/tasks/{world.about['task']}", {"rate": {"limit": limit}})
+
+
+OF_APPROVALS = (
+    Operation("approve", partial(_decide, True), promise=_is_decided_once),  # noqa: FBT003 - see there
+    Operation("reject", partial(_decide, False), promise=_is_decided_once),  # noqa: FBT003 - see there
+)
+OF_RATES = (
+    Operation("patch-rate", partial(_set_rate, 2)),
+    Operation("switch-rate", lambda world: world.ask("PUT", _SWITCH, {"rate": {"limit": 1, "per_seconds": 90}})),
+    Operation("switch-no-rate", lambda world: world.ask("DELETE", _SWITCH)),
+)
+
+
+def approval(world: World) -> None:
+    """Waits for a person, for minutes to come."""
+    _awaited(world, 600)
+
+
+def approval_overdue(world: World) -> None:
+    """Waited for a person for too long: its message is on the queue."""
+    _awaited(world, _TIMEOUT)
+    world.time.run_until(world.time.now() + (_TIMEOUT + 2) * SECOND)
+
+
+def approval_failed(world: World) -> None:
+    """Nobody has decided in time."""
+    approval_overdue(world)
+    worked(world)
+    state_is(world, "failed")
+
+
+def _awaited(world: World, seconds: int) -> None:
+    made(world, target={"kind": "approval", "timeout_seconds": seconds})
+    worked(world)
+    state_is(world, "waiting")
+
+
+def rate_queued(world: World) -> None:
+    """Two tasks of one rate, of which one may start in a minute, are on queues."""
+    made(world, label="other", name="other", priority="high", rate=_RATE)
+    made(world, rate=_RATE)
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def rate_waiting(world: World) -> None:
+    """Waits for its turn, because another one has started."""
+    made(world, label="other", name="other", rate=_RATE)
+    world.time.run_until(world.time.now() + 2 * SECOND)
+    world.do(partial(WORKER.act, world))
+    made(world, rate=_RATE)
+    worked(world)
+    state_is(world, "waiting")
+
+
+def rate_due(world: World) -> None:
+    """The same when its turn has come: its message is on the queue, and so is that of another one."""
+    rate_waiting(world)
+    world.time.run_until(world.time.now() + MINUTE)
+    made(world, label="next", name="next", rate=_RATE)
+    world.about["task"] = next(task for task, label in world.about["labels"].items() if label == "task")
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+_CONTROL = "get patch-name patch-priority pause resume run cancel cancel-by-force"
+_ON_AWAITED = named(f"{_CONTROL} patch-soon patch-matching-05 retry rollback bulk-cancel notify-success", OF_TASKS)
+
+SUBJECTS = (
+    Subject("approval", approval, (*OF_APPROVALS, *_ON_AWAITED, TRIGGER)),
+    Subject("approval-overdue", approval_overdue, (*OF_APPROVALS, *named(_CONTROL, OF_TASKS), WORKER, TRIGGER)),
+    Subject(
+        "approval-failed", approval_failed, (*OF_APPROVALS, *named("get patch-name retry cancel", OF_TASKS), WORKER)
+    ),
+    Subject("rate-queued", rate_queued, (*OF_RATES, *named(_CONTROL, OF_TASKS), WORKER, operations.FAILING, TRIGGER)),
+    Subject("rate-waiting", rate_waiting, (*OF_RATES, *named(f"{_CONTROL} patch-soon", OF_TASKS), WORKER, TRIGGER)),
+    Subject("rate-due", rate_due, (*OF_RATES, *named(_CONTROL, OF_TASKS), WORKER, TRIGGER)),
+)

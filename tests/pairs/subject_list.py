@@ -1,0 +1,5 @@
+"""All subjects."""
+
+from tests.pairs import definition_subjects, gate_subjects, job_subjects, subjects
+
+SUBJECTS = (*subjects.SUBJECTS, *gate_subjects.SUBJECTS, *definition_subjects.SUBJECTS, *job_subjects.SUBJECTS)
