@@ -51,9 +51,9 @@ def conditional(when: str) -> dict[str, Any]:
 
 def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> None:
     """Another name is refused when it is put, by the node; a run is accepted, and a graph of its own has none."""
-    refused = put(api, nodes=conditional("parameters.regoin == 'eu'"))
+    refused = put(api, nodes=conditional("parameters.regions == 'eu'"))
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "nodes.report.when")
-    assert "unknown parameter 'regoin'; there are region, rows" in refused.body["errors"][0]["reason"]
+    assert "unknown parameter 'regions'; there are region, rows" in refused.body["errors"][0]["reason"]
     assert put(api, nodes=conditional("parameters.region == 'eu'")).status == 201
     made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 1}})
     assert made.status == 201, made.body
