@@ -44,7 +44,7 @@ def comparisons() -> Iterator[Comparison]:
         }
         composition.use(Platform(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
-        bare = _Bare(client, table)
+        bare = BareWrites(client, table)
         ten, thirty = "ten bare puts, in threads", "thirty bare puts, in threads"
         yield compare("accept ten tasks in a batch", _accept, ten, bare.put_ten)
         yield compare("accept and run ten tasks", _accept_and_work, thirty, bare.put_thirty)
@@ -67,8 +67,8 @@ def create_table(client: DynamoDBClient) -> str:
     return "bench"
 
 
-class _Bare:
-    """The writes that a batch of ten tasks cannot do without, and nothing else."""
+class BareWrites:
+    """The writes that tasks cannot do without, and nothing else."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -77,12 +77,16 @@ class _Bare:
 
     def put_ten(self) -> None:
         """Ten records."""
-        list(self._pool.map(self._put, range(_BATCH)))
+        self.put(_BATCH)
 
     def put_thirty(self) -> None:
         """Ten records, ten claims, ten outcomes."""
         for _ in range(3):
             self.put_ten()
+
+    def put(self, count: int) -> None:
+        """So many records, ten at a time."""
+        list(self._pool.map(self._put, range(count)))
 
     def _put(self, _number: int) -> None:
         key = {schema.PARTITION_KEY: {"S": "bench"}, schema.SORT_KEY: {"S": uuid4().hex}}

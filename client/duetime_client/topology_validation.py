@@ -23,6 +23,7 @@ OF_A_NODE = (_OF_A_TASK - {"due_at", "unique", "debounce"}) | {
     "trigger_rule",
     "inputs",
     "when",
+    "map",
     "expected_seconds",
 }
 _OF_A_GRAPH = frozenset({"nodes", "on_failure", "timeout_seconds", "outputs"})
@@ -107,6 +108,10 @@ def _node_faults(key: str, node: object, nodes: Mapping[str, Any]) -> Iterator[I
         yield InvalidField(f"{place}.depends_on", "names the node itself")
     yield from _name_faults(f"{place}.inputs", node.get("inputs", []), parents, "which is not among its depends_on")
     yield from _condition_faults(f"{place}.when", node.get("when"))
+    mapped = node.get("map")
+    if mapped is not None:
+        over = mapped.get("over") if isinstance(mapped, dict) else None
+        yield from _condition_faults(f"{place}.map.over", 0 if over is None else over)
     yield from _subgraph_faults(place, node)
 
 

@@ -151,6 +151,30 @@ def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
     assert graphs.meter.requests["StartExecution"] == 2
 
 
+def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:
+    """And its release, for it waits for its parent; items that follow others under a limit have one, too."""
+    each = {"type": "node", "depends_on": ["list"], "map": {"over": "[`1`, `2`, `3`]", "max_parallel": 2}}
+    topology = graphs.submit({"list": {"type": "node"}, "each": each})
+    graphs.work()
+    for number in (number for chunk in graphs.state("plan", topology)["chunks"] for number in chunk):
+        graphs.state("wait", topology, number=number, token="x" * 600)
+    graphs.work()
+    graphs.work()
+    inner = graphs.api.send("GET", f"{PATH}/{topology}").body["nodes"]["each"]["task_id"]
+    for number in (number for chunk in graphs.state("plan", inner)["chunks"] for number in chunk):
+        graphs.state("wait", inner, number=number, token="x" * 600)
+    for _ in range(3):
+        graphs.work()
+    for whole in (inner, topology):
+        assert graphs.state("finish", whole)["over"]
+        graphs.work()
+    own = OWN_TASK + RUN + END
+    release, token, expiry = 1, 1, 1
+    outer = own + NODE + NODE_MORE
+    items = 3 * (NODE + NODE_MORE) + release + 2 * token
+    assert graphs.meter.table_units == outer + own + release + token + expiry + items
+
+
 def test_a_retry_of_chosen_nodes_costs_a_run_of_them(graphs: Graphs) -> None:
     """One unit reopens it; then it costs what a run of its nodes does, and two for the expiry of each that is kept."""
     topology = graphs.run(CHAIN)

@@ -161,6 +161,7 @@ BODIES: Mapping[str, Any] = {
         "nodes": {
             "a": {"type": "echo"},
             "b": {"type": "echo", "depends_on": ["a"], "when": "parents.a.result.ok"},
+            "c": {"type": "echo", "depends_on": ["a"], "map": {"over": "parents.a.result", "max_parallel": 2}},
         },
         "on_failure": "stop",
         "outputs": ["b"],

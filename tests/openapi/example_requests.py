@@ -249,6 +249,7 @@ def _topologies(account: Recorder) -> None:
     nodes: dict[str, dict[str, object]] = {
         "extract": {"type": PLAIN},
         "load": {"type": PLAIN, "depends_on": ["extract"], "when": "parents.extract.result == 'done'"},
+        "each": {"type": PLAIN, "depends_on": ["extract"], "map": {"over": "[`1`, `2`]", "max_parallel": 1}},
     }
     account.ask("POST", topologies, {"nodes": nodes, "name": "Import"})
     account.target = lambda _phase, _context: "done"

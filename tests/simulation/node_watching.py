@@ -97,7 +97,7 @@ class NodeWatching:
         is_held = held_at is not None and claimed_at > held_at and name not in self._resumed
         self._check(not is_held, f"{what} after its topology was paused")
         failed_at = self._failed_at.get((topology, node_ref.run))
-        is_stop = graph.on_failure is not OnFailure.CONTINUE
+        is_stop = graph.on_failure is not OnFailure.CONTINUE and not graph.tolerated_failures
         is_late = is_stop and failed_at is not None and claimed_at > failed_at
         self._check(not is_late, f"{what} after a failure had stopped its topology")
 

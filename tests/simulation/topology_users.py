@@ -27,6 +27,8 @@ _LARGE = 0.03
 _FEW = 10
 _NESTED = 0.15
 """How many of the nodes but the first are topologies themselves."""
+_MAPPED = 0.1
+"""How many of the others with parents are run for each item of a list."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
@@ -121,10 +123,19 @@ class TopologyUsers:
                 graph = self._graph(on_failure, types, self.random.randint(1, 4), level + 1)
                 nodes[f"n{number}"] |= {"target": {"kind": "topology"}, "type": "part", "inputs": [], "payload": graph}
                 nodes[f"n{number}"].pop("notify_within_seconds")
+            elif parents and level < MAX_TOPOLOGY_LEVELS and self.random.random() < _MAPPED:
+                rule = pick([TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED]).value
+                nodes[f"n{number}"] |= {"map": self._map(pick(parents)), "inputs": [], "trigger_rule": rule}
             # A node that starts whatever its parents do has nothing to ask.
             if parents and nodes[f"n{number}"]["trigger_rule"] != TriggerRule.ALWAYS and self.random.random() < 0.25:
                 nodes[f"n{number}"]["when"] = pick(CONDITIONS).format(pick(parents))
         return {"nodes": nodes, "on_failure": on_failure}
+
+    def _map(self, parent: str) -> dict[str, Any]:
+        """A map over three items, or sometimes over what is no list."""
+        pick, outcome = self.random.choice, f"parents.{parent}.outcome"
+        over = pick([f"[{outcome}, `2`, `3`]"] * 5 + [outcome])
+        return {"over": over, "max_parallel": pick([None, 1, 2]), "tolerated_failures": pick([0, 0, 1])}
 
     def _one_of(self, topology: str) -> str:
         """A topology, or one that is a node of it."""

@@ -256,7 +256,7 @@ class TopologyWatching:
                 self._check_whole(node)
         bad = [key for key, node in nodes.items() if node is None or _is_bad(node)]
         if whole.state is State.SUCCEEDED:
-            check(not bad or graph.on_failure is OnFailure.CONTINUE, told)
+            check(len(bad) <= graph.tolerated_failures or graph.on_failure is OnFailure.CONTINUE, told)
             check(all(node is not None and node.finished_at for node in nodes.values()), f"{told}; not all have ended")
             late = (whole.finished_at or 0) - max(node.finished_at or 0 for node in nodes.values() if node)
             check(late <= _PROMPT or not self._is_undisturbed(whole), f"{whole.id} ended {late} ms after its nodes")
@@ -264,7 +264,8 @@ class TopologyWatching:
             left = [key for key, node in nodes.items() if node is not None and self._has_effects(node)]
             check(not left, f"{told}; {left} are not rolled back")
         elif whole.state is State.FAILED and whole.error is not None and whole.error.type == "NodesFailed":
-            check(bool(bad) or any(run_state.task_id(key).text in self.retried for key in nodes), told)
+            is_by_hand = any(run_state.task_id(key).text in self.retried for key in nodes)
+            check(len(bad) > graph.tolerated_failures or is_by_hand, told)
 
     def _check_rerun(self, whole: Task, graph: Graph, run_state: RunState) -> None:
         """What was chosen has run again, and after it all that depends on it."""

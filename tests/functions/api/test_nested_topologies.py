@@ -95,6 +95,59 @@ def test_a_node_runs_a_definition_with_parameters_of_the_definition_around_it(ap
     assert list(missing.faults) == ["nodes.part.target.definition.parameters.region"]
 
 
+MAPPED = {
+    "list": {"type": "report"},
+    "each": {
+        "type": "report",
+        "depends_on": ["list"],
+        "payload": {"item": "<duetime.item>", "place": "<duetime.index>"},
+        "map": {"over": "parents.list.result", "max_parallel": 5, "tolerated_failures": 1},
+    },
+}
+
+
+def each(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """The graph with a map, some of whose fields are others."""
+    return {"nodes": {**MAPPED, "each": {**MAPPED["each"], **fields}}}
+
+
+def test_a_map_is_kept_as_it_was_written(api: Gateway) -> None:
+    """Of a request, of a definition, and with an HTTP target whose URL holds the item; it is shown as a topology."""
+    made = api.send("POST", PATH, {"nodes": MAPPED})
+    assert (made.status, made.body["payload"]) == (201, {"nodes": MAPPED})
+    assert api.send("GET", f"{PATH}/{made.body['id']}").body["nodes"]["each"]["is_topology"]
+    called = each(target={"kind": "http", "url": "https://example.com/<duetime.item>"})
+    assert api.send("PUT", f"{DEFINITIONS}/mapped", called).status == 201
+    assert api.send("POST", f"{DEFINITIONS}/mapped/runs", {}).status == 201
+    assert api.send("POST", PATH, running("mapped")).status == 201
+    assert api.send("POST", PATH, within({"nodes": MAPPED})).status == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        pytest.param(each(depends_on=[]), "nodes.each.map", id="no parents"),
+        pytest.param(each(trigger_rule="always"), "nodes.each.map", id="always"),
+        pytest.param(each(inputs=["list"]), "nodes.each.inputs", id="inputs"),
+        pytest.param(each(map={"over": "parents.other.result"}), "nodes.each.map.over", id="no parent"),
+        pytest.param(each(map={"over": "parents.["}), "nodes.each.map.over", id="no expression"),
+        pytest.param(each(map={"over": "parents", "max_parallel": 0}), "nodes.each.map.max_parallel", id="parallel"),
+        pytest.param(each(map={}), "nodes.each.map.over", id="no list"),
+        pytest.param(each(map=None), "nodes.each.payload.item", id="item without map"),
+        pytest.param(
+            each(target={"kind": "topology"}, payload=nested(MAX_TOPOLOGY_LEVELS - 1)),
+            "nodes.each.payload",
+            id="levels",
+        ),
+    ],
+)
+def test_a_map_that_cannot_run_is_refused_by_name(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
+    """Nothing is created."""
+    refused = api.send("POST", PATH, body)
+    assert refused.status == 422
+    assert field in refused.faults
+
+
 def test_a_definition_that_names_itself_is_refused_when_it_is_run(api: Gateway) -> None:
     """By the place where one level more would begin, through the names of all levels before."""
     assert api.send("PUT", f"{DEFINITIONS}/loop", running("loop")).status == 201

@@ -61,6 +61,12 @@ MUTANTS = (
         "            self.reconciler.dissolve(task)\n",
     ),
     Mutant(
+        "a map fails with the last failure that it tolerates",
+        "domain/topologies/next_actions.py",
+        "failures > graph.tolerated_failures\n",
+        "failures >= max(graph.tolerated_failures, 1)\n",
+    ),
+    Mutant(
         "nodes of a topology within another expire by its end, not by that of the outer one",
         "services/topologies/retention.py",
         "        return is_its and outer is not None and outer.is_present and self.is_needed(outer)\n",
@@ -112,7 +118,7 @@ MUTANTS = (
     Mutant(
         "a failure does not stop a topology that is to stop",
         "domain/topologies/next_actions.py",
-        "return graph.on_failure is not OnFailure.CONTINUE and any(status.is_failure for status in statuses.values())",
+        "return graph.on_failure is not OnFailure.CONTINUE and failures > graph.tolerated_failures",
         "return False",
     ),
     Mutant(

@@ -19,6 +19,7 @@ from duetime.domain.limits import (
     MAX_DEADLINE_SECONDS,
     MAX_EXPECTED_SECONDS,
     MAX_NODE_KEY_LENGTH,
+    MAX_NODES,
     MAX_OUTPUTS,
     MAX_RERUN_NODES,
     MAX_RESULT_BYTES,
@@ -39,6 +40,27 @@ def _as_node(schema: dict[str, Any]) -> None:
     for name in ("at", "due_at"):
         schema["properties"].pop(name, None)
     without_uniqueness(schema)
+
+
+class NodeMap(Body):
+    """The list for each item of which a node is run."""
+
+    over: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=MAX_CONDITION_LENGTH,
+            description=f"The list, of at most {MAX_NODES} items, in JMESPath, about `parents.NAME.result`, `.outcome` "
+            "and `.error`. If it gives no list, the node fails.",
+            examples=["parents.list.result"],
+        ),
+    ]
+    max_parallel: Annotated[
+        int | None, Field(ge=1, le=MAX_NODES, description="How many items are worked on at once; null for all.")
+    ] = None
+    tolerated_failures: Annotated[
+        int, Field(ge=0, le=MAX_NODES, description="How many items can fail without failing the node.")
+    ] = 0
 
 
 class TopologyNode(TaskCreate):
@@ -64,6 +86,13 @@ class TopologyNode(TaskCreate):
             description="Condition under which it runs once its trigger rule is met, in JMESPath, about "
             "`parents.NAME.outcome`, `.result` and `.error`, and `parameters.NAME` of its definition. If it is false, "
             "the node is skipped; if it is neither true nor false, the node fails.",
+        ),
+    ] = None
+    map: Annotated[
+        NodeMap | None,
+        Field(
+            description="Runs the node for each item of a list, as the nodes of a topology: `<duetime.item>` and "
+            "`<duetime.index>` stand for the item and its place, from 0. The result is the list of their results."
         ),
     ] = None
     expected_seconds: Annotated[

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import FaultCode, FieldsInvalid
@@ -15,6 +15,7 @@ from duetime.contract.tasks.target_bodies import TopologyTarget
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES
 from duetime.domain.topologies.graph import GRAPH_FIELDS, Graph, Node
+from duetime.domain.topologies.maps import ITEMS, NodeMap, graph_of_map, is_map, with_sample_items
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def topology_request(document: Document) -> TopologyRequest:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    body = read_body(TopologyCreate, document)
+    body = read_body(TopologyCreate, replace(document, value=with_sample_items(document.value)))
     graph = graph_from(body)
     value = document.value if isinstance(document.value, dict) else {}
     own = {name: value[name] for name in body.model_fields_set if name not in GRAPH_FIELDS}
@@ -91,7 +92,8 @@ def read_stored_graph(payload: bytes) -> Graph:
 
 def _read(payload: bytes, prepared: Callable[[object], object], parameters: Collection[str] | None) -> Graph:
     try:
-        return _with_graphs(prepared(json.loads(payload)), parameters)
+        value = prepared(json.loads(payload))
+        return _map_graph(value, parameters) if is_map(value) else _with_graphs(value, parameters)
     except ValueError:
         raise FieldInvalid("payload", "should be a graph", FaultCode.WRONG_TYPE) from None
     except FieldsInvalid as refusal:
@@ -106,12 +108,18 @@ def graph_of(value: object, parameters: Collection[str] | None = ()) -> Graph:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    return graph_from(validated(TopologyGraph, value), parameters)
+    return graph_from(validated(TopologyGraph, with_sample_items(value)), parameters)
 
 
 def _with_graphs(value: object, parameters: Collection[str] | None) -> Graph:
     """The graph that JSON describes in which each definition that is named has its graph beside its name."""
-    return graph_from(validated(TopologyGraph, value), parameters, has_graphs=True)
+    return graph_from(validated(TopologyGraph, with_sample_items(value)), parameters, has_graphs=True)
+
+
+def _map_graph(value: Any, parameters: Collection[str] | None) -> Graph:  # noqa: ANN401 - as a map's payload has it
+    """The graph of a map's run; of one whose items are not known yet, or that has none, it has no nodes."""
+    graph = _with_graphs(graph_of_map(value), parameters) if value[ITEMS] else Graph(())
+    return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"])
 
 
 def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, has_graphs: bool = False) -> Graph:
@@ -141,6 +149,7 @@ def _node(key: str, body: TopologyNode, parameters: Collection[str] | None, *, h
         inputs=tuple(body.inputs),
         expected_seconds=body.expected_seconds,
         when=body.when,
+        map=None if body.map is None else NodeMap.of(body.map.model_dump()),
         subgraph=subgraph,
     )
 

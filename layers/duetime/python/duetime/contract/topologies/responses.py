@@ -19,7 +19,7 @@ from duetime.contract.tasks.responses import (  # noqa: TC001 - pydantic reads t
 )
 from duetime.contract.tasks.target_responses import DefinitionRunResponse  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.tasks.targets import TopologyTarget, definition_of
+from duetime.domain.tasks.targets import definition_of
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure  # noqa: TC001 - pydantic reads the annotations
@@ -168,7 +168,7 @@ def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> No
     return NodeResponse(
         task_id=None if task_id is None else task_id.text,
         type=node.spec.type,
-        is_topology=isinstance(node.spec.target, TopologyTarget),
+        is_topology=node.is_topology,
         state=status.state,
         reason=status.reason,
         percent=status.percent,

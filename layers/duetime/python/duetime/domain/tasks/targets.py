@@ -83,9 +83,9 @@ class AwsTarget:
         waits: whether the end of a Lambda function is waited for; without that it notifies of its end.
         detail_type: of the event that is put on an event bus; empty for the task's type.
         is_job: whether AWS runs it for as long as it takes, and its end is waited for: see `aws_jobs`.
-        cluster: of an ECS task: the ARN of the cluster that it runs on.
+        place: where a job runs: the ARN of the cluster of an ECS task, or of the queue of a Batch job.
         container: of an ECS task: the container that is given the task's facts.
-        parameters: of an ECS task: what else the request that runs it says; a JSON object as text, or nothing.
+        parameters: of a job: what else the request that starts it says; a JSON object as text, or nothing.
     """
 
     service: AwsService
@@ -93,7 +93,7 @@ class AwsTarget:
     waits: bool = True
     detail_type: str = ""
     is_job: bool = False
-    cluster: str = ""
+    place: str = ""
     container: str = ""
     parameters: str = ""
 

@@ -10,6 +10,7 @@ from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_GRAPH_BYTES
 from duetime.domain.tasks.targets import DefinitionRef, TopologyTarget
 from duetime.domain.topologies.graph import GRAPH_FIELDS
+from duetime.domain.topologies.node_placeholders import compact_json
 from duetime.domain.topologies.parameters import parameters_of, values_of, with_values
 
 if TYPE_CHECKING:
@@ -123,8 +124,3 @@ def differences(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> It
 
 def _canonical(content: bytes) -> str:
     return json.dumps(json.loads(content), sort_keys=True)
-
-
-def compact_json(value: object) -> bytes:
-    """JSON in UTF-8 without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

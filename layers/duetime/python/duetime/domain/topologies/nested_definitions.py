@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES, MAX_NODES, MAX_TOPOLOGY_LEVELS
-from duetime.domain.topologies.definitions import compact_json
+from duetime.domain.topologies.node_placeholders import compact_json
 from duetime.domain.topologies.validation import TOO_MANY_LEVELS
 
 if TYPE_CHECKING:

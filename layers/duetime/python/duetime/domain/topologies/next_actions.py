@@ -70,7 +70,8 @@ def next_action(
     if at_once or is_stopped(graph, statuses):
         return _closing(graph, statuses, requested_action, at_once=at_once)
     if ended:
-        return NextAction(State.FAILED if unhandled(graph, statuses) else State.SUCCEEDED)
+        is_failed = len(unhandled(graph, statuses)) > graph.tolerated_failures
+        return NextAction(State.FAILED if is_failed else State.SUCCEEDED)
     if requested_action is RequestedAction.PAUSE:
         return NextAction(State.PAUSED, pause=tuple(key for key in graph.order if _is_to_pause(statuses[key])))
     return NextAction(State.RUNNING)
@@ -78,7 +79,8 @@ def next_action(
 
 def is_stopped(graph: Graph, statuses: Statuses) -> bool:
     """Whether a failure has stopped the run: from then on nothing of it may be started."""
-    return graph.on_failure is not OnFailure.CONTINUE and any(status.is_failure for status in statuses.values())
+    failures = sum(status.is_failure for status in statuses.values())
+    return graph.on_failure is not OnFailure.CONTINUE and failures > graph.tolerated_failures
 
 
 def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from duetime.domain.limits import (
     MAX_NODES,
     MAX_TOPOLOGY_LEVELS,
 )
-from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.conditions import ConditionInvalid, reject_condition
 from duetime.domain.topologies.cycles import cycle_in, shown
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
@@ -76,7 +75,7 @@ def _reject_size(nodes: tuple[Node, ...]) -> None:
 
 def _reject_nesting(graph: Graph) -> None:
     for node in graph.nodes:
-        if node.subgraph is not None and node.subgraph.levels >= MAX_TOPOLOGY_LEVELS:
+        if node.levels >= MAX_TOPOLOGY_LEVELS:
             raise FieldInvalid(f"nodes.{node.key}.payload", TOO_MANY_LEVELS, FaultCode.TOO_DEEP)
     if graph.size > MAX_NODES:
         reason = f"should be 1 to {MAX_NODES}, not {graph.size} with those of sub-topologies"
@@ -114,7 +113,8 @@ def _reject_node(node: Node, known: Collection[str], parameters: Collection[str]
         if times > 1:
             reject("inputs", f"names {name!r} {times} times", FaultCode.DUPLICATE)
     _reject_condition(node, parameters, reject)
-    if node.inputs and isinstance(node.spec.target, TopologyTarget):
+    _reject_map(node, reject)
+    if node.inputs and node.is_topology:
         reject("inputs", "cannot be passed to a topology: its nodes take the results of their own parents", _CONFLICT)
     if node.spec.due_at is not None:
         reason = "cannot be given: a node is due when its trigger rule is met; use delay_seconds for an extra wait"
@@ -145,6 +145,17 @@ def _reject_condition(
         reject_condition(node.when, node.depends_on, parameters)
     except ConditionInvalid as fault:
         reject("when", str(fault), FaultCode.PATTERN)
+
+
+def _reject_map(node: Node, reject: Callable[[str, str, FaultCode], None]) -> None:
+    if node.map is None:
+        return
+    if not node.depends_on or node.trigger_rule is TriggerRule.ALWAYS:
+        reject("map", "is about parents that have ended: give depends_on, and another rule than always", _CONFLICT)
+    try:
+        reject_condition(node.map.over, node.depends_on)
+    except ConditionInvalid as fault:
+        reject("map.over", str(fault), FaultCode.PATTERN)
 
 
 def _short(name: str) -> str:

@@ -140,7 +140,8 @@ class TopologyReconciler:
 
     def hand_over(self, topology_run: TopologyRun, status: NodeStatus) -> None:
         """Have a bulk operation do what the end of a node means for all of a large topology."""
-        if status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE:
+        stops_at_once = topology_run.graph.on_failure is not OnFailure.CONTINUE
+        if status.is_failure and stops_at_once and not topology_run.graph.tolerated_failures:
             # First of all: a stop must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
